@@ -1,0 +1,353 @@
+"""
+Declaring configuration options.
+
+A table of options is a frozen dataclass: the attribute is Kafka's name with ``_`` for ``.``, so
+that a name is written once; the annotation is Kafka's type; ``option`` adds the default, the range
+and one sentence. Parsing, ``DescribeConfigs`` and the reference page are all made from the table::
+
+    @table
+    class LogConfig(Options):
+        segment_bytes: Int = option(1 * GiB, "Roll the active segment ...", at_least=MiB)
+
+Values are checked in the words of Kafka's ``ConfigDef``, which is what users search for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Self,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+KiB, MiB, GiB = 1024, 1024**2, 1024**3
+SECONDS, MINUTES, HOURS, DAYS = 1_000, 60_000, 3_600_000, 86_400_000
+INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
+
+
+class OptionType(IntEnum):
+    """
+    The type of a value, with the numbers that ``DescribeConfigs`` uses on the wire.
+    """
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class Update(Enum):
+    """
+    Whether a running broker takes a new value (Kafka's ``dynamic update mode``).
+    """
+
+    READ_ONLY = "read-only"
+    PER_BROKER = "per-broker"
+    CLUSTER_WIDE = "cluster-wide"
+
+
+Bool = Annotated[bool, OptionType.BOOLEAN]
+Text = Annotated[str, OptionType.STRING]
+Int = Annotated[int, OptionType.INT]
+Short = Annotated[int, OptionType.SHORT]
+Long = Annotated[int, OptionType.LONG]
+Double = Annotated[float, OptionType.DOUBLE]
+Names = Annotated[tuple[str, ...], OptionType.LIST]
+
+_LIMITS: Mapping[OptionType, int] = {
+    OptionType.SHORT: 2**15,
+    OptionType.INT: 2**31,
+    OptionType.LONG: 2**63,
+}
+
+
+class ConfigError(ValueError):
+    """
+    An option is unknown, or its value is not acceptable.
+    """
+
+
+class UnknownOption(ConfigError):
+    """
+    No option has this name; the sentence names the nearest one that exists.
+    """
+
+    def __init__(self, name: str, known: Iterable[str], kind: str = "option") -> None:
+        nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        super().__init__(f"Unknown {kind} {name}{hint}")
+        self.name = name
+
+
+class InvalidValue(ConfigError):
+    """
+    The value of an option has the wrong type or is out of its range.
+    """
+
+    def __init__(self, name: str, value: object, reason: str) -> None:
+        super().__init__(f"Invalid value {value} for configuration {name}: {reason}")
+        self.name, self.value = name, value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """
+    One option: what Kafka calls it, what it may be, what it is unless set, what it does.
+    """
+
+    name: str
+    type: OptionType
+    default: Any
+    doc: str
+    nullable: bool = False
+    at_least: float | None = None
+    at_most: float | None = None
+    one_of: tuple[str, ...] | None = None
+    also: tuple[Any, ...] = ()  # single values outside the range that are fine
+    update: Update = Update.READ_ONLY
+    synonyms: tuple[str, ...] = ()
+    internal: bool = False
+    required: bool = False
+
+    def parse(self, text: str | None) -> Any:
+        """
+        The value that *text* stands for.
+
+        Raises:
+            InvalidValue: it is not of the option's type, or not in its range.
+        """
+        if text is None:
+            if self.nullable:
+                return None
+            raise InvalidValue(self.name, text, "a value is required")
+        value = _PARSERS[self.type](self, text.strip())
+        self.check(value)
+        return value
+
+    def check(self, value: Any) -> None:
+        """
+        Raises:
+            InvalidValue: *value* is not in the option's range.
+        """
+        if value is None or value in self.also:
+            return
+        if self.at_least is not None and value < self.at_least:
+            raise InvalidValue(self.name, value, f"Value must be at least {self.at_least}")
+        if self.at_most is not None and value > self.at_most:
+            raise InvalidValue(self.name, value, f"Value must be no more than {self.at_most}")
+        if self.one_of is None:
+            return
+        for item in value if self.type is OptionType.LIST else (value,):
+            if item not in self.one_of:
+                choices = ", ".join(self.one_of)
+                raise InvalidValue(self.name, item, f"String must be one of: {choices}")
+
+    def format(self, value: Any) -> str | None:
+        """
+        *value* as Kafka prints it, ``None`` where there is none.
+        """
+        if value is None:
+            return None
+        if self.type is OptionType.BOOLEAN:
+            return "true" if value else "false"
+        if self.type is OptionType.LIST:
+            return ",".join(value)
+        return java_double(value) if self.type is OptionType.DOUBLE else str(value)
+
+    @property
+    def range_text(self) -> str:
+        """
+        The acceptable values, for people.
+        """
+        if self.one_of is not None:
+            return ", ".join(self.one_of)
+        if self.at_least is None and self.at_most is None:
+            return ""
+        low = "" if self.at_least is None else f"{self.at_least} or more"
+        text = low if self.at_most is None else f"{self.at_least} to {self.at_most}"
+        return " or ".join([text, *map(str, self.also)])
+
+
+def java_double(value: float) -> str:
+    """
+    A double as Java prints it: ``0.5``, ``1.7976931348623157E308``.
+    """
+    text = repr(float(value))
+    if "e" not in text:
+        return text
+    digits, exponent = text.split("e")
+    return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
+
+
+def _parse_boolean(option: Option, text: str) -> bool:
+    lowered = text.lower()
+    if lowered not in ("true", "false"):
+        raise InvalidValue(option.name, text, "Expected value to be either true or false")
+    return lowered == "true"
+
+
+def _parse_integer(option: Option, text: str) -> int:
+    limit = _LIMITS[option.type]
+    try:
+        value = int(text)
+    except ValueError:
+        value = limit
+    # int() also takes what Java does not: blanks inside are gone already, "1_000" is left.
+    if "_" in text or not -limit <= value < limit:
+        raise InvalidValue(option.name, text, f"Not a number of type {option.type.name}")
+    return value
+
+
+def _parse_double(option: Option, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidValue(option.name, text, "Not a number of type DOUBLE") from None
+
+
+def _parse_list(_option: Option, text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",")) if text else ()
+
+
+def _parse_text(_option: Option, text: str) -> str:
+    return text
+
+
+_PARSERS: Mapping[OptionType, Callable[[Option, str], Any]] = {
+    OptionType.BOOLEAN: _parse_boolean,
+    OptionType.STRING: _parse_text,
+    OptionType.INT: _parse_integer,
+    OptionType.SHORT: _parse_integer,
+    OptionType.LONG: _parse_integer,
+    OptionType.DOUBLE: _parse_double,
+    OptionType.LIST: _parse_list,
+    OptionType.CLASS: _parse_text,
+    OptionType.PASSWORD: _parse_text,
+}
+
+
+def option(
+    default: Any = dataclasses.MISSING,
+    doc: str = "",
+    *,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    one_of: tuple[str, ...] | None = None,
+    also: tuple[Any, ...] = (),
+    update: Update = Update.READ_ONLY,
+    synonyms: tuple[str, ...] = (),
+    internal: bool = False,
+) -> Any:
+    """
+    Declare one option of a table; without *default* it must be given.
+    """
+    facts = {
+        "doc": doc,
+        "at_least": at_least,
+        "at_most": at_most,
+        "one_of": one_of,
+        "also": also,
+        "update": update,
+        "synonyms": synonyms,
+        "internal": internal,
+    }
+    return dataclasses.field(default=default, metadata=facts)
+
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(option,))
+def table(cls: type[T]) -> type[T]:
+    """
+    Make a table of options of a class whose fields are declared with ``option``.
+    """
+    return dataclass(frozen=True, kw_only=True)(cls)
+
+
+def _declared(cls: type[Options]) -> Mapping[str, Option]:
+    hints = get_type_hints(cls, include_extras=True)
+    found = {}
+    for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # tables are dataclasses
+        kind, nullable = _kind_of(hints[field.name])
+        name = field.name.replace("_", ".")
+        required = field.default is dataclasses.MISSING
+        found[name] = Option(
+            name=name,
+            type=kind,
+            default=None if required else field.default,
+            nullable=nullable,
+            required=required,
+            **field.metadata,
+        )
+    return types.MappingProxyType(found)
+
+
+def _kind_of(hint: Any) -> tuple[OptionType, bool]:
+    nullable = get_origin(hint) in (Union, types.UnionType)
+    if nullable:
+        hint = next(member for member in get_args(hint) if member is not types.NoneType)
+    return next(fact for fact in get_args(hint) if isinstance(fact, OptionType)), nullable
+
+
+class Options:
+    """
+    What every table of options can do.
+    """
+
+    kind: ClassVar[str] = "option"
+    _declared: ClassVar[Mapping[str, Option]]
+
+    @classmethod
+    def options(cls) -> Mapping[str, Option]:
+        """
+        The options of the table by Kafka's name, in the order of their declaration.
+        """
+        if "_declared" not in cls.__dict__:
+            cls._declared = _declared(cls)
+        return cls._declared
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str | None]) -> Self:
+        """
+        The table with the values that *texts* gives by Kafka's names, defaults for the rest.
+
+        Raises:
+            UnknownOption: a name is not in the table.
+            InvalidValue: a value is not of its option's type or range, or is missing.
+        """
+        return cls(**cls._values(texts))
+
+    def overridden(self, texts: Mapping[str, str | None]) -> Self:
+        """
+        This table with some values replaced, read and checked like :meth:`parse`.
+        """
+        return dataclasses.replace(self, **self._values(texts))  # type: ignore[type-var]  # tables are dataclasses
+
+    @classmethod
+    def _values(cls, texts: Mapping[str, str | None]) -> dict[str, Any]:
+        known = cls.options()
+        values = {}
+        for name, text in texts.items():
+            if name not in known:
+                raise UnknownOption(name, known, cls.kind)
+            values[name.replace(".", "_")] = known[name].parse(text)
+        return values

@@ -287,6 +287,8 @@ def _declared(cls: type[Options]) -> Mapping[str, Option]:
     hints = get_type_hints(cls, include_extras=True)
     found = {}
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # tables are dataclasses
+        if "doc" not in field.metadata:
+            continue
         kind, nullable = _kind_of(hints[field.name])
         name = field.name.replace("_", ".")
         required = field.default is dataclasses.MISSING

@@ -1,0 +1,105 @@
+"""
+The configuration of a broker: one table of options, checked as a whole.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
+from barnabas.server.config.listeners import Listener, parse_listeners
+from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
+from barnabas.server.config.network import ClusterOptions, NetworkOptions
+from barnabas.server.config.own import OwnOptions
+from barnabas.storage.options import InvalidValue, MiB, table
+
+
+@table
+class BrokerConfig(
+    ClusterOptions,
+    NetworkOptions,
+    LogOptions,
+    RecordOptions,
+    CleanerOptions,
+    TopicOptions,
+    GroupOptions,
+    TransactionOptions,
+    OwnOptions,
+):
+    """
+    Every option of the broker, as it was given or by default.
+
+    Invariants:
+
+    1. Every value is in its option's range, and the values fit one another.
+    2. ``given`` has the names that were set, with their text; all others are at their default.
+    """
+
+    given: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_retention()
+        if self.group_min_session_timeout_ms > self.group_max_session_timeout_ms:
+            raise InvalidValue(
+                "group.min.session.timeout.ms",
+                self.group_min_session_timeout_ms,
+                "Value must not be above group.max.session.timeout.ms"
+                f" ({self.group_max_session_timeout_ms})",
+            )
+        threads = max(1, self.log_cleaner_threads)
+        if self.log_cleaner_dedupe_buffer_size // threads <= MiB:
+            raise InvalidValue(
+                "log.cleaner.dedupe.buffer.size",
+                self.log_cleaner_dedupe_buffer_size,
+                "Value must be more than 1 MiB for each of log.cleaner.threads",
+            )
+        directories = [directory.resolve() for directory in self.log_directories]
+        if len(set(directories)) < len(directories):
+            raise InvalidValue(
+                "log.dirs", ",".join(self.log_dirs or ()), "a directory is named twice"
+            )
+        # Reading them once checks them.
+        _ = self.client_listeners
+
+    @classmethod
+    def parse(cls, texts: Mapping[str, str | None]) -> Self:
+        config = super().parse(texts)
+        given = {name: text for name, text in texts.items() if text is not None}
+        return dataclasses.replace(config, given=given)
+
+    @cached_property
+    def client_listeners(self) -> tuple[Listener, ...]:
+        """
+        The listeners that clients connect to.
+        """
+        return parse_listeners(self, self)
+
+    @property
+    def log_directories(self) -> tuple[Path, ...]:
+        """
+        ``log.dirs``, or else ``log.dir``; the first one also holds the metadata log.
+        """
+        return tuple(Path(name) for name in self.log_dirs or self.log_dir.split(","))
+
+    @property
+    def metadata_directory(self) -> Path:
+        return Path(self.metadata_log_dir) if self.metadata_log_dir else self.log_directories[0]
+
+    @property
+    def own_node_id(self) -> int:
+        """
+        ``node.id``, which ``broker.id`` may say for it.
+        """
+        if "node.id" not in self.given and self.broker_id >= 0:
+            return self.broker_id
+        return self.node_id
+
+    def _check_retention(self) -> None:
+        for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+            value = getattr(self, name.replace(".", "_"))
+            if value == 0:
+                raise InvalidValue(name, value, "Value must be -1 or at least 1")

@@ -1,0 +1,139 @@
+"""
+Where the broker listens, and what it tells clients of it.
+
+``listeners`` says ``NAME://HOST:PORT`` for each; ``advertised.listeners`` has the same names and
+what clients shall connect to. The rules are those of Kafka's ``KafkaConfig`` and
+``SocketServerConfigs``.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from barnabas.server.config.network import ClusterOptions, NetworkOptions
+from barnabas.storage.options import InvalidValue
+
+_ENDPOINT = re.compile(
+    r"(?P<name>[A-Za-z0-9_.-]+)://(?:\[(?P<v6>[^\]]*)\]|(?P<host>[^\[\]/:]*)):(?P<port>-?\d+)"
+)
+_EVERY_INTERFACE = ("", "0.0.0.0", "::")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """
+    One address that the broker listens on, and the one that clients are given for it.
+    """
+
+    name: str
+    host: str
+    port: int
+    advertised_host: str
+    advertised_port: int
+
+    def __str__(self) -> str:
+        return f"{self.name}://{_bracketed(self.host)}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    name: str
+    host: str
+    port: int
+
+
+def parse_listeners(network: NetworkOptions, cluster: ClusterOptions) -> tuple[Listener, ...]:
+    """
+    The listeners that clients use; those of controllers are left out, for nobody else is there.
+
+    A port of 0 takes any free one, which is then advertised too.
+
+    Raises:
+        InvalidValue: an endpoint is malformed, named twice, advertised without being listened on,
+            or of a security protocol that is not supported.
+    """
+    controllers = set(cluster.controller_listener_names)
+    endpoints = [
+        endpoint
+        for endpoint in _endpoints("listeners", network.listeners)
+        if endpoint.name not in controllers
+    ]
+    if not endpoints:
+        raise InvalidValue("listeners", ",".join(network.listeners), "no listener is for clients")
+    advertised = {
+        endpoint.name: endpoint
+        for endpoint in _endpoints("advertised.listeners", network.advertised_listeners or ())
+    }
+    _check_names(endpoints, advertised, controllers)
+    protocols = _protocols(network.listener_security_protocol_map)
+    for endpoint in endpoints:
+        _check_protocol(endpoint.name, protocols)
+    return tuple(_listener(endpoint, advertised.get(endpoint.name)) for endpoint in endpoints)
+
+
+def _endpoints(option: str, texts: Iterable[str]) -> list[_Endpoint]:
+    found: list[_Endpoint] = []
+    for text in texts:
+        match = _ENDPOINT.fullmatch(text)
+        if match is None:
+            raise InvalidValue(option, text, "it must look like PLAINTEXT://host:9092")
+        host = match["v6"] if match["v6"] is not None else match["host"]
+        endpoint = _Endpoint(match["name"].upper(), host, int(match["port"]))
+        if not 0 <= endpoint.port <= 65535:
+            raise InvalidValue(option, text, "a port is a number from 0 to 65535")
+        if any(endpoint.name == other.name for other in found):
+            raise InvalidValue(option, text, f"there are two listeners named {endpoint.name}")
+        found.append(endpoint)
+    return found
+
+
+def _check_names(
+    endpoints: Iterable[_Endpoint], advertised: Mapping[str, _Endpoint], controllers: set[str]
+) -> None:
+    names = {endpoint.name for endpoint in endpoints}
+    for name, endpoint in advertised.items():
+        if name in controllers:
+            continue
+        if name not in names:
+            raise InvalidValue("advertised.listeners", name, "no listener has this name")
+        if endpoint.host in _EVERY_INTERFACE[1:]:
+            raise InvalidValue(
+                "advertised.listeners", endpoint.host, "clients cannot connect to every interface"
+            )
+
+
+def _protocols(text: str) -> dict[str, str]:
+    protocols = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, protocol = pair.partition(":")
+        if not colon:
+            raise InvalidValue(
+                "listener.security.protocol.map", pair, "it must look like NAME:PLAINTEXT"
+            )
+        protocols[name.strip().upper()] = protocol.strip().upper()
+    return protocols
+
+
+def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
+    option = "listener.security.protocol.map"
+    if name not in protocols:
+        raise InvalidValue(option, ",".join(protocols), f"it has no protocol for listener {name}")
+    if protocols[name] != "PLAINTEXT":
+        raise InvalidValue(
+            option, f"{name}:{protocols[name]}", "only PLAINTEXT is supported so far"
+        )
+
+
+def _listener(endpoint: _Endpoint, advertised: _Endpoint | None) -> Listener:
+    host = advertised.host if advertised is not None else endpoint.host
+    if host in _EVERY_INTERFACE:
+        host = socket.gethostname()
+    port = advertised.port if advertised is not None else endpoint.port
+    return Listener(endpoint.name, endpoint.host, endpoint.port, host, port)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

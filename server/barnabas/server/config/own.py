@@ -1,0 +1,28 @@
+"""
+Options of Barnabas itself.
+"""
+
+from __future__ import annotations
+
+from barnabas.storage.options import SECONDS, Int, Options, Text, option, table
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+@table
+class OwnOptions(Options):
+    """
+    What Apache Kafka has no name for, or configures outside of its server properties.
+    """
+
+    barnabas_log_level: Text = option(
+        "INFO", "How much the broker says of what it does.", one_of=LEVELS
+    )
+    barnabas_log_format: Text = option(
+        "text",
+        "One line of text for people, or one JSON object, for each event.",
+        one_of=("text", "json"),
+    )
+    barnabas_shutdown_timeout_ms: Int = option(
+        4 * SECONDS, "How long a stop waits for requests under way before it ends them.", at_least=0
+    )

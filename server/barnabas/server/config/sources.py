@@ -1,0 +1,159 @@
+"""
+Where options come from: a file, the environment, the command line.
+
+Later sources win: ``server.properties``, then ``KAFKA_*`` of the environment in the convention of
+the official image (``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``; ``__`` stands for ``_`` and
+``___`` for ``-``), then ``--set``. Configs that the metadata log keeps come on top of them later.
+
+A name that no option has is refused, with the nearest one that exists. The environment is shared
+with other programs, so there only a name that is close to an option's is taken for a mistake.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from barnabas.server.config.broker_config import BrokerConfig
+from barnabas.server.config.compatibility import (
+    INERT_OPTIONS,
+    INERT_PREFIXES,
+    REFUSED_OPTIONS,
+)
+from barnabas.storage.options import ConfigError, InvalidValue, UnknownOption
+from barnabas.storage.properties import read_properties
+
+# What start scripts of Apache Kafka and of its image read for themselves.
+_NOT_OPTIONS: Final = frozenset(
+    {
+        "KAFKA_DEBUG",
+        "KAFKA_GC_LOG_OPTS",
+        "KAFKA_HEAP_OPTS",
+        "KAFKA_HOME",
+        "KAFKA_JMX_HOSTNAME",
+        "KAFKA_JMX_OPTS",
+        "KAFKA_JMX_PORT",
+        "KAFKA_JVM_PERFORMANCE_OPTS",
+        "KAFKA_LOG4J_LOGGERS",
+        "KAFKA_LOG4J_OPTS",
+        "KAFKA_LOG4J_ROOT_LOGLEVEL",
+        "KAFKA_OPTS",
+        "KAFKA_TOOLS_LOG4J_LOGLEVEL",
+        "KAFKA_VERSION",
+    }
+)
+_CLOSE: Final = 0.85
+
+
+@dataclass(slots=True)
+class Settings:
+    """
+    What the sources said, before it becomes a configuration.
+
+    ``ignored`` has the options that mean nothing here, each with its reason; ``unknown`` the names
+    of the environment that are no options at all.
+    """
+
+    texts: dict[str, str | None] = field(default_factory=dict)
+    ignored: dict[str, str] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+
+    def add(self, name: str, text: str) -> None:
+        """
+        Take one setting, in place of an earlier one of the same name.
+
+        Raises:
+            UnknownOption: there is no such option.
+            InvalidValue: the option asks for something that would be unsafe to leave out.
+        """
+        if name in BrokerConfig.options():
+            self.texts[name] = text
+        elif name in REFUSED_OPTIONS:
+            if text:
+                raise InvalidValue(name, text, REFUSED_OPTIONS[name])
+        elif name in INERT_OPTIONS:
+            self.ignored[name] = INERT_OPTIONS[name]
+        elif name.startswith(INERT_PREFIXES):
+            self.ignored[name] = "options of single listeners configure SASL and TLS"
+        else:
+            raise UnknownOption(name, _known_names())
+
+    def config(self) -> BrokerConfig:
+        return BrokerConfig.parse(self.texts)
+
+
+def load_settings(
+    *,
+    file: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    assignments: Iterable[str] = (),
+) -> Settings:
+    """
+    Read all sources.
+
+    Args:
+        file: a ``server.properties``.
+        environment: the variables of the process.
+        assignments: ``name=value`` each.
+
+    Raises:
+        ConfigError: a name or a value is not acceptable; the sentence names source and option.
+    """
+    settings = Settings()
+    if file is not None:
+        for name, text in _file(file).items():
+            _add(settings, name, text, str(file))
+    for variable, name, text in _variables(environment or {}):
+        if name not in _known_names() and not _is_close(name):
+            settings.unknown.append(variable)
+        else:
+            _add(settings, name, text, variable)
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise ConfigError(f"--set {assignment}: it must look like --set name=value")
+        _add(settings, name.strip(), text.strip(), "--set")
+    return settings
+
+
+def _add(settings: Settings, name: str, text: str, source: str) -> None:
+    try:
+        settings.add(name, text)
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
+
+
+def _file(path: Path) -> Mapping[str, str]:
+    try:
+        return read_properties(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+
+
+def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    for variable in sorted(environment):
+        if variable in _NOT_OPTIONS:
+            continue
+        prefix, _, rest = variable.partition("_")
+        if prefix == "KAFKA" and rest:
+            yield variable, _dotted(rest), environment[variable]
+        elif prefix == "BARNABAS" and rest:
+            yield variable, "barnabas." + _dotted(rest), environment[variable]
+
+
+def _dotted(text: str) -> str:
+    parts = text.lower().replace("___", "-").split("__")
+    return "_".join(part.replace("_", ".") for part in parts)
+
+
+def _known_names() -> list[str]:
+    return [*BrokerConfig.options(), *INERT_OPTIONS, *REFUSED_OPTIONS]
+
+
+def _is_close(name: str) -> bool:
+    return name.startswith(INERT_PREFIXES) or bool(
+        difflib.get_close_matches(name, _known_names(), n=1, cutoff=_CLOSE)
+    )

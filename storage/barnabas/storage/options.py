@@ -283,6 +283,16 @@ def table(cls: type[T]) -> type[T]:
     return dataclass(frozen=True, kw_only=True)(cls)
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(option,))
+def section(cls: type[T]) -> type[T]:
+    """
+    Declare a part of a table; the table inherits from its sections.
+
+    A section is never built by itself, so nothing is generated for it: that is time at the start.
+    """
+    return dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)(cls)
+
+
 def _declared(cls: type[Options]) -> Mapping[str, Option]:
     hints = get_type_hints(cls, include_extras=True)
     found = {}

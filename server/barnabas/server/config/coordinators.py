@@ -18,13 +18,13 @@ from barnabas.storage.options import (
     Short,
     Update,
     option,
-    table,
+    section,
 )
 
 NOW = Update.CLUSTER_WIDE
 
 
-@table
+@section
 class GroupOptions(Options):
     """
     Members of classic consumer groups, and committed offsets.
@@ -65,7 +65,7 @@ class GroupOptions(Options):
     )
 
 
-@table
+@section
 class TransactionOptions(Options):
     """
     Transactions and the topic that keeps them.

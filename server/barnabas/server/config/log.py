@@ -25,13 +25,13 @@ from barnabas.storage.options import (
     Text,
     Update,
     option,
-    table,
+    section,
 )
 
 NOW = Update.CLUSTER_WIDE
 
 
-@table
+@section
 class LogOptions(Options):
     """
     Log directories, and when segments roll, leave and reach the disk.
@@ -132,7 +132,7 @@ class LogOptions(Options):
     )
 
 
-@table
+@section
 class RecordOptions(Options):
     """
     What a topic takes from producers, unless it says otherwise.
@@ -188,7 +188,7 @@ class RecordOptions(Options):
     )
 
 
-@table
+@section
 class CleanerOptions(Options):
     """
     Compaction.
@@ -235,7 +235,7 @@ class CleanerOptions(Options):
     )
 
 
-@table
+@section
 class TopicOptions(Options):
     """
     How topics come and go.

@@ -18,13 +18,13 @@ from barnabas.storage.options import (
     Text,
     Update,
     option,
-    table,
+    section,
 )
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 
 
-@table
+@section
 class NetworkOptions(Options):
     """
     Where the broker listens, what it tells clients of it, and how much it takes from them.
@@ -94,7 +94,7 @@ class NetworkOptions(Options):
     )
 
 
-@table
+@section
 class ClusterOptions(Options):
     """
     Who this node is, and the log of the cluster's metadata.

@@ -4,12 +4,12 @@ Options of Barnabas itself.
 
 from __future__ import annotations
 
-from barnabas.storage.options import SECONDS, Int, Options, Text, option, table
+from barnabas.storage.options import SECONDS, Int, Options, Text, option, section
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-@table
+@section
 class OwnOptions(Options):
     """
     What Apache Kafka has no name for, or configures outside of its server properties.

@@ -1,0 +1,122 @@
+"""
+The ``barnabas`` command.
+
+Each subcommand imports what it needs when it runs: a tool that reads a file should not wait for a
+server to be loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+EXIT_USAGE = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """
+    Run the command line and return the exit status: 0 done, 1 failed, 2 used wrongly.
+    """
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return command(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="barnabas",
+        description="A message broker: Apache Kafka's wire protocol on Apache Kafka's own files.",
+    )
+    parser.add_argument("--version", action="version", version=f"barnabas {version('barnabas')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_serve(commands.add_parser("serve", help="run a broker"))
+    _add_healthcheck(commands.add_parser("healthcheck", help="ask a broker whether it answers"))
+    _add_options(commands.add_parser("options", help="list every option of the broker"))
+    return parser
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Run a broker until SIGTERM or Ctrl-C. Options come from --config, then from KAFKA_*"
+        " variables (KAFKA_LOG_RETENTION_MS is log.retention.ms), then from --set; later ones win."
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="a server.properties, as Apache Kafka's"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="NAME=VALUE",
+        help="one option; may be repeated",
+    )
+    place = parser.add_mutually_exclusive_group()
+    place.add_argument("--data-dir", type=Path, metavar="DIR", help="the log directory")
+    place.add_argument(
+        "--ephemeral", action="store_true", help="keep the data only while the broker runs"
+    )
+    parser.add_argument("--log-level", metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR")
+    parser.set_defaults(command=_serve)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from barnabas.server.config import load_settings  # noqa: PLC0415  # only this command needs it
+    from barnabas.server.log_setup import set_up_logging  # noqa: PLC0415  # the same
+    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # the same
+
+    assignments = list(options.assignments)
+    if options.data_dir is not None:
+        assignments.append(f"log.dirs={options.data_dir}")
+    if options.log_level is not None:
+        assignments.append(f"barnabas.log.level={options.log_level.upper()}")
+    try:
+        settings = load_settings(
+            file=options.config, environment=os.environ, assignments=assignments
+        )
+        config = settings.config()
+    except ConfigError as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    set_up_logging(config.barnabas_log_level, config.barnabas_log_format)
+
+    from barnabas.server.run import run  # noqa: PLC0415  # the server is not loaded for a bad option
+
+    return run(config, settings, ephemeral=options.ephemeral)
+
+
+def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Ask a broker for its API versions; exit 0 if it answers, 1 if not."
+    parser.add_argument("--bootstrap-server", default="127.0.0.1:9092", metavar="HOST:PORT")
+    parser.add_argument("--timeout", type=float, default=3.0, metavar="SECONDS")
+    parser.set_defaults(command=_healthcheck)
+
+
+def _healthcheck(options: argparse.Namespace) -> int:
+    from barnabas.server.healthcheck import check  # noqa: PLC0415  # only this command needs it
+
+    host, _, port = options.bootstrap_server.rpartition(":")
+    if not port.isdigit():
+        print(f"barnabas: {options.bootstrap_server}: not HOST:PORT", file=sys.stderr)
+        return EXIT_USAGE
+    failure = check(host or "127.0.0.1", int(port), options.timeout)
+    if failure is not None:
+        print(f"barnabas: {options.bootstrap_server}: {failure}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.description = "Print the reference of every option, as Markdown."
+    parser.set_defaults(command=_options)
+
+
+def _options(_options: argparse.Namespace) -> int:
+    from barnabas.server.config.reference import reference  # noqa: PLC0415  # only here
+
+    print(reference(), end="")
+    return 0

@@ -1,0 +1,80 @@
+"""
+The reference of all options, made from their tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from barnabas.server.config.broker_config import BrokerConfig
+from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.options import Option, Update
+
+_TITLES = {
+    "ClusterOptions": "The node and its metadata",
+    "NetworkOptions": "Network",
+    "LogOptions": "Logs",
+    "RecordOptions": "Records",
+    "CleanerOptions": "Compaction",
+    "TopicOptions": "Topics",
+    "GroupOptions": "Consumer groups",
+    "TransactionOptions": "Transactions",
+    "OwnOptions": "Barnabas itself",
+}
+
+
+def reference() -> str:
+    """
+    The reference as Markdown.
+    """
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# Options"
+    yield ""
+    yield "Made by `barnabas options` from the tables in the code."
+    yield "Names, types and meanings are Apache Kafka's."
+    for section in BrokerConfig.__bases__:
+        yield ""
+        yield f"## {_TITLES[section.__name__]}"
+        yield ""
+        yield "| option | type | default | values | changes | |"
+        yield "|---|---|---|---|---|---|"
+        for option in section.options().values():  # type: ignore[attr-defined]  # all are Options
+            yield _row(option, _CHANGES[option.update])
+    yield ""
+    yield "## Topics' own options"
+    yield ""
+    yield "| option | type | default | values | broker's option | |"
+    yield "|---|---|---|---|---|---|"
+    for option in LogConfig.options().values():
+        yield _row(option, ", ".join(f"`{name}`" for name in option.synonyms))
+    yield from _names("Taken, without an effect", INERT_OPTIONS)
+    yield from _names("Refused", REFUSED_OPTIONS)
+
+
+_CHANGES = {
+    Update.READ_ONLY: "at a start",
+    Update.PER_BROKER: "at once",
+    Update.CLUSTER_WIDE: "at once",
+}
+
+
+def _row(option: Option, fifth: str) -> str:
+    default = option.format(option.default)
+    shown = "" if default is None else f"`{default}`"
+    kind = option.type.name.lower()
+    return f"| `{option.name}` | {kind} | {shown} | {option.range_text} | {fifth} | {option.doc} |"
+
+
+def _names(title: str, reasons: dict[str, str]) -> Iterator[str]:
+    yield ""
+    yield f"## {title}"
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        by_reason.setdefault(reason, []).append(name)
+    for reason, names in by_reason.items():
+        yield ""
+        yield f"**{reason[0].upper()}{reason[1:]}:** " + ", ".join(f"`{name}`" for name in names)

@@ -1,0 +1,57 @@
+"""
+Asking a broker whether it answers, in its own protocol.
+
+A port that accepts a connection proves little (a proxy may hold it), so the check asks for the API
+versions, which every broker answers to everybody.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.errors import DecodeError, ErrorCode
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+_CORRELATION_ID = 1
+_CLIENT_ID = b"barnabas-healthcheck"
+_MOST = 1 << 20
+
+
+def check(host: str, port: int, seconds: float) -> str | None:
+    """
+    What is wrong with the broker at *host* and *port*, ``None`` if it is well.
+
+    Args:
+        seconds: the longest that each step, connecting and reading, may take.
+    """
+    try:
+        with socket.create_connection((host, port), timeout=seconds) as connection:
+            connection.sendall(_request())
+            size, correlation_id = struct.unpack(">ii", _exactly(connection, 8))
+            if correlation_id != _CORRELATION_ID or not 4 <= size <= _MOST:
+                return "what answers there is no Kafka broker"
+            body = _exactly(connection, size - 4)
+        response = decode(ApiVersionsResponse, 0, body)
+    except (OSError, EOFError, DecodeError) as error:
+        return str(error) or type(error).__name__
+    if response.error_code != ErrorCode.NONE:
+        return f"it answers with error {response.error_code}"
+    return None
+
+
+def _request() -> bytes:
+    header = struct.pack(">hhih", 18, 0, _CORRELATION_ID, len(_CLIENT_ID)) + _CLIENT_ID
+    body = encode(ApiVersionsRequest(), 0)
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise EOFError("the connection was closed")
+        data += piece
+    return data

@@ -1,0 +1,110 @@
+"""
+What a handler may touch.
+
+``Parts`` is made once, by the broker; a ``Context`` is made for every request and is only as large
+as what differs between requests.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.server.background import Background
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.config import BrokerConfig
+    from barnabas.server.connection import Connection
+    from barnabas.server.coordinators.group_coordinator import GroupCoordinator
+    from barnabas.server.coordinators.producer_ids import ProducerIds
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.partitions import Partitions
+    from barnabas.server.purgatory import FetchPurgatory
+    from barnabas.server.topics import Topics
+    from barnabas.storage.manager import LogManager
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Parts:
+    """
+    The parts of a running broker, shared by all requests.
+    """
+
+    node_id: int
+    cluster_id: str
+    config: BrokerConfig
+    clock: ServerClock
+    log_manager: LogManager
+    topics: Topics
+    partitions: Partitions
+    groups: GroupCoordinator
+    producer_ids: ProducerIds
+    fetches: FetchPurgatory
+    metrics: Metrics
+    background: Background
+    io: Executor  # for everything that may block: cold reads, fsync, opening and removing logs
+
+
+class Context:
+    """
+    One request's view of the broker.
+    """
+
+    __slots__ = ("client_id", "connection", "parts", "version")
+
+    def __init__(
+        self, parts: Parts, version: int, client_id: str | None, connection: Connection
+    ) -> None:
+        self.parts = parts
+        self.version = version
+        self.client_id = client_id
+        self.connection = connection
+
+    @property
+    def node_id(self) -> int:
+        return self.parts.node_id
+
+    @property
+    def cluster_id(self) -> str:
+        return self.parts.cluster_id
+
+    @property
+    def config(self) -> BrokerConfig:
+        return self.parts.config
+
+    @property
+    def clock(self) -> ServerClock:
+        return self.parts.clock
+
+    @property
+    def log_manager(self) -> LogManager:
+        return self.parts.log_manager
+
+    @property
+    def topics(self) -> Topics:
+        return self.parts.topics
+
+    @property
+    def partitions(self) -> Partitions:
+        return self.parts.partitions
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.parts.groups
+
+    @property
+    def producer_ids(self) -> ProducerIds:
+        return self.parts.producer_ids
+
+    @property
+    def fetches(self) -> FetchPurgatory:
+        return self.parts.fetches
+
+    @property
+    def metrics(self) -> Metrics:
+        return self.parts.metrics
+
+    @property
+    def io(self) -> Executor:
+        return self.parts.io

@@ -1,0 +1,318 @@
+"""
+A partition as the server sees it: a log, its leader epoch, and those who wait for it.
+
+The log stores; a partition decides when what was stored counts (the high watermark) and tells those
+who wait. With one replica the high watermark follows the end of the log at once, except when
+``flush.messages`` asks for an fsync, which is what an acknowledgement then waits for. Appends that
+come while an fsync runs share the next one (group commit)::
+
+    append --> log end offset --+--> high watermark --> acknowledgements, waiting fetches
+                                |         ^
+                                +- fsync -+   only when flush.messages is reached
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from uuid import UUID
+
+from barnabas.protocol.errors import (
+    FencedLeaderEpoch,
+    KafkaError,
+    OffsetOutOfRange,
+    UnknownLeaderEpoch,
+    UnknownTopicOrPartition,
+)
+from barnabas.storage.errors import KafkaStorageError
+
+if TYPE_CHECKING:
+    from barnabas.server.purgatory import Watch
+    from barnabas.storage.log import FetchDataInfo, FetchIsolation, Log, LogAppendInfo
+
+logger = logging.getLogger(__name__)
+
+NO_EPOCH = -1
+CommitListener: TypeAlias = Callable[[KafkaError | None], None]
+
+
+class EpochEnd(NamedTuple):
+    """
+    Where a leader epoch ends; both -1 when that is not known.
+    """
+
+    epoch: int
+    end_offset: int
+
+
+class FetchResult(NamedTuple):
+    """
+    What a partition answers to a fetch. The offsets are those from before the read.
+    """
+
+    data: FetchDataInfo | None  # None when the epochs diverge
+    diverging: EpochEnd | None
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
+class Partition:
+    """
+    A log plus those who wait for it.
+
+    Invariants:
+
+    1. Everything below the high watermark was acknowledged, or may be.
+    2. While an fsync is owed, nobody is told of the offsets that it will cover.
+    3. ``error`` is None as long as the partition serves; once set, every call raises it, and
+       whoever waited has been told.
+
+    Used on the event loop's thread only; the fsync alone runs in the executor.
+    """
+
+    __slots__ = (
+        "_commits",
+        "_flushing",
+        "_io",
+        "_unseen",
+        "_watches",
+        "error",
+        "index",
+        "leader_epoch",
+        "log",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        index: int,
+        *,
+        topic_id: UUID,
+        leader_epoch: int,
+        log: Log,
+        io: Executor,
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.topic_id = topic_id
+        self.leader_epoch = leader_epoch
+        self.log = log
+        self.error: KafkaError | None = None
+        self._io = io
+        self._watches: dict[Watch, None] = {}
+        self._commits: deque[tuple[int, CommitListener]] = deque()  # by offset
+        self._flushing = False
+        self._unseen = 0  # bytes appended above the high watermark
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.index}>"
+
+    # Writing
+
+    def append(self, records: memoryview, **options: Any) -> LogAppendInfo:
+        """
+        Append batches as the leader; *options* are those of ``Log.append_as_leader``.
+
+        The high watermark has moved when this returns, unless an fsync has to come first: compare
+        ``info.last_offset`` with it, or ask ``when_committed``.
+
+        Raises:
+            KafkaError: the log refuses the records, or cannot be written.
+        """
+        if self.error is not None:
+            raise self.error
+        info = self.log.append_as_leader(records, self.leader_epoch, **options)
+        self._unseen += info.valid_bytes
+        if self._flushing:
+            return info
+        if self._owes_flush():
+            self._flush()
+        else:
+            self._advance(self.log.log_end_offset)
+        return info
+
+    def when_committed(self, next_offset: int, listener: CommitListener) -> None:
+        """
+        Call back once everything below *next_offset* is acknowledged, or with the error that
+        prevents it. At once if it is so already.
+        """
+        if self.error is not None:
+            listener(self.error)
+        elif next_offset <= self.log.high_watermark:
+            listener(None)
+        else:
+            self._commits.append((next_offset, listener))
+
+    async def committed(self, next_offset: int) -> None:
+        """
+        Return once everything below *next_offset* is acknowledged.
+
+        Raises:
+            KafkaError: it will never be.
+        """
+        if self.error is None and next_offset <= self.log.high_watermark:
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle(error: KafkaError | None) -> None:
+            if not future.done():
+                if error is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(error)
+
+        self.when_committed(next_offset, settle)
+        await future
+
+    # Reading
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        isolation: FetchIsolation,
+        *,
+        min_one_message: bool,
+        current_leader_epoch: int = NO_EPOCH,
+        last_fetched_epoch: int = NO_EPOCH,
+    ) -> FetchResult:
+        """
+        Find the bytes from *offset* on; the epochs are -1 where the client does not check them.
+
+        Raises:
+            OffsetOutOfRange: the log does not have that offset.
+            FencedLeaderEpoch, UnknownLeaderEpoch: the client's leader is not this one.
+            KafkaStorageError: the log directory is offline.
+        """
+        self.check_leader_epoch(current_leader_epoch)
+        log = self.log
+        high_watermark = log.high_watermark
+        start = log.log_start_offset
+        stable = log.last_stable_offset
+        if last_fetched_epoch != NO_EPOCH:
+            diverging = self._diverging(offset, last_fetched_epoch)
+            if diverging is not None:
+                return FetchResult(None, diverging, high_watermark, stable, start)
+        data = log.read(offset, max_bytes, isolation, min_one_message)
+        return FetchResult(data, None, high_watermark, stable, start)
+
+    def check_leader_epoch(self, epoch: int) -> None:
+        """
+        Compare the leader epoch a client knows with ours (KIP-320); -1 is no check.
+
+        Raises:
+            FencedLeaderEpoch, UnknownLeaderEpoch: it is behind, or ahead.
+            KafkaError: the partition is gone or offline.
+        """
+        if self.error is not None:
+            raise self.error
+        if epoch not in (NO_EPOCH, self.leader_epoch):
+            error = FencedLeaderEpoch if epoch < self.leader_epoch else UnknownLeaderEpoch
+            raise error(f"{self.topic}-{self.index} is at leader epoch {self.leader_epoch}")
+
+    def end_of_epoch(self, epoch: int) -> EpochEnd:
+        """
+        The epoch, or the next lower known one, and the offset where it ends.
+        """
+        end = self.log.end_offset_for_epoch(epoch)
+        return EpochEnd(NO_EPOCH, -1) if end is None else EpochEnd(end.epoch, end.offset)
+
+    def _diverging(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
+        """
+        Where the client's log and ours part, if they do (KIP-595, Kafka ``Partition.readRecords``).
+        """
+        end = self.end_of_epoch(last_fetched_epoch)
+        start = self.log.log_start_offset
+        if end.epoch == NO_EPOCH or offset < start:
+            raise OffsetOutOfRange(
+                f"{self.topic}-{self.index}: offset {offset} after epoch {last_fetched_epoch},"
+                f" the log starts at {start}"
+            )
+        return end if end.epoch < last_fetched_epoch or end.end_offset < offset else None
+
+    # Those who wait for bytes
+
+    def add_watch(self, watch: Watch) -> None:
+        """
+        Tell *watch* of every byte that becomes readable from now on.
+        """
+        if self.error is not None:
+            watch.changed()
+        else:
+            self._watches[watch] = None
+
+    def remove_watch(self, watch: Watch) -> None:
+        self._watches.pop(watch, None)
+
+    # The end
+
+    def close(self, error: KafkaError | None = None) -> None:
+        """
+        Serve no more: deleted, or with the *error* that says why. Whoever waits is told.
+        """
+        if self.error is not None:
+            return
+        self.error = error or UnknownTopicOrPartition(f"{self.topic}-{self.index} is deleted")
+        for watch in tuple(self._watches):
+            watch.changed()
+        self._watches.clear()
+        commits, self._commits = self._commits, deque()
+        for _, listener in commits:
+            listener(self.error)
+
+    # The high watermark
+
+    def _advance(self, offset: int) -> None:
+        log = self.log
+        stable = log.last_stable_offset
+        log.update_high_watermark(offset)
+        size, self._unseen = self._unseen, 0
+        if self._watches:
+            stable_moved = log.last_stable_offset > stable
+            for watch in tuple(self._watches):
+                if not watch.read_committed:
+                    watch.more(size)
+                elif stable_moved:
+                    # How far the last stable offset jumps says nothing about this append.
+                    watch.changed()
+        commits = self._commits
+        while commits and commits[0][0] <= offset:
+            commits.popleft()[1](None)
+
+    def _owes_flush(self) -> bool:
+        log = self.log
+        return log.log_end_offset - log.recovery_point >= log.config.flush_messages
+
+    def _flush(self) -> None:
+        """
+        Make the log durable in the executor, then acknowledge what that covers.
+        """
+        self._flushing = True
+        end = self.log.log_end_offset
+        covered, self._unseen = self._unseen, 0
+        future = asyncio.get_running_loop().run_in_executor(self._io, self.log.flush)
+        future.add_done_callback(lambda done: self._flushed(end, covered, done))
+
+    def _flushed(self, end: int, covered: int, done: asyncio.Future[Any]) -> None:
+        self._flushing = False
+        error = done.exception()
+        if error is not None:
+            if not isinstance(error, KafkaError):
+                logger.error("%r: fsync failed", self, exc_info=error)
+                error = KafkaStorageError(f"{self.topic}-{self.index}: fsync failed: {error}")
+            self.close(error)
+            return
+        if self.error is not None:
+            return
+        waiting, self._unseen = self._unseen, covered
+        self._advance(end)
+        self._unseen = waiting
+        if self.log.log_end_offset > end:
+            self._flush()

@@ -1,0 +1,142 @@
+"""
+confluent-kafka, which is librdkafka in C.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from tests.interop.clients.base import PATIENCE, NewRecord, Place, Seen
+from tests.interop.clients.two_members import SharedCount, two_members
+
+ANY_PARTITION = -1
+NOW = 0
+
+Delivered = Callable[[KafkaError | None, Message], None]
+
+
+class Confluent:
+    """
+    The client that most languages but Java build upon.
+    """
+
+    name = "confluent-kafka"
+
+    def create_topic(
+        self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]
+    ) -> None:
+        admin = AdminClient({"bootstrap.servers": bootstrap})
+        new = NewTopic(topic, num_partitions=partitions, config=dict(configs))
+        admin.create_topics([new])[topic].result(PATIENCE)
+
+    def produce(
+        self, bootstrap: str, topic: str, records: Sequence[NewRecord], codec: str
+    ) -> list[Place]:
+        producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec})
+        places: dict[int, Place] = {}
+        for number, record in enumerate(records):
+
+            def delivered(error: KafkaError | None, message: Message, number: int = number) -> None:
+                if error is not None:
+                    raise KafkaException(error)
+                places[number] = _place(message)
+
+            _send(producer, topic, record, delivered)
+        left = producer.flush(PATIENCE)
+        assert left == 0, f"{left} of {len(records)} records are not acknowledged"
+        return [places[number] for number in range(len(records))]
+
+    def read(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[Seen]:
+        consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": "unused", "auto.offset.reset": "earliest"}
+        )
+        deadline = time.monotonic() + PATIENCE
+        seen: list[Seen] = []
+        try:
+            consumer.assign([TopicPartition(topic, n, 0) for n in range(partitions)])
+            while len(seen) < count and time.monotonic() < deadline:
+                seen += _poll(consumer)
+        finally:
+            consumer.close()
+        return seen
+
+    def consume_in_group(
+        self, bootstrap: str, topic: str, group: str, count: int
+    ) -> tuple[list[Seen], list[Seen]]:
+        def member(enough: SharedCount) -> list[Seen]:
+            consumer = Consumer(
+                {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+            )
+            seen: list[Seen] = []
+            try:
+                consumer.subscribe([topic])
+                while not enough.is_reached:
+                    fresh = _poll(consumer)
+                    seen += fresh
+                    enough.add(len(fresh))
+                    if fresh:
+                        consumer.commit(asynchronous=False)
+            finally:
+                consumer.close()
+            return seen
+
+        return two_members(member, count)
+
+
+def _send(producer: Producer, topic: str, record: NewRecord, delivered: Delivered) -> None:
+    """
+    Hand a record over, waiting for room in the library's queue as its documentation says.
+    """
+    while True:
+        try:
+            producer.produce(
+                topic,
+                value=record.value,
+                key=record.key,
+                headers=list(record.headers),
+                on_delivery=delivered,
+                partition=ANY_PARTITION if record.partition is None else record.partition,
+                timestamp=NOW if record.timestamp_ms is None else record.timestamp_ms,
+            )
+        except BufferError:
+            producer.poll(0.1)
+        else:
+            producer.poll(0)
+            return
+
+
+def _place(message: Message) -> Place:
+    partition, offset = message.partition(), message.offset()
+    assert partition is not None
+    assert offset is not None
+    return Place(partition, offset)
+
+
+def _poll(consumer: Consumer) -> list[Seen]:
+    seen = []
+    for message in consumer.consume(500, 0.2):
+        error = message.error()
+        if error is not None:
+            raise KafkaException(error)
+        place = _place(message)
+        when = message.timestamp()[1]
+        seen.append(
+            Seen(*place, when, _bytes(message.key()), _bytes(message.value()), _headers(message))
+        )
+    return seen
+
+
+def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:
+    headers = message.headers() or []
+    assert not isinstance(headers, dict), "a consumer gets a list: names may come twice"
+    return tuple((name, _bytes(value)) for name, value in headers)
+
+
+def _bytes(value: str | bytes | None) -> bytes | None:
+    assert not isinstance(value, str), "only a deserializer makes text of it"
+    return value

@@ -1,0 +1,141 @@
+"""
+A running broker and the client libraries that talk to it.
+
+``BARNABAS_INTEROP_BROKER=apache`` runs the same tests against Apache Kafka: what fails there says
+nothing about Barnabas.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.clients.aio import AioKafka
+from tests.interop.clients.base import Client
+from tests.interop.clients.confluent import Confluent
+from tests.interop.clients.java import Java
+from tests.interop.clients.kafka_python import KafkaPython
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.broker_process import Barnabas, BrokerProcess
+
+CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka", "Java")
+
+_LITTLE_WAITING = {"group.initial.rebalance.delay.ms": "500"}
+"""
+Members join within milliseconds here; three seconds of waiting for more would be spent in vain.
+"""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    Everything beside this file needs real clients.
+    """
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.interop)
+
+
+def new_broker(directory: Path, **settings: str) -> BrokerProcess:
+    """
+    A broker that is not started yet, with further *settings*: dots as double underscores.
+    """
+    given = {name.replace("__", "."): value for name, value in settings.items()}
+    kind = ApacheKafka if os.environ.get("BARNABAS_INTEROP_BROKER") == "apache" else Barnabas
+    return kind(directory, settings=_LITTLE_WAITING | given)
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """
+    One broker for all tests; a test may restart it.
+    """
+    running = new_broker(tmp_path_factory.mktemp("broker"))
+    running.start()
+    yield running
+    running.close()
+
+
+@pytest.fixture(autouse=True)
+def _log_of_the_broker(request: pytest.FixtureRequest) -> Iterator[None]:
+    """
+    Show what the broker said during a test, which pytest prints if the test fails.
+    """
+    if "broker" not in request.fixturenames:
+        yield
+        return
+    broker: BrokerProcess = request.getfixturevalue("broker")
+    already = len(broker.log_text())
+    yield
+    print(broker.log_text()[already:][-8000:])
+
+
+@pytest.fixture(scope="session")
+def client_named(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Client]:
+    """
+    The adapter of a client library by its name; skips the test if it cannot be had here.
+    """
+    made: dict[str, Client] = {}
+
+    def get(name: str) -> Client:
+        if name not in made:
+            made[name] = _make(name, tmp_path_factory)
+        return made[name]
+
+    return get
+
+
+def _make(name: str, directories: pytest.TempPathFactory) -> Client:
+    if name == "Java":
+        try:
+            return Java(directories.mktemp("classes"))
+        except PrerequisiteMissing as missing:
+            unavailable(str(missing))
+    kinds: dict[str, Callable[[], Client]] = {
+        "kafka-python": KafkaPython,
+        "confluent-kafka": Confluent,
+        "aiokafka": AioKafka,
+    }
+    return kinds[name]()
+
+
+@pytest.fixture(params=CLIENTS)
+def client(request: pytest.FixtureRequest, client_named: Callable[[str], Client]) -> Client:
+    """
+    Each client library in turn.
+    """
+    return client_named(request.param)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """
+    A topic name that no other test uses.
+    """
+    readable = "".join(c if c.isalnum() else "-" for c in request.node.name)
+    return f"{readable[:80]}-{next(_numbers)}"
+
+
+def unavailable(reason: str) -> None:
+    """
+    Skip the test because a prerequisite is missing; in CI everything has to be there.
+    """
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def needs_program(name: str) -> None:
+    """
+    Skip the test if the machine lacks a program.
+    """
+    if shutil.which(name) is None:
+        unavailable(f"no {name} on the path")

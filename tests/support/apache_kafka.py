@@ -1,0 +1,196 @@
+"""
+Apache Kafka itself: its jars, fetched once from Maven Central, and a broker made of them.
+
+Whoever has the jars already says where in ``KAFKA_CLASSPATH`` (a class path as ``java -cp`` takes
+it); otherwise Maven copies them into a cache directory of the user, 55 MB, in about ten seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.support.broker_process import BrokerProcess, free_port
+
+VERSION = "4.3.1"
+
+_ARTIFACTS = {
+    "org.apache.kafka:kafka_2.13": VERSION,
+    "org.apache.kafka:kafka-tools": VERSION,
+    "org.apache.logging.log4j:log4j-slf4j-impl": "2.24.3",
+}
+
+_LOGGING = """<Configuration status="ERROR">
+  <Appenders><Console name="out" target="SYSTEM_ERR">
+    <PatternLayout pattern="[%d] %p %m (%c)%n"/>
+  </Console></Appenders>
+  <Loggers><Root level="{level}"><AppenderRef ref="out"/></Root></Loggers>
+</Configuration>
+"""
+
+
+class PrerequisiteMissing(Exception):
+    """
+    What these programs need is not on this machine; the message says what, in one line.
+    """
+
+
+def require_java() -> None:
+    """
+    Raises:
+        PrerequisiteMissing: there is no Java to run, or no compiler.
+    """
+    for program in ("java", "javac"):
+        if shutil.which(program) is None:
+            raise PrerequisiteMissing(f"no {program} on the path (a JDK of 17 or newer is needed)")
+
+
+def class_path() -> str:
+    """
+    The class path of Apache Kafka's broker, clients and tools.
+
+    Raises:
+        PrerequisiteMissing: there is no Java, or Maven is missing or could not fetch the jars.
+    """
+    require_java()
+    given = os.environ.get("KAFKA_CLASSPATH")
+    return given if given else f"{_libraries()}/*"
+
+
+def java(
+    main_class: str,
+    *arguments: str,
+    heap: str = "256m",
+    level: str = "warn",
+    options: tuple[str, ...] = (),
+    extra_class_path: str = "",
+) -> list[str]:
+    """
+    The command that runs a class of Apache Kafka, or one of ours beside its jars.
+
+    Args:
+        heap: the most memory for objects, as ``-Xmx`` takes it.
+        level: from which level on it logs, to standard error.
+        options: further options of the virtual machine.
+    """
+    path = f"{extra_class_path}{os.pathsep}{class_path()}" if extra_class_path else class_path()
+    logging = f"-Dlog4j2.configurationFile={_logging_file(level)}"
+    return ["java", f"-Xmx{heap}", *options, logging, "-cp", path, main_class, *arguments]
+
+
+class ApacheKafka(BrokerProcess):
+    """
+    One node of Apache Kafka, broker and controller in one process.
+    """
+
+    name = "Apache Kafka"
+    start_timeout = 120.0
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+        heap: str = "512m",
+        bounded: bool = True,
+    ) -> None:
+        super().__init__(directory, port=port, bounded=bounded)
+        self.settings = dict(settings or {})
+        self.heap = heap
+        self._controller_port = free_port()
+
+    def command(self) -> list[str]:
+        properties = self.directory / "server.properties"
+        options = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+        return java("kafka.Kafka", str(properties), heap=self.heap, level="info", options=options)
+
+    def prepare(self) -> None:
+        properties = self.directory / "server.properties"
+        properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
+        if not (self.data / "meta.properties").exists():
+            cluster_id = "AAAAAAAAAAAAAAAAAAAAAQ"
+            format_it = ("format", "-t", cluster_id, "-c", str(properties))
+            subprocess.run(
+                java("kafka.tools.StorageTool", *format_it),
+                check=True,
+                stdout=subprocess.DEVNULL,
+            )
+
+    def is_ready(self) -> bool:
+        return "Kafka Server started" in self.log_since_start() and super().is_ready()
+
+    def _properties(self) -> dict[str, str]:
+        listener = f"PLAINTEXT://127.0.0.1:{self.port}"
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "listeners": f"{listener},CONTROLLER://127.0.0.1:{self._controller_port}",
+            "advertised.listeners": listener,
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "log.dirs": str(self.data),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
+            **self.settings,
+        }
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(root) / "barnabas" / f"apache-kafka-{VERSION}"
+
+
+def _logging_file(level: str) -> Path:
+    path = _cache() / f"{level}.xml"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(_LOGGING.format(level=level.upper()))
+    return path
+
+
+def _libraries() -> Path:
+    """
+    The directory of jars, fetched if this is the first time.
+    """
+    home = _cache()
+    libraries = home / "libs"
+    complete = home / "complete"
+    if complete.exists():
+        return libraries
+    if shutil.which("mvn") is None:
+        raise PrerequisiteMissing(
+            "no mvn on the path to fetch Apache Kafka's jars, and KAFKA_CLASSPATH is not set"
+        )
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "pom.xml").write_text(_pom())
+    copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libraries}"]
+    try:
+        subprocess.run(copy, cwd=home, check=True, capture_output=True, text=True, timeout=600)
+    except subprocess.CalledProcessError as error:
+        first = (error.stdout or error.stderr).strip().splitlines()[:1]
+        raise PrerequisiteMissing(f"Maven cannot fetch Apache Kafka's jars: {first}") from error
+    complete.touch()
+    return libraries
+
+
+def _pom() -> str:
+    dependencies = ""
+    for artifact, version in _ARTIFACTS.items():
+        group, name = artifact.split(":")
+        dependencies += (
+            f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+            f"<version>{version}</version></dependency>\n"
+        )
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0">\n<modelVersion>4.0.0</modelVersion>\n'
+        "<groupId>local</groupId><artifactId>kafka</artifactId><version>1</version>\n"
+        f"<dependencies>\n{dependencies}</dependencies>\n</project>\n"
+    )

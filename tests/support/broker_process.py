@@ -1,0 +1,241 @@
+"""
+A broker as its user runs it: a process of its own, on a free port, with a directory of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+LONGEST_LIFE = 900
+"""
+Seconds after which the kernel ends a broker whose test run was itself killed.
+"""
+
+_BOUNDED = (
+    "import os, signal, sys; signal.alarm(int(sys.argv[1])); os.execvp(sys.argv[2], sys.argv[2:])"
+)
+_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+
+
+def free_port() -> int:
+    """
+    A TCP port of the loopback interface that nobody listens on now.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float) -> None:
+    """
+    Ask until *condition* holds.
+
+    Raises:
+        TimeoutError: it did not within *seconds*; the message says *what* was waited for.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {seconds:.0f} s for {what}")
+        time.sleep(0.005)
+
+
+def answers(port: int, seconds: float = 2.0) -> bool:
+    """
+    Whether a broker on *port* of the loopback interface answers an ApiVersions request.
+    """
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
+            connection.sendall(_API_VERSIONS)
+            return len(connection.recv(8)) > 0
+    except OSError:
+        return False
+
+
+class BrokerProcess:
+    """
+    Starts, stops, kills and restarts one broker on one directory and one port.
+
+    1. Both stay the same over restarts, so that clients and data meet again.
+    2. Nothing outlives the test run: ``close`` kills what still runs, and a *bounded* process is
+       ended by an alarm of the kernel that survives even the death of the test run.
+    """
+
+    name = "broker"
+    start_timeout = 60.0
+
+    def __init__(self, directory: Path, *, port: int | None = None, bounded: bool = True) -> None:
+        self.directory = directory
+        self.data = directory / "data"
+        self.port = port if port is not None else free_port()
+        self.bounded = bounded
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    @property
+    def bootstrap(self) -> str:
+        """
+        What clients call ``bootstrap.servers``.
+        """
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """
+        The process id of the running broker.
+        """
+        assert self._process is not None, f"{self.name} does not run"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """
+        Whether the process is there, ready or not.
+        """
+        return self._process is not None and self._process.poll() is None
+
+    def command(self) -> Sequence[str]:
+        """
+        The program and its arguments.
+        """
+        raise AssertionError("each kind of broker says how it is run")
+
+    def prepare(self) -> None:
+        """
+        What has to be done before the process is started.
+        """
+
+    def is_ready(self) -> bool:
+        """
+        Whether it answers in its own protocol.
+        """
+        return answers(self.port)
+
+    def start(self) -> float:
+        """
+        Start it, wait until it is ready, and return how many seconds that took.
+        """
+        assert not self.is_running, f"{self.name} runs already"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.prepare()
+        command = list(self.command())
+        if self.bounded:
+            command = [sys.executable, "-c", _BOUNDED, str(LONGEST_LIFE), *command]
+        began = time.monotonic()
+        with self.log_path.open("ab") as log:
+            self._log_start = log.tell()
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory
+            )
+        wait_for(self._ready_or_dead, f"{self.name} to be ready", self.start_timeout)
+        if not self.is_running:
+            raise AssertionError(f"{self.name} ended at once:\n{self.log_text()[-4000:]}")
+        return time.monotonic() - began
+
+    def _ready_or_dead(self) -> bool:
+        return not self.is_running or self.is_ready()
+
+    def stop(self, seconds: float = 60.0) -> int:
+        """
+        SIGTERM, and the exit status that followed within *seconds*.
+        """
+        assert self._process is not None, f"{self.name} does not run"
+        self._process.send_signal(signal.SIGTERM)
+        return self._process.wait(seconds)
+
+    def kill(self) -> None:
+        """
+        SIGKILL: no chance to write anything more.
+        """
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def restart(self) -> None:
+        """
+        A clean stop and a new start.
+        """
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """
+        Make sure that nothing is left running.
+        """
+        self.kill()
+
+    @property
+    def log_path(self) -> Path:
+        """
+        Where everything that it prints goes, over all its starts.
+        """
+        return self.directory / "server.log"
+
+    def log_text(self) -> str:
+        """
+        All that it has printed so far.
+        """
+        return self._log_bytes().decode(errors="replace")
+
+    def log_since_start(self) -> str:
+        """
+        What it has printed since it was last started.
+        """
+        return self._log_bytes()[self._log_start :].decode(errors="replace")
+
+    def _log_bytes(self) -> bytes:
+        return self.log_path.read_bytes() if self.log_path.exists() else b""
+
+
+class Barnabas(BrokerProcess):
+    """
+    The broker of this project, as ``barnabas serve`` runs it.
+    """
+
+    name = "Barnabas"
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int | None = None,
+        settings: Mapping[str, str] | None = None,
+        python: str = sys.executable,
+        bounded: bool = True,
+    ) -> None:
+        super().__init__(directory, port=port, bounded=bounded)
+        self.settings = dict(settings or {})
+        self.python = python
+
+    def command(self) -> list[str]:
+        settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self.settings}
+        assignments = [
+            part for name, value in settings.items() for part in ("--set", f"{name}={value}")
+        ]
+        serve = ("-m", "barnabas.server", "serve", "--data-dir", str(self.data))
+        return [self.python, *serve, *assignments]
+
+
+def resident_bytes(pid: int) -> int:
+    """
+    How much memory the process holds now (Linux).
+    """
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def cpu_seconds(pid: int) -> float:
+    """
+    The processor time that the process has used so far, in user and system mode (Linux).
+    """
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -216,6 +216,14 @@ def test_an_api_knows_its_flexible_versions() -> None:
     assert not Api(47, versions=range(1)).is_flexible(0)
 
 
+def test_an_api_can_list_more_versions_than_it_reads() -> None:
+    """
+    Some clients take a version in the list for the sign of a feature.
+    """
+    assert range(1, 4) == Village.api.advertised
+    assert range(14) == Api(0, versions=range(3, 14), also_advertised=range(3)).advertised
+
+
 @message
 class Undecided:
     """

@@ -86,11 +86,20 @@ class Api:
         key: the API key, or the type of the record.
         versions: those that can be read and written.
         flexible: the first version with compact lengths and tagged fields, if there is one.
+        also_advertised: versions below, which a broker lists without being able to read them.
     """
 
     key: int
     versions: range
     flexible: int | None = None
+    also_advertised: range = range(0)
+
+    @property
+    def advertised(self) -> range:
+        """
+        The versions that an ApiVersions response lists.
+        """
+        return range((self.also_advertised or self.versions).start, self.versions.stop)
 
     def is_flexible(self, version: int) -> bool:
         """

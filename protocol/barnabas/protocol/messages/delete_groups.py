@@ -1,0 +1,34 @@
+"""
+DeleteGroups (42): deletes groups, with their offsets.
+
+* v2 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int16, int32, message
+
+API = Api(42, versions=range(3), flexible=2)
+
+
+@message
+class DeleteGroupsRequest:
+    api: ClassVar[Api] = API
+
+    groups_names: list[str]
+
+
+@message
+class DeletableGroupResult:
+    group_id: str
+    error_code: int16
+
+
+@message
+class DeleteGroupsResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    results: list[DeletableGroupResult]

@@ -1,0 +1,46 @@
+"""
+DescribeCluster (60): the brokers or the controllers of the cluster.
+
+* v1 adds the type of endpoint (KIP-919).
+* v2 adds brokers that are fenced (KIP-1073).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int8, int16, int32, message, since
+
+API = Api(60, versions=range(3), flexible=0)
+
+
+@message
+class DescribeClusterRequest:
+    api: ClassVar[Api] = API
+
+    include_cluster_authorized_operations: bool
+    endpoint_type: int8 = since(1, default=1)
+    include_fenced_brokers: bool = since(2, default=False)
+
+
+@message
+class DescribeClusterBroker:
+    broker_id: int32
+    host: str
+    port: int32
+    rack: str | None = None
+    is_fenced: bool = since(2, default=False)
+
+
+@message
+class DescribeClusterResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    error_code: int16
+    error_message: str | None = None
+    endpoint_type: int8 = since(1, default=1)
+    cluster_id: str
+    controller_id: int32 = -1
+    brokers: list[DescribeClusterBroker]
+    cluster_authorized_operations: int32 = -(2**31)

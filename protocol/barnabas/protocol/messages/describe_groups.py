@@ -1,0 +1,55 @@
+"""
+DescribeGroups (15): state and members of groups.
+
+* v1 adds the throttle time.
+* v3 adds authorized operations (KIP-430).
+* v4 adds static membership (KIP-345).
+* v5 is flexible.
+* v6 answers GROUP_ID_NOT_FOUND for a group that there is not (KIP-1043).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int16, int32, message, since
+
+API = Api(15, versions=range(7), flexible=5)
+
+
+@message
+class DescribeGroupsRequest:
+    api: ClassVar[Api] = API
+
+    groups: list[str]
+    include_authorized_operations: bool = since(3, default=False)
+
+
+@message
+class DescribedGroupMember:
+    member_id: str
+    group_instance_id: str | None = since(4, default=None)
+    client_id: str
+    client_host: str
+    member_metadata: bytes
+    member_assignment: bytes
+
+
+@message
+class DescribedGroup:
+    error_code: int16
+    error_message: str | None = since(6, default=None)
+    group_id: str
+    group_state: str
+    protocol_type: str
+    protocol_data: str
+    members: list[DescribedGroupMember]
+    authorized_operations: int32 = since(3, default=-(2**31))
+
+
+@message
+class DescribeGroupsResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = since(1, default=0)
+    groups: list[DescribedGroup]

@@ -29,6 +29,7 @@ class AioKafka:
     """
 
     name = "aiokafka"
+    sends_null_headers = True
 
     def create_topic(
         self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]

@@ -61,6 +61,7 @@ class Client(Protocol):
     """
 
     name: str
+    sends_null_headers: bool
 
     def create_topic(
         self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]

@@ -26,6 +26,7 @@ class Confluent:
     """
 
     name = "confluent-kafka"
+    sends_null_headers = True
 
     def create_topic(
         self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]

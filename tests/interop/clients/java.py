@@ -25,6 +25,7 @@ class Java:
     """
 
     name = "Java"
+    sends_null_headers = True
 
     def __init__(self, classes: Path) -> None:
         self._classes = classes

@@ -26,6 +26,7 @@ class KafkaPython:
     """
 
     name = "kafka-python"
+    sends_null_headers = False
 
     def create_topic(
         self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]

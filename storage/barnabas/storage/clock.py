@@ -1,0 +1,46 @@
+"""
+The one place where the storage engine reads the time.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """
+    What tells the time, and how a thread waits for it to pass.
+    """
+
+    def now_ms(self) -> int:
+        """
+        Wall clock: milliseconds since 1970 UTC. It may jump.
+        """
+
+    def monotonic(self) -> float:
+        """
+        Seconds since some moment. It never goes back; only differences mean anything.
+        """
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """
+        Block until *event* is set or *seconds* of this clock have passed; whether it is set.
+        """
+
+
+class SystemClock:
+    """
+    Real time.
+    """
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        # An interval of "never" is larger than what the platform can wait for at once.
+        return event.wait(min(seconds, threading.TIMEOUT_MAX))

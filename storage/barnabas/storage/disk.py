@@ -1,0 +1,389 @@
+"""
+The real disk.
+
+Reading is lock-free: a thread that reads keeps the descriptor or the map alive while it does, so
+that closing, resizing and removing never take it away from under it.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import shutil
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.files import Buffer, Files, WouldBlock
+
+
+def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError:
+    """
+    The exception for an *error* of the disk. Raise it ``from`` the error.
+    """
+    return KafkaStorageError(f"Cannot {action} {path}: {error.strerror or error}")
+
+
+@contextmanager
+def _errors(action: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise storage_error(action, path, error) from error
+
+
+@contextmanager
+def _question(action: str, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise storage_error(action, path, error) from error
+
+
+def _sync(fd: int) -> None:
+    if hasattr(fcntl, "F_FULLFSYNC"):
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync of macOS stops at the cache of the drive.
+    else:
+        os.fsync(fd)
+
+
+class _Handle:
+    """
+    A file descriptor that is closed when nobody refers to it any more.
+
+    A call on the descriptor keeps a reference while it runs. So a descriptor is never closed under
+    a reader, who would then read whatever file gets the same number next.
+    """
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __del__(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+
+
+_CLOSED: Final = _Handle(-1)
+"""Whatever is tried with it fails with EBADF."""
+
+
+class DiskFile:
+    """
+    A file on the real disk.
+    """
+
+    __slots__ = ("_end", "_handle", "_knows_nowait", "path")
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self.path = path
+        self._knows_nowait = hasattr(os, "RWF_NOWAIT")
+        self._handle = _Handle(fd)
+        self._end = os.fstat(fd).st_size
+
+    def append(self, data: Buffer) -> None:
+        self.write_at(self._end, data)
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        handle = self._handle
+        size = len(data)
+        try:
+            written = os.pwrite(handle.fd, data, position)
+            while written < size:
+                written += os.pwrite(handle.fd, memoryview(data)[written:], position + written)
+        except OSError as error:
+            raise storage_error("write", self.path, error) from error
+        self._end = max(self._end, position + size)
+
+    def read(self, position: int, size: int, *, nowait: bool = False) -> bytes | bytearray:
+        handle = self._handle
+        try:
+            if nowait and self._knows_nowait:
+                return self._read_cached(handle, position, size)
+            data = os.pread(handle.fd, size, position)
+            while len(data) < size and (more := self._more(handle, position, data, size)):
+                data += more
+        except OSError as error:
+            raise storage_error("read", self.path, error) from error
+        return data
+
+    @staticmethod
+    def _more(handle: _Handle, position: int, data: bytes, size: int) -> bytes:
+        return os.pread(handle.fd, size - len(data), position + len(data))
+
+    def _read_cached(self, handle: _Handle, position: int, size: int) -> bytearray | bytes:
+        data = bytearray(size)
+        try:
+            count = os.preadv(handle.fd, [data], position, os.RWF_NOWAIT)
+        except BlockingIOError:
+            raise WouldBlock from None
+        except OSError as error:
+            # tmpfs, overlays and some network file systems do not know the flag. What they have in
+            # memory is read as quickly without it.
+            if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
+                raise
+            self._knows_nowait = False
+            return self.read(position, size)
+        if count < size:
+            if position + count < os.fstat(handle.fd).st_size:
+                raise WouldBlock
+            del data[count:]
+        return data
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        handle = self._handle
+        view = memoryview(buffer)
+        done = 0
+        try:
+            while done < len(view):
+                count = os.preadv(handle.fd, [view[done:]], position + done)
+                if count == 0:
+                    break
+                done += count
+        except OSError as error:
+            raise storage_error("read", self.path, error) from error
+        return done
+
+    def truncate(self, size: int) -> None:
+        with _errors("truncate", self.path):
+            os.ftruncate(self._handle.fd, size)
+        self._end = size
+
+    def size(self) -> int:
+        with _errors("look at", self.path):
+            return os.fstat(self._handle.fd).st_size
+
+    def sync(self) -> None:
+        handle = self._handle
+        with _errors("sync", self.path):
+            _sync(handle.fd)
+
+    def close(self) -> None:
+        self._handle = _CLOSED
+
+    def __repr__(self) -> str:
+        return f"<DiskFile {self.path}>"
+
+
+_EMPTY: Final = memoryview(b"")
+
+
+class DiskMappedFile:
+    """
+    A memory map of a file on the real disk.
+
+    The memory goes back when the last ``view`` of it does. A descriptor for writing is open from
+    the first ``put`` to the next ``resize``: only the index of an active segment needs one.
+    """
+
+    __slots__ = ("_dirty", "_writing", "created", "path", "view")
+
+    def __init__(self, path: Path, fd: int, created: bool) -> None:
+        self.path = path
+        self.created = created
+        self.view = self._map(fd)
+        self._writing: _Handle | None = None
+        self._dirty = created
+
+    @staticmethod
+    def _map(fd: int) -> memoryview:
+        size = os.fstat(fd).st_size
+        return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_READ)) if size else _EMPTY
+
+    def put(self, position: int, data: bytes) -> None:
+        handle = self._writing
+        try:
+            if handle is None:
+                handle = self._writing = _Handle(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
+            if os.pwrite(handle.fd, data, position) < len(data):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise storage_error("write", self.path, error) from error
+        self._dirty = True
+
+    def resize(self, size: int) -> None:
+        with _errors("resize", self.path):
+            handle = _Handle(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
+            os.ftruncate(handle.fd, size)
+            self.view = self._map(handle.fd)
+        self._writing = None
+        self._dirty = True
+
+    def flush(self) -> None:
+        if not self._dirty:
+            return
+        self._dirty = False
+        with _errors("sync", self.path):
+            _sync((self._writing or _Handle(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))).fd)
+
+    def close(self) -> None:
+        self._writing = None
+        self.view = _EMPTY
+
+    def __repr__(self) -> str:
+        return f"<DiskMappedFile {self.path}>"
+
+
+class DiskLock:
+    """
+    A POSIX record lock on a file, as Java's ``FileChannel.tryLock`` takes it.
+
+    Such a lock belongs to the process, and goes when *any* descriptor of the file is closed. So a
+    second opener in the same process has to be refused before it opens the file.
+    """
+
+    _held: Final[set[Path]] = set()
+    _guard: Final = threading.Lock()
+
+    def __init__(self, path: Path, fd: int) -> None:
+        self._path = path
+        self._fd: int | None = fd
+
+    @classmethod
+    def acquire(cls, path: Path) -> DiskLock | None:
+        path = path.parent.resolve() / path.name
+        with cls._guard:
+            if path in cls._held:
+                return None
+            fd = cls._open_locked(path)
+            if fd is None:
+                return None
+            cls._held.add(path)
+        return cls(path, fd)
+
+    @staticmethod
+    def _open_locked(path: Path) -> int | None:
+        while True:
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # The one before may have removed the file between our open and our lock.
+                if os.path.samestat(os.fstat(fd), os.stat(path)):
+                    return fd
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                os.close(fd)
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    return None
+                raise
+            os.close(fd)
+
+    def release(self) -> None:
+        with self._guard:
+            if self._fd is None:
+                return
+            self._path.unlink(missing_ok=True)
+            os.close(self._fd)
+            self._fd = None
+            self._held.discard(self._path)
+
+
+class DiskFiles(Files):
+    """
+    The real disk.
+    """
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> DiskFile:
+        create = create and not read_only
+        with (_errors if create else _question)("open", path):
+            return DiskFile(path, _open(path, create=create, read_only=read_only))
+
+    def map(self, path: Path, size: int | None, *, read_only: bool = False) -> DiskMappedFile:
+        created = size is not None and not self.exists(path)
+        with (_errors if created else _question)("map", path):
+            handle = _Handle(_open(path, create=created, read_only=read_only))
+            if created and size:
+                os.ftruncate(handle.fd, size)
+            return DiskMappedFile(path, handle.fd, created)
+
+    def exists(self, path: Path) -> bool:
+        return self._mode(path) is not None
+
+    def is_directory(self, path: Path) -> bool:
+        mode = self._mode(path)
+        return mode is not None and stat.S_ISDIR(mode)
+
+    @staticmethod
+    def _mode(path: Path) -> int | None:
+        with _errors("look at", path):
+            try:
+                return os.stat(path).st_mode
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+
+    def names(self, directory: Path) -> list[str]:
+        with _question("list", directory):
+            return sorted(os.listdir(directory))
+
+    def make_directory(self, path: Path) -> None:
+        with _errors("make directory", path):
+            path.mkdir(parents=True, exist_ok=True)
+
+    def rename(self, source: Path, target: Path) -> None:
+        with _errors(f"rename to {target.name}", source):
+            os.replace(source, target)
+
+    def remove(self, path: Path) -> bool:
+        with _errors("remove", path):
+            try:
+                os.unlink(path)
+            except FileNotFoundError:
+                return False
+            return True
+
+    def remove_tree(self, path: Path) -> None:
+        with _errors("remove", path):
+            try:
+                shutil.rmtree(path)
+            except FileNotFoundError:
+                return
+
+    def sync_directory(self, path: Path) -> None:
+        with _errors("sync directory", path):
+            handle = _Handle(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            os.fsync(handle.fd)
+
+    def read_bytes(self, path: Path) -> bytes:
+        with _question("read", path):
+            return path.read_bytes()
+
+    def size(self, path: Path) -> int:
+        with _question("look at", path):
+            return path.stat().st_size
+
+    def modified_ms(self, path: Path) -> int:
+        with _question("look at", path):
+            return path.stat().st_mtime_ns // 1_000_000
+
+    def set_modified_ms(self, path: Path, ms: int) -> None:
+        with _question("set the time of", path):
+            os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000))
+
+    def lock(self, path: Path) -> DiskLock | None:
+        with _errors("lock", path):
+            return DiskLock.acquire(path)
+
+    def usable_bytes(self, path: Path) -> int:
+        with _errors("look at the file system of", path):
+            facts = os.statvfs(path)
+            return facts.f_bavail * facts.f_frsize
+
+    def total_bytes(self, path: Path) -> int:
+        with _errors("look at the file system of", path):
+            facts = os.statvfs(path)
+            return facts.f_blocks * facts.f_frsize
+
+
+def _open(path: Path, *, create: bool, read_only: bool) -> int:
+    mode = os.O_RDONLY if read_only else os.O_RDWR
+    return os.open(path, mode | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)

@@ -1,0 +1,105 @@
+"""
+What a read of the log answers with: not bytes, but where they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.storage.files import File
+
+UNKNOWN_OFFSET: Final = -1
+UNKNOWN_FILE_POSITION: Final = -1
+
+
+class FileSlice(NamedTuple):
+    """
+    Bytes of a segment, not read yet.
+
+    The slice keeps the file open: it can be read after retention has removed the segment.
+    """
+
+    file: File
+    position: int
+    size: int
+
+    def read(self, *, nowait: bool = False) -> bytes | bytearray:
+        """
+        The bytes, fewer than ``size`` if the segment was truncated since.
+
+        Raises:
+            WouldBlock: with *nowait*, the page cache lacks some of them.
+            KafkaStorageError: the disk failed, or the log was closed since.
+        """
+        return self.file.read(self.position, self.size, nowait=nowait)
+
+
+class LogOffsetMetadata(NamedTuple):
+    """
+    An offset and, where it is known, in which segment and at which byte of it its batch begins.
+    """
+
+    message_offset: int
+    segment_base_offset: int = UNKNOWN_OFFSET
+    relative_position_in_segment: int = UNKNOWN_FILE_POSITION
+
+    @property
+    def message_offset_only(self) -> bool:
+        return (
+            self.segment_base_offset == UNKNOWN_OFFSET
+            and self.relative_position_in_segment == UNKNOWN_FILE_POSITION
+        )
+
+    def on_older_segment(self, that: LogOffsetMetadata) -> bool:
+        """
+        Whether this is in a segment before that of *that*; no if either is not known.
+        """
+        if self.message_offset_only or that.message_offset_only:
+            return False
+        return self.segment_base_offset < that.segment_base_offset
+
+    def on_same_segment(self, that: LogOffsetMetadata) -> bool:
+        """
+        Whether both are in one segment; no if either is not known.
+        """
+        if self.message_offset_only or that.message_offset_only:
+            return False
+        return self.segment_base_offset == that.segment_base_offset
+
+    def position_diff(self, that: LogOffsetMetadata) -> int:
+        """
+        Bytes from *that* up to this, both in one segment.
+        """
+        assert self.on_same_segment(that), f"{self} and {that} are not in one segment"
+        return self.relative_position_in_segment - that.relative_position_in_segment
+
+
+class AbortedTransaction(NamedTuple):
+    """
+    What a consumer has to leave out: the producer's records from the first offset to its marker.
+    """
+
+    producer_id: int
+    first_offset: int
+
+
+@dataclass(slots=True)
+class FetchDataInfo:
+    """
+    The answer to one read.
+    """
+
+    fetch_offset_metadata: LogOffsetMetadata
+    """The first batch of the slice, which may begin before the offset that was asked for."""
+    records: FileSlice | None
+    """None if there is nothing to read."""
+    first_entry_incomplete: bool = False
+    """The size that was asked for is smaller than the first batch."""
+    aborted_transactions: list[AbortedTransaction] | None = None
+    """None unless only committed records were asked for."""
+
+    @property
+    def fetch_offset(self) -> int:
+        return self.fetch_offset_metadata.message_offset

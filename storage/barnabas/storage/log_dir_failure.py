@@ -1,0 +1,64 @@
+"""
+Which log directories have failed.
+
+Whoever meets an error of the disk reports the log directory here and goes on raising. From then on
+the directory is offline: its logs refuse everything, and the log manager, which waits for reports
+in a thread of its own, closes them (Kafka's LogDirFailureChannel).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+
+from barnabas.storage.errors import KafkaStorageError
+
+logger = logging.getLogger(__name__)
+
+
+class LogDirFailureChannel:
+    """
+    The failed log directories, and the news of each, once. Safe from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._offline: dict[Path, BaseException] = {}
+        self._news: list[Path] = []
+        self._guard = threading.Lock()
+        self.reported = threading.Event()
+        """Set when there is news that nobody has taken yet."""
+
+    def maybe_add_offline_log_dir(self, log_dir: Path, sentence: str, error: BaseException) -> None:
+        """
+        *log_dir* has failed; only its first report is news, and is logged.
+        """
+        with self._guard:
+            if log_dir in self._offline:
+                return
+            self._offline[log_dir] = error
+            self._news.append(log_dir)
+            self.reported.set()
+        logger.error("%s", sentence, exc_info=error)
+
+    def has_offline_log_dir(self, log_dir: Path) -> bool:
+        return log_dir in self._offline
+
+    def check_online(self, log_dir: Path) -> None:
+        """
+        Raises:
+            KafkaStorageError: *log_dir* has failed.
+        """
+        if log_dir in self._offline:
+            raise KafkaStorageError(f"The log directory {log_dir} is offline") from self._offline[
+                log_dir
+            ]
+
+    def take_news(self) -> list[Path]:
+        """
+        The directories that have failed since the last call.
+        """
+        with self._guard:
+            news, self._news = self._news, []
+            self.reported.clear()
+        return news

@@ -26,14 +26,15 @@ class Background:
     def __init__(self, clock: ServerClock) -> None:
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
-        self.failed: asyncio.Future[BaseException] | None = None
+        self._failed = asyncio.Event()
+        self._failure: BaseException | None = None
 
     def spawn(self, name: str, work: Coroutine[Any, Any, None], *, essential: bool = False) -> None:
         """
         Run *work* beside everything else. Its failure is logged.
 
         Args:
-            essential: its failure also ends the broker (``Broker.serve`` waits on ``failed``).
+            essential: the broker cannot go on without it; see ``failure``.
         """
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -46,6 +47,21 @@ class Background:
         A round that fails is logged and the next one still happens.
         """
         self.spawn(name, self._loop(name, seconds, work))
+
+    async def failure(self) -> BaseException:
+        """
+        Return when an essential task has died, with what it died of.
+        """
+        await self._failed.wait()
+        assert self._failure is not None
+        return self._failure
+
+    def fail(self, error: BaseException) -> None:
+        """
+        Say that something the broker cannot go on without has failed, though it was no task.
+        """
+        self._failure = self._failure or error
+        self._failed.set()
 
     async def stop(self) -> None:
         """
@@ -74,5 +90,5 @@ class Background:
         if error is None:
             return
         logger.error("%s died", task.get_name(), exc_info=error)
-        if essential and self.failed is not None and not self.failed.done():
-            self.failed.set_result(error)
+        if essential:
+            self.fail(error)

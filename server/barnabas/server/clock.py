@@ -1,8 +1,8 @@
 """
 The clock of a server: the storage engine's, and timers on the event loop.
 
-Nothing else in the package reads the time. ``SystemClock`` is the real one. ``ManualClock`` starts
-where it is told and moves only when asked, firing everything that falls due on the way, in order.
+Nothing else in the package reads the time. ``SystemClock`` is the real one; ``ManualClock``
+(``manual_clock.py``) starts where it is told and moves only when asked.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.clock import Clock
 from barnabas.storage.clock import SystemClock as StorageClock
+
+__all__ = ["ManualClock", "ServerClock", "SystemClock", "Timer"]
 
 
 class Timer(Protocol):

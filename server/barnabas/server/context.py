@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from barnabas.server.connection import Connection
     from barnabas.server.coordinators.group_coordinator import GroupCoordinator
     from barnabas.server.coordinators.producer_ids import ProducerIds
+    from barnabas.server.delayed_fetch import FetchPurgatory
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions import Partitions
-    from barnabas.server.purgatory import FetchPurgatory
     from barnabas.server.topics import Topics
     from barnabas.storage.manager import LogManager
+
+
+class CloseConnection(Exception):
+    """
+    The only answer to this request is to close its connection; the text says why, for the log.
+    """
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -31,7 +31,7 @@ from barnabas.protocol.errors import (
 from barnabas.storage.errors import KafkaStorageError
 
 if TYPE_CHECKING:
-    from barnabas.server.purgatory import Watch
+    from barnabas.server.delayed_fetch import Watch
     from barnabas.storage.log import FetchDataInfo, FetchIsolation, Log, LogAppendInfo
 
 logger = logging.getLogger(__name__)
@@ -182,14 +182,18 @@ class Partition:
         min_one_message: bool,
         current_leader_epoch: int = NO_EPOCH,
         last_fetched_epoch: int = NO_EPOCH,
+        nowait: bool = False,
     ) -> FetchResult:
         """
         Find the bytes from *offset* on; the epochs are -1 where the client does not check them.
+
+        Alone among the methods it may be called in any thread.
 
         Raises:
             OffsetOutOfRange: the log does not have that offset.
             FencedLeaderEpoch, UnknownLeaderEpoch: the client's leader is not this one.
             KafkaStorageError: the log directory is offline.
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
         """
         self.check_leader_epoch(current_leader_epoch)
         log = self.log
@@ -200,7 +204,7 @@ class Partition:
             diverging = self._diverging(offset, last_fetched_epoch)
             if diverging is not None:
                 return FetchResult(None, diverging, high_watermark, stable, start)
-        data = log.read(offset, max_bytes, isolation, min_one_message)
+        data = log.read(offset, max_bytes, isolation, min_one_message, nowait=nowait)
         return FetchResult(data, None, high_watermark, stable, start)
 
     def check_leader_epoch(self, epoch: int) -> None:

@@ -7,8 +7,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from uuid import UUID
 
-from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.errors import KafkaError, UnknownTopicId, UnknownTopicOrPartition
 from barnabas.server.partition import Partition
+
+
+class _Topic:
+    """
+    The partitions of one topic, and those of its partitions that could not be opened.
+    """
+
+    __slots__ = ("failed", "id", "open")
+
+    def __init__(self, topic_id: UUID) -> None:
+        self.id = topic_id
+        self.open: dict[int, Partition] = {}
+        self.failed: dict[int, KafkaError] = {}
+
+    def expect(self, index: int) -> Partition:
+        partition = self.open.get(index)
+        if partition is None:
+            raise self.failed.get(index) or UnknownTopicOrPartition()
+        return partition
 
 
 class Partitions:
@@ -22,45 +41,71 @@ class Partitions:
     __slots__ = ("_by_id", "_by_name")
 
     def __init__(self) -> None:
-        self._by_name: dict[str, dict[int, Partition]] = {}
-        self._by_id: dict[UUID, dict[int, Partition]] = {}
+        self._by_name: dict[str, _Topic] = {}
+        self._by_id: dict[UUID, _Topic] = {}
 
     def __len__(self) -> int:
-        return sum(map(len, self._by_name.values()))
+        return sum(len(topic.open) for topic in self._by_name.values())
 
     def __iter__(self) -> Iterator[Partition]:
-        for partitions in tuple(self._by_name.values()):
-            yield from tuple(partitions.values())
+        for topic in tuple(self._by_name.values()):
+            yield from tuple(topic.open.values())
 
     def get(self, topic: str, index: int) -> Partition | None:
         """
         The partition of that topic name, or None.
         """
-        partitions = self._by_name.get(topic)
-        return None if partitions is None else partitions.get(index)
+        known = self._by_name.get(topic)
+        return None if known is None else known.open.get(index)
 
-    def get_by_id(self, topic_id: UUID, index: int) -> Partition | None:
+    def expect(self, topic: str, index: int) -> Partition:
         """
-        The partition of that topic id, or None.
+        The partition of that topic name.
+
+        Raises:
+            UnknownTopicOrPartition: there is none.
+            KafkaError: there should be one, but it could not be opened.
         """
-        partitions = self._by_id.get(topic_id)
-        return None if partitions is None else partitions.get(index)
+        known = self._by_name.get(topic)
+        if known is None:
+            raise UnknownTopicOrPartition
+        return known.expect(index)
+
+    def expect_by_id(self, topic_id: UUID, index: int) -> Partition:
+        """
+        The partition of that topic id.
+
+        Raises:
+            UnknownTopicId: no topic has that id.
+            UnknownTopicOrPartition: the topic has no such partition.
+            KafkaError: there should be one, but it could not be opened.
+        """
+        known = self._by_id.get(topic_id)
+        if known is None:
+            raise UnknownTopicId
+        return known.expect(index)
 
     def of_topic(self, topic: str) -> list[Partition]:
         """
         All open partitions of a topic, by index.
         """
-        partitions = self._by_name.get(topic, {})
-        return [partitions[index] for index in sorted(partitions)]
+        known = self._by_name.get(topic)
+        return [] if known is None else [known.open[index] for index in sorted(known.open)]
 
     def add(self, partition: Partition) -> None:
         """
         Serve this partition from now on.
         """
-        known = self._by_name.setdefault(partition.topic, {})
-        assert partition.index not in known, f"{partition!r} is open already"
-        known[partition.index] = partition
-        self._by_id[partition.topic_id] = known
+        known = self._topic(partition.topic, partition.topic_id)
+        assert partition.index not in known.open, f"{partition!r} is open already"
+        known.open[partition.index] = partition
+        known.failed.pop(partition.index, None)
+
+    def fail(self, topic: str, topic_id: UUID, index: int, error: KafkaError) -> None:
+        """
+        Answer for a partition that exists but could not be opened: with that error.
+        """
+        self._topic(topic, topic_id).failed[index] = error
 
     def remove(self, topic: str) -> list[Partition]:
         """
@@ -69,11 +114,13 @@ class Partitions:
         Returns:
             The partitions, closed; their logs are still there.
         """
-        removed = list(self._by_name.pop(topic, {}).values())
-        for partition in removed:
-            self._by_id.pop(partition.topic_id, None)
+        known = self._by_name.pop(topic, None)
+        if known is None:
+            return []
+        del self._by_id[known.id]
+        for partition in known.open.values():
             partition.close()
-        return removed
+        return list(known.open.values())
 
     def close(self, error: KafkaError) -> None:
         """
@@ -81,3 +128,10 @@ class Partitions:
         """
         for partition in self:
             partition.close(error)
+
+    def _topic(self, name: str, topic_id: UUID) -> _Topic:
+        known = self._by_name.get(name)
+        if known is None:
+            known = self._by_name[name] = self._by_id[topic_id] = _Topic(topic_id)
+        assert known.id == topic_id, f"{name} has two ids"
+        return known

@@ -1,22 +1,13 @@
 """
-Answers that wait: for an fsync, for bytes to fetch, for time to pass.
-
-Kafka keeps such operations in a ``DelayedOperationPurgatory`` and looks at all of them whenever a
-partition they watch changes. Here an operation is told how many bytes became readable and counts
-down, so that an append costs each waiting fetch one addition and no read.
+Answers that wait: for an fsync, for bytes to fetch, for members of a group, for time to pass.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from barnabas.protocol.schema import Message
-
-if TYPE_CHECKING:
-    from barnabas.server.clock import Timer
-    from barnabas.server.partition import Partition
 
 Outcome: TypeAlias = "Message | Exception | None"
 
@@ -27,7 +18,7 @@ class Delayed:
 
     Invariants:
 
-    1. There is one outcome: the first call of ``answer`` or ``fail`` decides, later ones do nothing.
+    1. There is one outcome: the first ``answer`` or ``fail`` decides, later ones do nothing.
     2. The listener hears the outcome once, also when it comes after the outcome.
     3. After ``cancel`` nobody hears anything.
 
@@ -82,149 +73,3 @@ class Delayed:
         listener, self._listener = self._listener, None
         if listener is not None:
             listener(outcome)
-
-
-class Watch:
-    """
-    What one waiting fetch wants of one partition.
-
-    ``available`` counts the readable bytes, never more than the partition's limit in the request:
-    bytes beyond it would not be part of the answer, so they do not count towards ``min_bytes``
-    (Kafka ``DelayedFetch.tryComplete``).
-    """
-
-    __slots__ = ("available", "fetch", "limit", "partition", "read_committed")
-
-    def __init__(
-        self,
-        fetch: DelayedFetch,
-        partition: Partition,
-        *,
-        available: int,
-        limit: int,
-        read_committed: bool,
-    ) -> None:
-        self.fetch = fetch
-        self.partition = partition
-        self.available = available
-        self.limit = limit
-        self.read_committed = read_committed
-
-    def more(self, size: int) -> None:
-        """
-        That many more bytes can be read.
-        """
-        added = min(size, self.limit - self.available)
-        if added > 0:
-            self.available += added
-            self.fetch.arrived(added)
-
-    def changed(self) -> None:
-        """
-        The partition is not what it was: gone, offline, truncated. The fetch has to look again.
-        """
-        self.fetch.wake()
-
-
-class DelayedFetch(Delayed):
-    """
-    A fetch that waits until enough bytes are there, or its time is up.
-
-    ``read`` makes the answer from what the logs hold by then; it may answer later still, when the
-    page cache lacks the bytes, so it is given the fetch and calls ``answer`` itself.
-    """
-
-    __slots__ = ("_missing", "_purgatory", "_read", "_timer", "_watches", "_woken")
-
-    def __init__(
-        self, purgatory: FetchPurgatory, missing: int, read: Callable[[DelayedFetch], None]
-    ) -> None:
-        super().__init__()
-        self._purgatory = purgatory
-        self._missing = missing
-        self._read = read
-        self._watches: list[Watch] = []
-        self._timer: Timer | None = None
-        self._woken = False
-
-    def wait(self, watches: list[Watch], timer: Timer) -> None:
-        """
-        Begin to wait. The timer is one that calls ``wake``.
-        """
-        self._watches = watches
-        self._timer = timer
-        for watch in watches:
-            watch.partition.add_watch(watch)
-        self._purgatory.waiting.add(self)
-
-    def arrived(self, size: int) -> None:
-        self._missing -= size
-        if self._missing <= 0:
-            self.wake()
-
-    def wake(self) -> None:
-        """
-        Answer with what is there, once this turn of the loop has ended.
-
-        Not at once: the append that woke us is often one of several from the same read of a socket,
-        and one answer that carries all of them is cheaper than one for the first and a new fetch.
-        """
-        if not self._woken and not self.done:
-            self._woken = True
-            self._leave()
-            self._purgatory.ready(self)
-
-    def complete(self) -> None:
-        """
-        Read and answer.
-        """
-        if not self.done:
-            self._read(self)
-
-    def hurry(self) -> None:
-        self.wake()
-
-    def cancel(self) -> None:
-        self._leave()
-        super().cancel()
-
-    def _leave(self) -> None:
-        for watch in self._watches:
-            watch.partition.remove_watch(watch)
-        self._watches = []
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._purgatory.waiting.discard(self)
-
-
-class FetchPurgatory:
-    """
-    All fetches that wait, and those whose turn has come.
-    """
-
-    __slots__ = ("_ready", "waiting")
-
-    def __init__(self) -> None:
-        self.waiting: set[DelayedFetch] = set()
-        self._ready: list[DelayedFetch] = []
-
-    def ready(self, fetch: DelayedFetch) -> None:
-        """
-        Complete that fetch when this turn of the loop has ended.
-        """
-        if not self._ready:
-            asyncio.get_running_loop().call_soon(self._complete)
-        self._ready.append(fetch)
-
-    def wake_all(self) -> None:
-        """
-        The broker stops: everybody gets what there is.
-        """
-        for fetch in tuple(self.waiting):
-            fetch.wake()
-
-    def _complete(self) -> None:
-        fetches, self._ready = self._ready, []
-        for fetch in fetches:
-            fetch.complete()

@@ -60,15 +60,13 @@ def handles(
     request: type[Req],
     *,
     versions: range | None = None,
-    advertised: range | None = None,
     error_response: Callable[[Req, int, ErrorCode, str | None], Message] | None = None,
 ) -> Callable[[H], H]:
     """
     Register the handler of an API.
 
     Args:
-        versions: what is answered; without it, every version of the message.
-        advertised: what ``ApiVersions`` lists; without it, the same.
+        versions: what is answered and listed, where that is not every version of the message.
         error_response: makes the answer that carries one code in every error slot of the request.
             Needed only where the generic one (``dispatch.error_response``), which fills the
             top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
@@ -83,7 +81,7 @@ def handles(
             response=RESPONSES[key],
             handler=handler,
             versions=versions or request.api.versions,
-            advertised=advertised or versions or request.api.versions,
+            advertised=versions or request.api.advertised,
             error_response=error_response,
         )
         return handler

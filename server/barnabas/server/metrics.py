@@ -1,0 +1,91 @@
+"""
+Counters and gauges of a running broker.
+
+A counter is an object with a number that its owner adds to: one attribute, no lock, no lookup on
+the way of a request. What can be asked of the broker at any time is a gauge, a function that is
+called when somebody looks. Who looks, and in what format, is not decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+
+class Counter:
+    """
+    A number that only grows. Add to ``value``.
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+
+class Sample(NamedTuple):
+    """
+    What one counter or gauge says now.
+    """
+
+    name: str
+    kind: str  # "counter" or "gauge"
+    help: str
+    labels: tuple[tuple[str, str], ...]
+    value: float
+
+
+class _Family:
+    __slots__ = ("help", "kind", "members")
+
+    def __init__(self, kind: str, help_text: str) -> None:
+        self.kind = kind
+        self.help = help_text
+        self.members: dict[tuple[tuple[str, str], ...], Counter | Callable[[], float]] = {}
+
+
+class Metrics:
+    """
+    Everything that is counted, by name and labels.
+    """
+
+    def __init__(self) -> None:
+        self._families: dict[str, _Family] = {}
+
+    def counter(self, name: str, help_text: str, **labels: str) -> Counter:
+        """
+        The counter of that name and those labels: ask once and keep it.
+        """
+        members = self._family("counter", name, help_text).members
+        counter = members.setdefault(tuple(labels.items()), Counter())
+        assert isinstance(counter, Counter)
+        return counter
+
+    def gauge(self, name: str, help_text: str, read: Callable[[], float], **labels: str) -> None:
+        """
+        Let *read* be called when somebody looks; a later one of the same labels replaces it.
+        """
+        self._family("gauge", name, help_text).members[tuple(labels.items())] = read
+
+    def __iter__(self) -> Iterator[Sample]:
+        """
+        What everything says now, family by family.
+        """
+        for name, family in self._families.items():
+            for labels, member in family.members.items():
+                value = member.value if isinstance(member, Counter) else member()
+                yield Sample(name, family.kind, family.help, labels, value)
+
+    def value(self, name: str, **labels: str) -> float:
+        """
+        The sum over all samples of that name which have those labels.
+        """
+        wanted = set(labels.items())
+        return sum(
+            sample.value for sample in self if sample.name == name and wanted <= set(sample.labels)
+        )
+
+    def _family(self, kind: str, name: str, help_text: str) -> _Family:
+        family = self._families.setdefault(name, _Family(kind, help_text))
+        assert family.kind == kind, f"{name} is a {family.kind}"
+        return family

@@ -1,0 +1,67 @@
+"""
+What a produce request may carry for a partition: one whole batch of format version 2.
+
+These are the checks that Kafka makes before the log sees the records
+(``ProduceRequest.validateRecords``). What is in the batch is checked by the log.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import InvalidRecord, UnknownServerError, UnsupportedCompressionType
+from barnabas.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    COMPRESSION_MASK,
+    HEADER_SIZE,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC,
+    MAGIC_AT,
+    MAGIC_END,
+    TRANSACTIONAL_FLAG,
+    batch_size,
+)
+
+ZSTD: Final = 4
+FIRST_ZSTD_VERSION: Final = 7
+LARGEST_LENGTH: Final = 2**31 - 1 - LOG_OVERHEAD
+
+
+def check_records(records: memoryview | None, version: int) -> memoryview:
+    """
+    Let through one batch, with or without the beginning of another behind it.
+
+    Raises:
+        InvalidRecord: there is no whole batch, or another behind it, or it is of an old format.
+        CorruptMessage: the framing of the batches is broken.
+        UnknownServerError: the size of the batch does not fit into an int32, where Kafka fails.
+        UnsupportedCompressionType: zstd before version 7 of the API.
+    """
+    if records is None:
+        raise InvalidRecord(f"Produce v{version} must have records for each partition")
+    end = len(records)
+    size = batch_size(records, 0, end)
+    if not size:
+        length = int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD])
+        if end >= MAGIC_END and length > LARGEST_LENGTH:
+            raise UnknownServerError(f"A batch cannot have {length} bytes")
+        raise InvalidRecord(f"Produce v{version} must have at least one batch per partition")
+    if records[MAGIC_AT] != MAGIC:
+        raise InvalidRecord(f"Produce v{version} takes batches of format 2 only")
+    if version < FIRST_ZSTD_VERSION and records[ATTRIBUTES_AT + 1] & COMPRESSION_MASK == ZSTD:
+        raise UnsupportedCompressionType(f"Produce v{version} may not use zstd")
+    if end != size and batch_size(records, size, end):
+        raise InvalidRecord(f"Produce v{version} takes exactly one batch per partition")
+    return records
+
+
+def is_transactional(records: memoryview | None) -> bool:
+    """
+    Whether there is a first batch of which as much is there, and it belongs to a transaction.
+    """
+    return (
+        records is not None
+        and len(records) >= HEADER_SIZE
+        and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_FLAG != 0
+    )

@@ -1,0 +1,181 @@
+"""
+The clock that moves only when asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from barnabas.server.clock import ManualClock
+
+HOUR = 3600.0
+
+
+def test_it_starts_where_it_is_told_and_stands_still() -> None:
+    clock = ManualClock(start_ms=1_000)
+
+    assert [1_000, 1_000] == [clock.now_ms(), clock.now_ms()]
+    assert 0.0 == clock.monotonic()
+
+
+def test_it_moves_by_what_it_is_told() -> None:
+    clock = ManualClock(start_ms=1_000)
+
+    clock.advance(2.5)
+
+    assert 3_500 == clock.now_ms()
+    assert 2.5 == clock.monotonic()
+
+
+def test_callbacks_happen_in_order_and_at_their_time() -> None:
+    clock = ManualClock()
+    seen: list[tuple[str, float]] = []
+    for name, seconds in (("late", 3.0), ("early", 1.0), ("also early", 1.0), ("never", 9.0)):
+        clock.call_later(seconds, lambda name=name: seen.append((name, clock.monotonic())))
+
+    clock.advance(5.0)
+
+    assert [("early", 1.0), ("also early", 1.0), ("late", 3.0)] == seen
+    assert 5.0 == clock.monotonic()
+
+
+def test_a_callback_may_ask_for_another_one_on_the_way() -> None:
+    clock = ManualClock()
+    seen: list[float] = []
+
+    def tick() -> None:
+        seen.append(clock.monotonic())
+        clock.call_later(1.0, tick)
+
+    clock.call_later(1.0, tick)
+
+    clock.advance(3.5)
+
+    assert [1.0, 2.0, 3.0] == seen
+
+
+def test_a_cancelled_timer_does_not_fire() -> None:
+    clock = ManualClock()
+    seen: list[str] = []
+    clock.call_later(1.0, seen.append, "cancelled").cancel()
+
+    clock.advance(2.0)
+
+    assert [] == seen
+
+
+class Worker:
+    """
+    A thread that does something at intervals, as those of the storage engine do.
+    """
+
+    def __init__(self, clock: ManualClock, interval: float) -> None:
+        self.rounds: list[float] = []
+        self._clock = clock
+        self._interval = interval
+        self._stop = threading.Event()
+        self._first = threading.Event()
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self) -> None:
+        while not self._clock.wait(self._stop, self._interval):
+            self.rounds.append(self._clock.monotonic())
+
+    def stop(self) -> None:
+        self._stop.set()
+        self.thread.join(10)
+        assert not self.thread.is_alive()
+
+
+def test_a_thread_does_every_round_at_its_moment() -> None:
+    clock = ManualClock()
+    worker = Worker(clock, 300.0)
+    clock.until_waiting(worker.thread)
+
+    clock.advance(HOUR)
+
+    assert [300.0 * (n + 1) for n in range(12)] == worker.rounds
+    worker.stop()
+
+
+def test_threads_and_callbacks_share_one_order() -> None:
+    clock = ManualClock()
+    slow, fast = Worker(clock, 10.0), Worker(clock, 4.0)
+    clock.until_waiting(slow.thread)
+    clock.until_waiting(fast.thread)
+    seen: list[tuple[int, int]] = []
+    clock.call_later(9.0, lambda: seen.append((len(slow.rounds), len(fast.rounds))))
+
+    clock.advance(12.0)
+
+    assert [(0, 2)] == seen
+    assert ([10.0], [4.0, 8.0, 12.0]) == (slow.rounds, fast.rounds)
+    slow.stop()
+    fast.stop()
+
+
+def test_setting_the_event_ends_a_wait_without_time() -> None:
+    clock = ManualClock()
+    worker = Worker(clock, HOUR)
+    clock.until_waiting(worker.thread)
+
+    worker.stop()
+
+    assert [] == worker.rounds
+
+
+def test_a_thread_that_ends_does_not_hold_up_the_clock() -> None:
+    clock = ManualClock()
+    thread = threading.Thread(target=lambda: clock.wait(threading.Event(), 1.0))
+    thread.start()
+    clock.until_waiting(thread)
+
+    clock.advance(2.0)
+
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+async def test_a_coroutine_sleeps_until_its_time() -> None:
+    clock = ManualClock()
+    rounds: list[float] = []
+
+    async def work() -> None:
+        while True:
+            await clock.sleep(60.0)
+            rounds.append(clock.monotonic())
+
+    task = asyncio.create_task(work())
+    await asyncio.sleep(0)
+
+    await clock.pass_time(180.0)
+
+    assert [60.0, 120.0, 180.0] == rounds
+    task.cancel()
+
+
+async def test_a_callback_runs_on_its_loop_also_when_another_thread_moves_the_clock() -> None:
+    clock = ManualClock()
+    threads: list[threading.Thread] = []
+    clock.call_later(1.0, lambda: threads.append(threading.current_thread()))
+
+    await asyncio.get_running_loop().run_in_executor(None, clock.advance, 2.0)
+
+    assert [threading.current_thread()] == threads
+
+
+async def test_a_sleep_that_is_cancelled_leaves_nothing_behind() -> None:
+    clock = ManualClock()
+    task = asyncio.create_task(clock.sleep(1.0))
+    await asyncio.sleep(0)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    await clock.pass_time(2.0)
+    assert 2.0 == clock.monotonic()

@@ -124,15 +124,16 @@ class ApacheKafka(BrokerProcess):
         return "Kafka Server started" in self.log_since_start() and super().is_ready()
 
     def _properties(self) -> dict[str, str]:
+        node_id = self.settings.get("node.id", "1")
         listener = f"PLAINTEXT://127.0.0.1:{self.port}"
         return {
             "process.roles": "broker,controller",
-            "node.id": "1",
+            "node.id": node_id,
             "listeners": f"{listener},CONTROLLER://127.0.0.1:{self._controller_port}",
             "advertised.listeners": listener,
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
+            "controller.quorum.voters": f"{node_id}@127.0.0.1:{self._controller_port}",
             "log.dirs": str(self.data),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",

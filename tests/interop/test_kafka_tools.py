@@ -1,0 +1,174 @@
+"""
+Apache Kafka's own command-line tools.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.clients.base import PATIENCE
+from tests.interop.conftest import new_broker, unavailable
+from tests.support.apache_kafka import PrerequisiteMissing, java
+from tests.support.broker_process import BrokerProcess
+
+TOOLS = {
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
+}
+
+
+class Tools:
+    """
+    Runs the tools against one broker.
+    """
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self.broker = broker
+
+    def __call__(self, tool: str, *arguments: str, given: str = "") -> str:
+        """
+        Standard output of a *tool* that has to succeed.
+        """
+        return self.run(tool, "--bootstrap-server", self.broker.bootstrap, *arguments, given=given)
+
+    def run(self, tool: str, *arguments: str, given: str = "") -> str:
+        """
+        The same without the address of the broker.
+        """
+        done = subprocess.run(
+            java(TOOLS[tool], *arguments),
+            input=given,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, f"{tool} {arguments}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+
+@pytest.fixture
+def tools(broker: BrokerProcess) -> Tools:
+    """
+    The tools, or a skipped test where there is no Java to run them.
+    """
+    try:
+        java("")
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    return Tools(broker)
+
+
+def test_a_topic_is_created_listed_described_and_deleted(tools: Tools, topic: str) -> None:
+    """
+    ``kafka-topics`` sees at once what it did.
+    """
+    tools("kafka-topics", "--create", "--topic", topic, "--partitions", "3")
+    assert topic in tools("kafka-topics", "--list").splitlines()
+
+    described = tools("kafka-topics", "--describe", "--topic", topic)
+    tools("kafka-topics", "--delete", "--topic", topic)
+    left = tools("kafka-topics", "--list").splitlines()
+
+    assert "PartitionCount: 3" in described
+    assert 4 == len(described.splitlines())
+    assert topic not in left
+
+
+def test_a_group_is_described_with_its_lag_and_deleted(tools: Tools, topic: str) -> None:
+    """
+    The console tools write and read in a group; ``kafka-consumer-groups`` shows where it is.
+    """
+    group = f"{topic}-group"
+    lines = "".join(f"line {n}\n" for n in range(10))
+    tools("kafka-console-producer", "--topic", topic, given=lines)
+    ends = tools("kafka-get-offsets", "--topic", topic)
+    settings = ("--from-beginning", "--max-messages", "6", "--timeout-ms", "60000")
+
+    read = tools("kafka-console-consumer", "--topic", topic, "--group", group, *settings)
+    described = tools("kafka-consumer-groups", "--describe", "--group", group)
+    state = tools("kafka-consumer-groups", "--describe", "--group", group, "--state")
+    tools("kafka-consumer-groups", "--delete", "--group", group)
+    left = tools("kafka-consumer-groups", "--list").splitlines()
+
+    assert f"{topic}:0:10" == ends.strip()
+    assert "".join(lines.splitlines(keepends=True)[:6]) == read
+    [row] = [line.split() for line in described.splitlines() if line.startswith(group)]
+    assert [group, topic, "0", "6", "10", "4"] == row[:6]
+    assert "Empty" in state
+    assert group not in left
+
+
+def test_the_tools_that_ask_what_the_broker_is_get_an_answer(tools: Tools) -> None:
+    """
+    API versions and the cluster id.
+    """
+    versions = tools("kafka-broker-api-versions")
+    server = ("--bootstrap-server", tools.broker.bootstrap)
+    cluster_id = tools.run("kafka-cluster", "cluster-id", *server)
+
+    assert "Produce(0): 0 to 13" in versions
+    assert cluster_id.startswith("Cluster ID: ")
+
+
+def test_the_performance_tools_see_every_record_acknowledged(tools: Tools, topic: str) -> None:
+    """
+    ``kafka-producer-perf-test`` and ``kafka-verifiable-producer`` count no failure.
+    """
+    server = ("--bootstrap-server", tools.broker.bootstrap)
+    load = ("--num-records", "200000", "--record-size", "100", "--throughput", "-1")
+
+    loaded = tools.run("kafka-producer-perf-test", "--topic", topic, *load, *server)
+    verified = tools("kafka-verifiable-producer", "--topic", topic, "--max-messages", "500")
+    ends = tools("kafka-get-offsets", "--topic", topic)
+
+    assert "200000 records sent" in loaded
+    assert '"acked":500' in verified
+    assert f"{topic}:0:200500" == ends.strip()
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Iterator[BrokerProcess]:
+    """
+    A broker of its own that the test stops before it looks at the files.
+    """
+    broker = new_broker(tmp_path)
+    broker.start()
+    yield broker
+    broker.close()
+
+
+def test_the_dump_tool_reads_the_files(stopped: BrokerProcess, topic: str) -> None:
+    """
+    After a stop, Apache Kafka's ``kafka-dump-log`` finds log and indexes sound.
+    """
+    tools = Tools(stopped)
+    settings = ("--config", "segment.bytes=1048576", "--config", "index.interval.bytes=4096")
+    tools("kafka-topics", "--create", "--topic", topic, *settings)
+    load = ("--num-records", "50000", "--record-size", "100", "--throughput", "-1")
+    server = ("--bootstrap-server", stopped.bootstrap)
+    tools.run("kafka-producer-perf-test", "--topic", topic, *load, *server)
+    stopped.stop()
+
+    files = sorted(str(path) for path in (stopped.data / f"{topic}-0").glob("0*"))
+    logs = [path for path in files if path.endswith(".log")]
+    indexes = [path for path in files if path.endswith("index")]
+    dumped = tools.run("kafka-dump-log", "--deep-iteration", "--files", ",".join(logs))
+    checked = tools.run("kafka-dump-log", "--index-sanity-check", "--files", ",".join(indexes))
+
+    assert len(logs) > 1
+    assert "isvalid: false" not in dumped
+    assert 50_000 == dumped.count("| offset:")
+    assert len(indexes) == checked.count("passed sanity check")

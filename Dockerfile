@@ -1,0 +1,52 @@
+# Any Debian-based image with Python 3.11 or newer will do.
+ARG BASE=python:3.13-slim
+
+FROM ${BASE} AS build
+
+# Compiles the inner loops; images whose Python is Debian's lack the headers for that.
+RUN apt-get update \
+ && apt-get install --yes --no-install-recommends gcc libc6-dev \
+ && { python -c "import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))" \
+      || apt-get install --yes --no-install-recommends libpython3-dev; } \
+ && rm -rf /var/lib/apt/lists/*
+
+RUN python -m venv --without-pip /opt/barnabas \
+ && pip install --no-cache-dir build
+
+# The dependencies come first: they change less often than the source.
+WORKDIR /source
+COPY pyproject.toml ./
+RUN python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" > /tmp/dependencies \
+ && pip --python /opt/barnabas/bin/python install --no-cache-dir --requirement /tmp/dependencies
+
+COPY . .
+RUN BARNABAS_COMPILE=1 python -m build --wheel --outdir /tmp/wheel \
+ && pip --python /opt/barnabas/bin/python install --no-cache-dir --no-deps /tmp/wheel/*.whl \
+ && /opt/barnabas/bin/python -m compileall -q /opt/barnabas/lib
+
+
+FROM ${BASE}
+
+LABEL org.opencontainers.image.title="Barnabas" \
+      org.opencontainers.image.description="A message broker in Python: Apache Kafka's wire protocol on Apache Kafka's own files." \
+      org.opencontainers.image.licenses="Apache-2.0"
+
+RUN useradd --system --uid 1000 --home-dir /nonexistent --shell /usr/sbin/nologin barnabas \
+ && install --directory --owner barnabas --group barnabas /var/lib/barnabas
+
+COPY --from=build /opt/barnabas /opt/barnabas
+COPY docker/server.properties /etc/barnabas/server.properties
+
+ENV PATH=/opt/barnabas/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1
+
+USER barnabas
+VOLUME /var/lib/barnabas
+EXPOSE 9092
+
+HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["barnabas", "healthcheck"]
+
+ENTRYPOINT ["barnabas"]
+CMD ["serve", "--config", "/etc/barnabas/server.properties"]

@@ -1,0 +1,90 @@
+# make help says what there is. Needed: Python 3.11 or newer and make; the rest is installed
+# into .venv, and again only when pyproject.toml changed.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+
+# The first of these that is new enough; make PYTHON=/path/to/python3 chooses another.
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+  $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+
+# auto compiles the inner loops where there is a C compiler; 0 never does, 1 insists.
+BARNABAS_COMPILE ?= auto
+export BARNABAS_COMPILE
+
+LISTENERS ?= PLAINTEXT://127.0.0.1:9092
+DATA_DIR ?= data
+PYTEST ?= $(BIN)/python -m pytest
+TESTS ?= tests
+IMAGE ?= barnabas
+
+.DEFAULT_GOAL := help
+.PHONY: help run install format lint types contracts test unit interop bench compile docker clean
+
+help: ## Say what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+run: $(VENV)/.installed ## Serve on 127.0.0.1:9092 with the data in ./data
+	@$(BIN)/barnabas serve --data-dir $(DATA_DIR) --set listeners=$(LISTENERS)
+
+install: $(VENV)/.developer ## Make .venv and install everything that development needs
+
+format: $(VENV)/.developer ## Format the code and sort its imports
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lint: $(VENV)/.developer ## Check style and formatting
+	@echo "lint: ruff"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+
+types: $(VENV)/.developer ## Check types
+	@echo "types: mypy"
+	@$(BIN)/mypy
+
+contracts: $(VENV)/.developer ## Check which package may import which
+	@echo "contracts: import-linter"
+	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+test: lint types contracts ## Check everything and run all tests
+	@echo "test: pytest $(TESTS)"
+	@$(PYTEST) $(TESTS) $(ARGS)
+
+unit: $(VENV)/.developer ## Run the tests that need nothing but Python
+	@$(PYTEST) -m "not interop" $(TESTS) $(ARGS)
+
+interop: $(VENV)/.developer ## Run the tests with real clients, Java and Docker
+	@$(PYTEST) -m interop $(TESTS) $(ARGS)
+
+bench: $(VENV)/.developer ## Measure Barnabas beside Apache Kafka
+	@$(BIN)/python -m benchmarks.compare $(ARGS)
+
+docker: ## Build the image
+	docker build --tag $(IMAGE) .
+
+clean: ## Remove .venv, builds and caches, but no data
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find protocol storage server pipeline tests benchmarks \
+	  \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
+
+$(VENV)/.python:
+	@test -n "$(PYTHON)" || { echo "Barnabas needs Python 3.11 or newer, and there is none on the path" \
+	  "(make PYTHON=/path/to/python3 names one)." >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "Barnabas needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1)." >&2; exit 1; }
+	@echo "Making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) cannot make a virtual environment" \
+	  "(on Debian: apt-get install python3-venv)." >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/.python
+	@echo "Installing Barnabas and what it runs on"
+	@$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.developer: pyproject.toml | $(VENV)/.installed
+	@echo "Installing what development and tests need"
+	@$(BIN)/python -m pip install --quiet --group dev --group interop
+	@touch $@

@@ -1,0 +1,249 @@
+"""
+The image, built and run on a Docker engine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+# What these tests start they stop themselves: the watchdog of testcontainers is not needed, and
+# its image cannot be had everywhere. The library reads this when it is imported.
+os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
+
+import docker
+import kafka  # type: ignore[import-untyped]  # the library has no type hints
+import pytest
+from docker.models.containers import Container
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.image import DockerImage
+from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
+
+from tests.interop.clients.base import PATIENCE, Client, NewRecord
+from tests.interop.clients.confluent import Confluent
+from tests.interop.clients.kafka_python import KafkaPython
+from tests.interop.conftest import unavailable
+from tests.support.broker_process import answers, free_port, wait_for
+
+ROOT = Path(__file__).parent.parent.parent
+BASE = "python:3.13-slim"
+CLIENTS: tuple[Client, ...] = (KafkaPython(), Confluent())
+RECORDS = 500
+
+
+@pytest.fixture(scope="session")
+def engine() -> docker.DockerClient:
+    """
+    A Docker engine, or a skipped test.
+    """
+    try:
+        client = docker.from_env()
+        client.ping()
+    except docker.errors.DockerException as error:
+        unavailable(f"no Docker engine answers: {str(error)[:100]}")
+    return client
+
+
+@pytest.fixture(scope="session")
+def image(engine: docker.DockerClient) -> str:
+    """
+    The image that the Dockerfile describes.
+    """
+    built = DockerImage(path=ROOT, tag="barnabas-test:latest", clean_up=False, network_mode="host")
+    try:
+        built.build()
+    except docker.errors.BuildError as error:
+        lines = [str(line.get("stream", "")) for line in error.build_log if isinstance(line, dict)]
+        pytest.fail("".join(lines)[-4000:])
+    return str(built)
+
+
+@pytest.fixture
+def volume(engine: docker.DockerClient) -> Iterator[str]:
+    """
+    A named volume that is gone after the test.
+    """
+    made = engine.volumes.create(f"barnabas-test-{uuid.uuid4().hex}")
+    yield made.name
+    made.remove(force=True)
+
+
+def run(image: str, volume: str, port: int, **environment: str) -> DockerContainer:
+    """
+    A container as careful people run one: nothing writable but the volume, no capabilities.
+    """
+    return (
+        DockerContainer(image, read_only=True, cap_drop=["ALL"], init=False)
+        .with_bind_ports(9092, port)
+        .with_volume_mapping(volume, "/var/lib/barnabas", "rw")
+        .with_envs(**environment)
+        .waiting_for(HealthcheckWaitStrategy().with_startup_timeout(60))
+    )
+
+
+def stop(container: DockerContainer) -> tuple[int, float]:
+    """
+    ``docker stop``: the exit status, and the seconds it took.
+    """
+    wrapped: Container = container.get_wrapped_container()
+    began = time.monotonic()
+    wrapped.stop(timeout=30)
+    took = time.monotonic() - began
+    status: int = wrapped.wait()["StatusCode"]
+    print(wrapped.logs().decode()[-4000:])
+    return status, took
+
+
+def test_records_outlive_the_container_on_its_volume(image: str, volume: str) -> None:
+    """
+    Clients on the host write and read through the published port; a second container on the same
+    volume has their records and where their groups were. Both stop cleanly, within five seconds.
+    """
+    port = free_port()
+    bootstrap = f"localhost:{port}"
+    advertised = f"PLAINTEXT://{bootstrap}"
+    values = [b"%d" % number for number in range(2 * RECORDS)]
+    new = [NewRecord(value, partition=0) for value in values]
+    left = {}
+
+    with run(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as first:
+        for client in CLIENTS:
+            client.create_topic(bootstrap, client.name, 2, {})
+            client.produce(bootstrap, client.name, new[:RECORDS], "lz4")
+            one, two = client.consume_in_group(bootstrap, client.name, "group", RECORDS)
+            assert values[:RECORDS] == [record.value for record in one + two]
+        left["first"] = stop(first)
+    with run(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as second:
+        for client in CLIENTS:
+            client.produce(bootstrap, client.name, new[RECORDS:], "lz4")
+            one, two = client.consume_in_group(bootstrap, client.name, "group", RECORDS)
+            assert values[RECORDS:] == [record.value for record in one + two]
+            read = client.read(bootstrap, client.name, 2, 2 * RECORDS)
+            assert values == [record.value for record in read]
+        left["second"] = stop(second)
+
+    for status, seconds in left.values():
+        assert status == 0
+        assert seconds < 5
+
+
+def test_the_host_reaches_it_without_any_setting(engine: docker.DockerClient, image: str) -> None:
+    """
+    ``docker run -p 9092:9092`` is all that it takes.
+    """
+    if answers(9092):
+        unavailable("something else listens on port 9092")
+    container = engine.containers.run(image, ports={"9092/tcp": 9092}, detach=True)
+    try:
+        wait_for(lambda: answers(9092), "the broker in the container", PATIENCE)
+        for client in CLIENTS:
+            client.create_topic("localhost:9092", client.name, 1, {})
+            client.produce("localhost:9092", client.name, [NewRecord(b"value")], "none")
+
+            [read] = client.read("localhost:9092", client.name, 1, 1)
+            assert b"value" == read.value
+    finally:
+        print(container.logs().decode()[-4000:])
+        container.remove(force=True, v=True)
+
+
+def test_the_variables_of_the_official_image_are_understood(image: str, volume: str) -> None:
+    """
+    What the documentation of Apache Kafka's image sets, also for its controller, is taken.
+    """
+    port = free_port()
+    variables = {
+        "KAFKA_NODE_ID": "7",
+        "KAFKA_PROCESS_ROLES": "broker,controller",
+        "KAFKA_LISTENERS": "PLAINTEXT://0.0.0.0:9092,CONTROLLER://localhost:9093",
+        "KAFKA_ADVERTISED_LISTENERS": f"PLAINTEXT://localhost:{port}",
+        "KAFKA_CONTROLLER_LISTENER_NAMES": "CONTROLLER",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "KAFKA_CONTROLLER_QUORUM_VOTERS": "7@localhost:9093",
+        "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
+        "KAFKA_TRANSACTION_STATE_LOG_REPLICATION_FACTOR": "1",
+        "KAFKA_TRANSACTION_STATE_LOG_MIN_ISR": "1",
+        "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0",
+        "KAFKA_NUM_PARTITIONS": "3",
+        "KAFKA_HEAP_OPTS": "-Xmx256m",
+        "CLUSTER_ID": "5L6g3nShT-eMCtK--X86sw",
+    }
+
+    with run(image, volume, port, **variables) as container:
+        bootstrap = f"localhost:{port}"
+        KafkaPython().produce(bootstrap, "created-by-use", [NewRecord(b"value")], "none")
+        admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
+        try:
+            [topic] = admin.describe_topics(["created-by-use"])
+            [broker] = admin.describe_cluster()["brokers"]
+        finally:
+            admin.close()
+        stop(container)
+
+    assert 3 == len(topic["partitions"])
+    assert 7 == broker.get("node_id", broker.get("broker_id"))
+
+
+@pytest.fixture
+def compose(image: str) -> Iterator[tuple[str, int]]:
+    """
+    The project of ``docker/compose.yaml`` brought up: its name and the published port.
+    """
+    command = _compose_command()
+    project, port = f"barnabas-test-{uuid.uuid4().hex[:8]}", free_port()
+    arguments = [*command, "-p", project, "-f", str(ROOT / "docker" / "compose.yaml")]
+    environment = os.environ | {"BARNABAS_PORT": str(port), "DOCKER_BUILDKIT": "0"}
+    try:
+        subprocess.run([*arguments, "up", "-d"], env=environment, check=True, timeout=300)
+        wait_for(lambda: answers(port), "the broker of the compose file", PATIENCE)
+        yield project, port
+    finally:
+        subprocess.run([*arguments, "logs"], env=environment, check=False, timeout=60)
+        subprocess.run([*arguments, "down", "-v"], env=environment, check=False, timeout=120)
+
+
+def _compose_command() -> list[str]:
+    if shutil.which("docker") is not None:
+        plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+        if plugin.returncode == 0:
+            return ["docker", "compose"]
+    if shutil.which("docker-compose") is None:
+        unavailable("neither docker compose nor docker-compose is there")
+    return ["docker-compose"]
+
+
+def test_host_and_network_each_get_an_address_that_works(
+    engine: docker.DockerClient, compose: tuple[str, int]
+) -> None:
+    """
+    With the two listeners of ``docker/compose.yaml``, what the host wrote through the published
+    port is read by a container in the same network through the other.
+    """
+    project, port = compose
+    bootstrap = f"localhost:{port}"
+    for client in CLIENTS:
+        client.create_topic(bootstrap, client.name, 1, {})
+        client.produce(bootstrap, client.name, [NewRecord(b"from the host")], "none")
+    program = (
+        "import kafka, sys\n"
+        "consumer = kafka.KafkaConsumer(*sys.argv[1:], bootstrap_servers='barnabas:19092',\n"
+        "    auto_offset_reset='earliest', consumer_timeout_ms=10000)\n"
+        "print(*sorted(next(consumer).value.decode() for _ in sys.argv[1:]), sep=', ')\n"
+    )
+    library = Path(kafka.__file__).parent
+
+    printed = engine.containers.run(
+        BASE,
+        ["python", "-W", "ignore", "-c", program, *(client.name for client in CLIENTS)],
+        environment={"PYTHONPATH": "/library"},
+        volumes={str(library): {"bind": "/library/kafka", "mode": "ro"}},
+        network=f"{project}_default",
+        remove=True,
+    )
+
+    assert "from the host, from the host" == printed.decode().strip()

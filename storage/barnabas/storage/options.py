@@ -107,6 +107,19 @@ class InvalidValue(ConfigError):
         self.name, self.value = name, value
 
 
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """
+    What a value must be, where that is neither a range nor a choice.
+    """
+
+    text: str
+    """The acceptable values, for people."""
+    holds: Callable[[Any], bool]
+    reason: str
+    """Why a value for which it does not hold is refused."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """
@@ -122,6 +135,7 @@ class Option:
     at_most: float | None = None
     one_of: tuple[str, ...] | None = None
     also: tuple[Any, ...] = ()  # single values outside the range that are fine
+    rule: Rule | None = None
     update: Update = Update.READ_ONLY
     synonyms: tuple[str, ...] = ()
     internal: bool = False
@@ -153,6 +167,8 @@ class Option:
             raise InvalidValue(self.name, value, f"Value must be at least {self.at_least}")
         if self.at_most is not None and value > self.at_most:
             raise InvalidValue(self.name, value, f"Value must be no more than {self.at_most}")
+        if self.rule is not None and not self.rule.holds(value):
+            raise InvalidValue(self.name, self.format(value), self.rule.reason)
         if self.one_of is None:
             return
         for item in value if self.type is OptionType.LIST else (value,):
@@ -179,6 +195,8 @@ class Option:
         """
         if self.one_of is not None:
             return ", ".join(self.one_of)
+        if self.rule is not None:
+            return self.rule.text
         if self.at_least is None and self.at_most is None:
             return ""
         low = "" if self.at_least is None else f"{self.at_least} or more"
@@ -252,6 +270,7 @@ def option(
     at_most: float | None = None,
     one_of: tuple[str, ...] | None = None,
     also: tuple[Any, ...] = (),
+    rule: Rule | None = None,
     update: Update = Update.READ_ONLY,
     synonyms: tuple[str, ...] = (),
     internal: bool = False,
@@ -265,6 +284,7 @@ def option(
         "at_most": at_most,
         "one_of": one_of,
         "also": also,
+        "rule": rule,
         "update": update,
         "synonyms": synonyms,
         "internal": internal,
@@ -275,7 +295,9 @@ def option(
 T = TypeVar("T")
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(option,))
+# To checkers every option has a default. Those that have none are few, and are given by a file or
+# the environment, which no checker sees.
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def table(cls: type[T]) -> type[T]:
     """
     Make a table of options of a class whose fields are declared with ``option``.
@@ -283,7 +305,7 @@ def table(cls: type[T]) -> type[T]:
     return dataclass(frozen=True, kw_only=True)(cls)
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(option,))
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def section(cls: type[T]) -> type[T]:
     """
     Declare a part of a table; the table inherits from its sections.

@@ -13,7 +13,7 @@ from dataclasses import FrozenInstanceError
 from enum import Enum
 from typing import Any, Final, NoReturn, TypeVar
 
-from barnabas.protocol.generated import compile_function
+from barnabas.protocol.generated import SourceWriter
 
 
 class Missing(Enum):
@@ -57,11 +57,11 @@ def replace(struct: T, /, **changes: Any) -> T:
     return type(struct)(**dict(_items(struct)) | changes)
 
 
-def new_default(default: Any) -> Any:
+def is_frozen(cls: type) -> bool:
     """
-    The value that a field with this default starts with.
+    Whether the attributes of a struct are fixed.
     """
-    return [] if default == [] else default
+    return "__setattr__" in vars(cls)
 
 
 def _items(struct: Any) -> list[tuple[str, Any]]:
@@ -78,9 +78,8 @@ def _init_once(self: Any, **values: Any) -> None:
 
 
 def _compile_init(cls: type) -> Callable[..., None]:
-    namespace: dict[str, Any] = {"MISSING": MISSING}
-    parameters, body = [], []
-    frozen = "__setattr__" in vars(cls)
+    source = SourceWriter(MISSING=MISSING)
+    parameters, body = ["self"], []
     for name, default in _DEFAULTS[cls].items():
         value = name
         if default is MISSING:
@@ -89,18 +88,20 @@ def _compile_init(cls: type) -> Callable[..., None]:
             parameters.append(f"{name}=MISSING")
             value = f"[] if {name} is MISSING else {name}"
         else:
-            parameters.append(f"{name}=default_{name}")
-            namespace[f"default_{name}"] = default
-        if frozen:
+            parameters.append(f"{name}={source.constant(f'default_{name}', default)}")
+        if is_frozen(cls):
             # The setter of the slot goes past __setattr__, and is quicker than that of object.
-            namespace[f"set_{name}"] = getattr(cls, name).__set__
-            body.append(f"    set_{name}(self, {value})")
+            setter = source.constant(f"set_{name}", getattr(cls, name).__set__)
+            body.append(f"{setter}(self, {value})")
         else:
-            body.append(f"    self.{name} = {value}")
-    signature = ", ".join(["self", "*", *parameters] if parameters else ["self"])
-    source = "\n".join([f"def __init__({signature}):", *(body or ["    pass"]), ""])
-    init: Callable[..., None] = compile_function(
-        "__init__", source, namespace, f"{cls.__module__}.{cls.__name__}.__init__"
+            body.append(f"self.{name} = {value}")
+    if body:
+        parameters.insert(1, "*")
+    with source.block(f"def __init__({', '.join(parameters)}):"):
+        for line in body or ["pass"]:
+            source.line(line)
+    init: Callable[..., None] = source.compile(
+        "__init__", f"{cls.__module__}.{cls.__name__}.__init__"
     )
     return init
 

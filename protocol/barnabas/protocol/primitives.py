@@ -1,0 +1,149 @@
+"""
+The types of the wire that ``struct`` does not know, and what makes a length a bad one.
+
+=====================  =========================  ==========================
+type                   classic                    compact (KIP-482)
+=====================  =========================  ==========================
+string                 int16 length, UTF-8        uvarint length + 1, UTF-8
+bytes, records         int32 length, bytes        uvarint length + 1, bytes
+array                  int32 count, elements      uvarint count + 1, elements
+null of all of these   length -1                  0
+=====================  =========================  ==========================
+
+A uvarint has seven bits a byte, the lowest first; the top bit says that more follow. A section of
+tagged fields is a uvarint count, then for each of them, in ascending order, a uvarint tag, a
+uvarint size, and that many bytes.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, NoReturn
+from uuid import UUID
+
+from barnabas.protocol.errors import DecodeError
+
+Buffer = bytes | bytearray | memoryview
+
+MAX_STRING_BYTES: Final = 2**15 - 1
+"""
+The longest string, in bytes of UTF-8; Kafka keeps to the limit of the classic form everywhere.
+"""
+
+UVARINTS: Final = tuple(bytes([value]) for value in range(128))
+"""
+The uvarints of one byte, by value.
+"""
+
+_MAX_UVARINT_BYTES = 5
+
+
+def uvarint(value: int) -> bytes:
+    """
+    *value* as a uvarint.
+
+    Raises:
+        ValueError: it needs more than 32 bits, or is negative.
+    """
+    if not 0 <= value < 1 << 32:
+        raise ValueError(f"{value} does not fit into an unsigned varint")
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def string_length(size: int) -> bytes:
+    """
+    The length before a compact string of *size* bytes.
+
+    Raises:
+        ValueError: the string is too long.
+    """
+    if size > MAX_STRING_BYTES:
+        raise ValueError(f"a string of {size} bytes is too long, {MAX_STRING_BYTES} are the limit")
+    return uvarint(size + 1)
+
+
+def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
+    """
+    The uvarint at *position*, and the position after it.
+
+    Bits beyond the 32nd are dropped, as in Kafka's ``ByteUtils.readUnsignedVarint``.
+
+    Raises:
+        DecodeError: it has more than five bytes.
+        IndexError: the data ends inside of it.
+    """
+    value = 0
+    for shift in range(0, 7 * _MAX_UVARINT_BYTES, 7):
+        byte = data[position]
+        position += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            return value & 0xFFFFFFFF, position
+    raise DecodeError(f"the varint before byte {position} does not end")
+
+
+def skip_tagged_fields(data: Buffer, position: int) -> int:
+    """
+    The position after the section of tagged fields at *position*.
+
+    Raises:
+        DecodeError: a field ends after the data.
+        IndexError: the data ends inside of the section.
+    """
+    count, position = read_uvarint(data, position)
+    for _ in range(count):
+        tag, position = read_uvarint(data, position)
+        size, position = read_uvarint(data, position)
+        position += size
+        if position > len(data):
+            raise DecodeError(f"tagged field {tag} ends after the data")
+    return position
+
+
+@lru_cache(maxsize=4096)
+def uuid_from(data: bytes) -> UUID:
+    """
+    The UUID of 16 bytes. It is remembered: topics are few, and each request names some of them.
+    """
+    return UUID(bytes=data)
+
+
+def bad_length(name: str, length: int, left: int) -> NoReturn:
+    """
+    Complain about the *length* of the field *name*, in bytes, with *left* bytes to go.
+
+    Raises:
+        DecodeError: always.
+    """
+    if length < 0:
+        raise DecodeError(f"{name} may not be null")
+    if length > left:
+        raise DecodeError(f"{name} has {length} bytes, of which {left} are there")
+    raise DecodeError(f"{name} has {length} bytes, too many for a string")
+
+
+def bad_count(name: str, count: int, left: int) -> NoReturn:
+    """
+    Complain about the number of elements of the array *name*, with *left* bytes to go.
+
+    Raises:
+        DecodeError: always.
+    """
+    if count < 0:
+        raise DecodeError(f"{name} may not be null")
+    raise DecodeError(f"{name} has {count} elements, which do not fit into {left} bytes")
+
+
+def bad_tag(name: str, tag: int, left: int) -> NoReturn:
+    """
+    Complain about a tagged field of the struct *name* which leaves *left* bytes of its own unread.
+
+    Raises:
+        DecodeError: always.
+    """
+    raise DecodeError(f"{name}: tagged field {tag} is {-left} bytes longer than it says")

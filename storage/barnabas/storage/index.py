@@ -1,0 +1,293 @@
+"""
+Sorted entries of a fixed width in a file, and how to find one.
+
+An index file has no header and no checksum: entry after entry, each a key and a value, both growing
+along the file. The file of an active segment is as long as it may ever become, which costs nothing
+as the rest is a hole; when the segment is rolled or closed the hole is cut off. So the number of
+entries is not written anywhere. Who opens a file takes it to be full.
+
+See ``offset_index`` and ``time_index`` for what the entries are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self
+
+from barnabas.storage.errors import CorruptIndex
+from barnabas.storage.files import Files, MappedFile
+
+LARGEST_RELATIVE_OFFSET: Final = 2**31 - 1
+WARM_BYTES: Final = 8192
+"""The end of an index that is searched first: lookups near the log's end touch these pages only."""
+
+Unpack = Callable[[memoryview, int], tuple[Any, ...]]
+
+
+class SearchResult(Enum):
+    """
+    Which entry a search is to find, relative to its target.
+    """
+
+    LARGEST_LOWER_BOUND = 1
+    SMALLEST_UPPER_BOUND = 2
+
+
+def search(
+    view: memoryview,
+    entries: int,
+    target: int,
+    result: SearchResult,
+    *,
+    unpack: Unpack,
+    width: int,
+    shift: int,
+) -> int:
+    """
+    The slot of the entry that is nearest to *target*, or -1 if there is none on that side.
+
+    The steps are those of Kafka's AbstractIndex, warm section first. So is the answer, also where
+    entries do not grow: an upper bound may be the entry behind one that equals the target.
+
+    Args:
+        unpack: reads the compared number, *shift* bytes into an entry of *width* bytes.
+    """
+    if entries == 0:
+        return -1
+    low, high = max(0, entries - 1 - WARM_BYTES // width), entries - 1
+    if unpack(view, low * width + shift)[0] >= target:
+        if unpack(view, shift)[0] > target:
+            return -1 if result is SearchResult.LARGEST_LOWER_BOUND else 0
+        low, high = 0, low
+    while low < high:
+        middle = (low + high + 1) >> 1
+        (found,) = unpack(view, middle * width + shift)
+        if found > target:
+            high = middle - 1
+        elif found < target:
+            low = middle
+        else:
+            return middle
+    if result is SearchResult.LARGEST_LOWER_BOUND:
+        return low
+    return -1 if low == entries - 1 else low + 1
+
+
+class _NoFile:
+    """
+    In the place of a file that was removed before anybody needed it.
+    """
+
+    __slots__ = ("created", "path", "view")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.created = False
+        self.view = memoryview(b"")
+
+    def put(self, position: int, data: bytes) -> None:
+        raise AssertionError(f"{self.path} was removed, nobody appends to its segment")
+
+    def resize(self, size: int) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Index:
+    """
+    The entries of one index file.
+
+    Invariants:
+
+    1. ``entries`` never counts an entry that is not wholly in the file.
+    2. Keys grow along the file, unless somebody else wrote it: what is found there is believed.
+    3. The file is never shorter than its entries, whatever size is asked for.
+
+    One thread at a time may change it: the log that owns the segment holds its lock. Lookups are
+    safe from any thread at any time; they see the entries that were there when they began.
+    """
+
+    __slots__ = ("_mapped", "base_offset", "entries", "length", "max_entries", "max_index_size")
+
+    entry_size: ClassVar[int]
+
+    def __init__(self, mapped: MappedFile, base_offset: int, max_index_size: int) -> None:
+        self._mapped = mapped
+        self.base_offset = base_offset
+        self.max_index_size = max_index_size
+        self.length = len(mapped.view)
+        """Bytes of the file, with the hole."""
+        self.max_entries = self.length // self.entry_size
+        self.entries = 0 if mapped.created else self.max_entries
+
+    @classmethod
+    def open(
+        cls,
+        files: Files,
+        path: Path,
+        base_offset: int,
+        max_index_size: int = -1,
+        *,
+        writable: bool = True,
+    ) -> Self:
+        """
+        The index in the file *path*; a new file is as long as *max_index_size* allows.
+
+        Raises:
+            ValueError: not even one entry would fit into a new file.
+            FileNotFoundError: there is no file, and none may be made as it is only to be read.
+        """
+        if not writable:
+            return cls(files.map(path, None, read_only=True), base_offset, max_index_size)
+        if max_index_size < cls.entry_size and not files.exists(path):
+            raise ValueError(f"Invalid max index size: {max_index_size}")
+        return cls(files.map(path, cls._rounded(max_index_size)), base_offset, max_index_size)
+
+    @classmethod
+    def without_file(cls, path: Path, base_offset: int, max_index_size: int) -> Self:
+        """
+        An index without entries, for a segment whose file *path* was removed.
+        """
+        return cls(_NoFile(path), base_offset, max_index_size)
+
+    @classmethod
+    def _rounded(cls, size: int) -> int:
+        return size // cls.entry_size * cls.entry_size
+
+    @property
+    def path(self) -> Path:
+        return self._mapped.path
+
+    @path.setter
+    def path(self, path: Path) -> None:
+        self._mapped.path = path
+
+    @property
+    def is_full(self) -> bool:
+        return self.entries >= self.max_entries
+
+    @property
+    def size_in_bytes(self) -> int:
+        """
+        Bytes of the entries, without the hole.
+        """
+        return self.entries * self.entry_size
+
+    def can_append_offset(self, offset: int) -> bool:
+        return 0 <= offset - self.base_offset <= LARGEST_RELATIVE_OFFSET
+
+    def relative_offset(self, offset: int) -> int:
+        """
+        Raises:
+            ValueError: *offset* is below the base, or too far above.
+        """
+        relative = offset - self.base_offset
+        if not 0 <= relative <= LARGEST_RELATIVE_OFFSET:
+            raise ValueError(f"Integer overflow for offset: {offset} ({self.path})")
+        return relative
+
+    # Lookups. Each reads ``entries`` before ``view``: a view may be newer, and is then checked to
+    # hold as many, but an entry that is counted is in every later view until it is truncated away.
+
+    def _search(
+        self, target: int, result: SearchResult, unpack: Unpack, shift: int
+    ) -> tuple[memoryview, int]:
+        entries = self.entries
+        view = self._mapped.view
+        width = self.entry_size
+        entries = min(entries, len(view) // width)
+        slot = search(view, entries, target, result, unpack=unpack, width=width, shift=shift)
+        return view, slot
+
+    def _check_slot(self, slot: int) -> None:
+        if slot >= self.entries:
+            raise ValueError(
+                f"Attempt to fetch the {slot}th entry from index {self.path}, "
+                f"which has size {self.entries}"
+            )
+
+    # Changes.
+
+    def resize(self, size: int) -> bool:
+        """
+        Make the file *size* bytes long, less what is no whole entry; whether that changed it.
+
+        A size that does not hold the entries is taken as theirs. Kafka does not start when
+        ``segment.index.bytes`` was lowered below the index of an active segment.
+        """
+        size = max(self._rounded(size), self.size_in_bytes)
+        if size == self.length:
+            return False
+        self._mapped.resize(size)
+        self.length = size
+        self.max_entries = size // self.entry_size
+        return True
+
+    def trim_to_valid_size(self) -> None:
+        """
+        Cut off the hole.
+        """
+        self.resize(self.size_in_bytes)
+
+    def truncate_to(self, offset: int) -> None:
+        """
+        Forget the entries whose offset is *offset* or greater.
+        """
+        raise NotImplementedError
+
+    def _truncate_to_entries(self, entries: int) -> None:
+        self.entries = entries
+
+    def truncate(self) -> None:
+        """
+        Forget all entries.
+        """
+        self._truncate_to_entries(0)
+
+    def reset(self) -> None:
+        """
+        Forget all entries and make room for as many as there may ever be.
+        """
+        self.truncate()
+        self.resize(self.max_index_size)
+
+    def flush(self) -> None:
+        """
+        Return once the entries survive a crash of the machine. Safe from any thread.
+        """
+        self._mapped.flush()
+
+    def sanity_check(self) -> None:
+        """
+        Raises:
+            CorruptIndex: the index contradicts itself.
+        """
+        raise NotImplementedError
+
+    def _check_length(self, name: str) -> None:
+        if self.length % self.entry_size:
+            raise CorruptIndex(
+                f"{name} file {self.path} is corrupt, found {self.length} bytes which is neither "
+                f"positive nor a multiple of {self.entry_size}",
+                path=self.path,
+            )
+
+    def close(self) -> None:
+        """
+        Cut off the hole and give the file back.
+        """
+        self.trim_to_valid_size()
+        self._mapped.close()
+
+    def close_handler(self) -> None:
+        """
+        Give the file back as it is, for when the disk has failed.
+        """
+        self._mapped.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path} entries={self.entries}/{self.max_entries}>"

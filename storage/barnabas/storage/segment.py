@@ -1,0 +1,515 @@
+"""
+One segment of a log: a file of batches and the indexes into it.
+
+::
+
+    00000000000000000042.log         batches from offset 42 on
+    00000000000000000042.index       last offset of some batches -> where they begin
+    00000000000000000042.timeindex   largest timestamp so far    -> offset
+    00000000000000000042.txnindex    aborted transactions whose marker is here; made when needed
+
+What goes where and when is Kafka's LogSegment, to the byte.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.protocol.record_batch import LOG_OVERHEAD
+from barnabas.storage.clock import Clock
+from barnabas.storage.errors import KafkaError, SegmentOffsetOverflow
+from barnabas.storage.fetch_data import FetchDataInfo, LogOffsetMetadata
+from barnabas.storage.file_records import (
+    SCAN,
+    FileRecords,
+    LogOffsetPosition,
+    TimestampAndOffset,
+)
+from barnabas.storage.files import Files
+from barnabas.storage.index import LARGEST_RELATIVE_OFFSET
+from barnabas.storage.offset_index import OffsetPosition
+from barnabas.storage.segment_files import SegmentConfig, SegmentFiles
+from barnabas.storage.segment_recovery import SegmentRecovery
+from barnabas.storage.time_index import TimestampOffset
+from barnabas.storage.txn_index import AbortedTxn, TxnIndexSearchResult
+
+if TYPE_CHECKING:
+    from barnabas.storage.leader_epochs import LeaderEpochFileCache
+    from barnabas.storage.producer_state import CompletedTxn, ProducerStateManager
+
+logger = logging.getLogger(__name__)
+
+_NEVER: Final = 2**63 - 1
+
+
+class RollParams(NamedTuple):
+    """
+    What there is to know about an append when asking whether it should begin a new segment.
+    """
+
+    max_segment_ms: int
+    max_segment_bytes: int
+    max_timestamp_in_messages: int
+    max_offset_in_messages: int
+    messages_size: int
+    now: int
+
+
+class LogSegment(SegmentFiles):
+    """
+    The batches from one base offset up to the next segment's.
+
+    Invariants:
+
+    1. Offsets grow along the file; the first is never below ``base_offset``, and none is more than
+       an int32 above it.
+    2. The indexes may know fewer batches than the file, never more.
+    3. An index entry stands for the last offset of a batch and the position of that same batch.
+
+    One thread at a time may change it: the log that owns it holds its lock. ``read``,
+    ``translate_offset`` and the other searches, and ``flush`` are safe from any thread, also while
+    the segment is rolled, removed or closed.
+    """
+
+    __slots__ = (
+        "_bytes_since_last_index_entry",
+        "_clock",
+        "_created",
+        "_last_batch",
+        "_max_timestamp_and_offset_so_far",
+        "_max_timestamp_guard",
+        "_rolling_based_timestamp",
+        "index_interval_bytes",
+        "roll_jitter_ms",
+    )
+
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        config: SegmentConfig,
+        clock: Clock,
+        *,
+        files: Files,
+        file_already_exists: bool = False,
+        init_file_size: int = 0,
+        preallocate: bool = False,
+        file_suffix: str = "",
+    ) -> None:
+        """
+        Open the segment in *directory*; its ``.log`` is made if there is none.
+
+        Args:
+            init_file_size: bytes that a new ``.log`` has at once, with *preallocate*.
+        """
+        super().__init__(
+            files,
+            directory,
+            base_offset,
+            max_index_size=config.segment_index_bytes,
+            file_suffix=file_suffix,
+            file_already_exists=file_already_exists,
+            init_file_size=init_file_size,
+            preallocate=preallocate,
+        )
+        self.index_interval_bytes = config.index_interval_bytes
+        self.roll_jitter_ms = config.random_segment_jitter()
+        self._clock = clock
+        self._created = clock.now_ms()
+        self._bytes_since_last_index_entry = 0
+        self._rolling_based_timestamp: int | None = None
+        # The offset is the last one of the earliest batch with the largest timestamp.
+        self._max_timestamp_and_offset_so_far: TimestampOffset | None = None
+        self._max_timestamp_guard = threading.Lock()
+        # The batch that was appended last, and its last offset: consumers at the end of the log
+        # find it without a search.
+        self._last_batch: tuple[LogOffsetPosition, int] | None = None
+
+    # What it is.
+
+    def read_max_timestamp_and_offset_so_far(self) -> TimestampOffset:
+        """
+        The largest timestamp, -1 if there is none, and the last offset of the batch that has it.
+
+        Opens the time index the first time.
+        """
+        if (known := self._max_timestamp_and_offset_so_far) is not None:
+            return known
+        with self._max_timestamp_guard:
+            # An append may have come first with a larger one.
+            if self._max_timestamp_and_offset_so_far is None:
+                self._max_timestamp_and_offset_so_far = self.time_index.last_entry
+            return self._max_timestamp_and_offset_so_far
+
+    def note_timestamp(self, timestamp: int, offset: int) -> None:
+        """
+        A batch whose last offset is *offset* has *timestamp* as its largest.
+        """
+        if timestamp > self.max_timestamp_so_far():
+            self._max_timestamp_and_offset_so_far = TimestampOffset(timestamp, offset)
+
+    def max_timestamp_so_far(self) -> int:
+        return self.read_max_timestamp_and_offset_so_far().timestamp
+
+    def largest_record_timestamp(self) -> int | None:
+        """
+        The largest timestamp of a record, if any has one.
+        """
+        timestamp = self.max_timestamp_so_far()
+        return timestamp if timestamp >= 0 else None
+
+    def largest_timestamp(self) -> int:
+        """
+        The largest timestamp of a record; if none has one, when the file was last written.
+        """
+        timestamp = self.max_timestamp_so_far()
+        return timestamp if timestamp >= 0 else self.last_modified()
+
+    def has_overflow(self) -> bool:
+        """
+        Whether the last offset is too far from the base (a broker before 2.0 could write that).
+        """
+        next_offset = self.read_next_offset()
+        return next_offset > self.base_offset and not self._can_convert(next_offset - 1)
+
+    def _can_convert(self, offset: int) -> bool:
+        return 0 <= offset - self.base_offset <= LARGEST_RELATIVE_OFFSET
+
+    def ensure_offset_in_range(self, offset: int) -> None:
+        """
+        Raises:
+            SegmentOffsetOverflow: *offset* is too far from the base.
+        """
+        if not self._can_convert(offset):
+            raise SegmentOffsetOverflow(self, offset)
+
+    def sanity_check(self, *, time_index_file_newly_created: bool) -> None:
+        """
+        The little that Kafka checks at a start: segments that may be damaged are recovered anyway.
+
+        Raises:
+            FileNotFoundError: the offset index is missing.
+            CorruptIndex: the transaction index contradicts the segment.
+        """
+        if not self._files.exists(self.offset_index_file):
+            raise FileNotFoundError(f"Offset index file {self.offset_index_file} does not exist")
+        if time_index_file_newly_created:
+            self.time_index.resize(0)
+        self.txn_index.sanity_check()
+
+    # When to begin the next one.
+
+    def should_roll(self, params: RollParams) -> bool:
+        """
+        Whether an append should go to a new segment.
+        """
+        size = self.log.size
+        if size > params.max_segment_bytes - params.messages_size:
+            return True
+        if size > 0:
+            waited = self.time_waited_for_roll(params.now, params.max_timestamp_in_messages)
+            if waited > params.max_segment_ms - self.roll_jitter_ms:
+                return True
+        return (
+            self.offset_index.is_full
+            or self.time_index.is_full
+            or not self._can_convert(params.max_offset_in_messages)
+        )
+
+    def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
+        """
+        How old the segment is, in ms: by the timestamps of its first batch and of the next one.
+
+        If the first batch has none, by the clock since the segment was opened.
+        """
+        first = self._load_first_batch_timestamp()
+        if first is not None and first >= 0:
+            return message_timestamp - first
+        return now - self._created
+
+    def first_batch_timestamp(self) -> int:
+        """
+        The largest timestamp of the first batch; if there is none, a time that never comes.
+        """
+        first = self._load_first_batch_timestamp()
+        return first if first is not None and first >= 0 else _NEVER
+
+    def _load_first_batch_timestamp(self) -> int | None:
+        if self._rolling_based_timestamp is None:
+            for header in self.log.headers():
+                self._rolling_based_timestamp = header.max_timestamp
+                break
+        return self._rolling_based_timestamp
+
+    # Writing.
+
+    def append(self, largest_offset: int, records: memoryview) -> None:
+        """
+        Write whole batches, and index entries for some of them.
+
+        An entry is due for a batch when more than ``index.interval.bytes`` lie between it and the
+        one that had the last entry.
+
+        Args:
+            largest_offset: that of the last batch.
+
+        Raises:
+            SegmentOffsetOverflow: *largest_offset* is too far from the base; nothing is written.
+            KafkaStorageError: the disk failed.
+        """
+        total = len(records)
+        if total == 0:
+            return
+        self.ensure_offset_in_range(largest_offset)
+        start = position = self.log.size
+        self.log.append(records)
+        largest = self.read_max_timestamp_and_offset_so_far()
+        since = self._bytes_since_last_index_entry
+        while position - start < total:
+            base_offset, length, _, _, delta, timestamp = SCAN.unpack_from(
+                records, position - start
+            )
+            last_offset = base_offset + delta
+            if timestamp > largest.timestamp:
+                largest = TimestampOffset(timestamp, last_offset)
+                self._max_timestamp_and_offset_so_far = largest
+            if since > self.index_interval_bytes:
+                self.offset_index.append(last_offset, position)
+                self.time_index.maybe_append(largest.timestamp, largest.offset)
+                since = 0
+            size = length + LOG_OVERHEAD
+            self._last_batch = LogOffsetPosition(base_offset, position, size), last_offset
+            position += size
+            since += size
+        self._bytes_since_last_index_entry = since
+
+    def append_from_file(self, records: FileRecords, start: int) -> int:
+        """
+        Append batches of another file, from the byte *start* on, as long as their offsets fit.
+
+        Returns:
+            How many bytes were appended.
+        """
+        position = start
+        for batch in records.batches(start):
+            if not self._can_convert(batch.last_offset):
+                break
+            self.append(batch.last_offset, batch.data)
+            position += batch.size
+        return position - start
+
+    def update_txn_index(self, completed_txn: CompletedTxn, last_stable_offset: int) -> None:
+        """
+        Remember a transaction, if it was aborted.
+        """
+        if completed_txn.is_aborted:
+            self.txn_index.append(
+                AbortedTxn(
+                    completed_txn.producer_id,
+                    completed_txn.first_offset,
+                    completed_txn.last_offset,
+                    last_stable_offset,
+                )
+            )
+
+    def on_become_inactive_segment(self) -> None:
+        """
+        The log goes on in another segment: write the last time entry, cut off all holes.
+        """
+        self.append_largest_timestamp(skip_full_check=True)
+        self.offset_index.trim_to_valid_size()
+        self.time_index.trim_to_valid_size()
+        self.log.trim()
+
+    def append_largest_timestamp(self, *, skip_full_check: bool = False) -> None:
+        """
+        Write the largest timestamp so far into the time index, if it is not the last there.
+
+        Raises: as ``TimeIndex.maybe_append``.
+        """
+        largest = self.read_max_timestamp_and_offset_so_far()
+        self.time_index.maybe_append(
+            largest.timestamp, largest.offset, skip_full_check=skip_full_check
+        )
+
+    def truncate_to(self, offset: int) -> int:
+        """
+        Remove all batches that reach *offset* or go beyond it.
+
+        Returns:
+            How many bytes of batches were removed.
+        """
+        self._last_batch = None
+        # Before the index forgets where to begin.
+        found = self.translate_offset(offset)
+        for index in (self.offset_index, self.time_index):
+            index.truncate_to(offset)
+            # The segment is the active one from now on.
+            index.resize(index.max_index_size)
+        self.txn_index.truncate_to(offset)
+        removed = 0 if found is None else self.log.truncate_to(found.position)
+        if self.log.size == 0:
+            self._created = self._clock.now_ms()
+            self._rolling_based_timestamp = None
+        self._bytes_since_last_index_entry = 0
+        if self.max_timestamp_so_far() >= 0:
+            self._max_timestamp_and_offset_so_far = self._read_largest_timestamp()
+        return removed
+
+    def _read_largest_timestamp(self) -> TimestampOffset:
+        last_entry = self.time_index.last_entry
+        position = self.offset_index.lookup(last_entry.offset).position
+        after = self.log.largest_timestamp_after(position)
+        if after.timestamp > last_entry.timestamp:
+            return TimestampOffset(after.timestamp, after.offset)
+        return last_entry
+
+    # Reading.
+
+    def translate_offset(
+        self, offset: int, starting_file_position: int = 0, *, nowait: bool = False
+    ) -> LogOffsetPosition | None:
+        """
+        The first batch that holds *offset* or a larger one, None if there is none.
+
+        Args:
+            starting_file_position: where to begin at the earliest.
+
+        Raises:
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        """
+        last = self._last_batch
+        if last is not None and offset >= last[0].offset:
+            return last[0] if offset <= last[1] else None
+        position = self.offset_index.lookup(offset).position
+        return self.log.search_for_offset_from_position(
+            offset, max(position, starting_file_position), nowait=nowait
+        )
+
+    def read(
+        self,
+        start_offset: int,
+        max_size: int,
+        max_position: int | None,
+        *,
+        min_one_message: bool = False,
+        nowait: bool = False,
+    ) -> FetchDataInfo | None:
+        """
+        Find the bytes from the batch that holds *start_offset* on; None if no batch does.
+
+        The bytes begin with a batch but may end within one.
+
+        Args:
+            max_position: where the readable part of the segment ends; None if that is not known,
+                and then the answer has no bytes.
+            min_one_message: at least the first batch, also if it is larger than *max_size*.
+
+        Raises:
+            ValueError: *max_size* is negative.
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        """
+        if max_size < 0:
+            raise ValueError(f"Invalid max size {max_size} for log read from segment {self.log}")
+        found = self.translate_offset(start_offset, nowait=nowait)
+        if found is None:
+            return None
+        start = found.position
+        metadata = LogOffsetMetadata(found.offset, self.base_offset, start)
+        if min_one_message and max_size < found.size:
+            max_size = found.size
+        if max_size == 0 or max_position is None:
+            return FetchDataInfo(metadata, None)
+        records = self.log.slice(start, min(max_position - start, max_size))
+        return FetchDataInfo(metadata, records, max_size < found.size)
+
+    def fetch_upper_bound_offset(
+        self, start_offset_position: OffsetPosition, fetch_size: int
+    ) -> int | None:
+        """
+        An offset that a read of *fetch_size* bytes does not go beyond, if the index knows one.
+        """
+        found = self.offset_index.fetch_upper_bound_offset(start_offset_position, fetch_size)
+        return None if found is None else found.offset
+
+    def read_next_offset(self) -> int:
+        """
+        The offset behind the last batch. It reads the file from the last index entry on.
+        """
+        start = self.translate_offset(self.offset_index.last_offset)
+        next_offset = self.base_offset
+        if start is not None:
+            for header in self.log.headers(start.position):
+                next_offset = header.last_offset + 1
+        return next_offset
+
+    def find_offset_by_timestamp(
+        self, timestamp_ms: int, starting_offset: int
+    ) -> TimestampAndOffset | None:
+        """
+        The first record that is not older than *timestamp_ms*, nor below *starting_offset*.
+        """
+        from_offset = self.time_index.lookup(timestamp_ms).offset
+        position = self.offset_index.lookup(max(from_offset, starting_offset)).position
+        return self.log.search_for_timestamp(timestamp_ms, position, starting_offset)
+
+    def collect_aborted_txns(
+        self, fetch_offset: int, upper_bound_offset: int
+    ) -> TxnIndexSearchResult:
+        return self.txn_index.collect_aborted_txns(fetch_offset, upper_bound_offset)
+
+    # After a crash.
+
+    def recover(
+        self,
+        producer_state_manager: ProducerStateManager,
+        leader_epoch_cache: LeaderEpochFileCache,
+    ) -> int:
+        """
+        Check every batch, cut off the rest behind the last good one, and write the indexes anew.
+
+        Args:
+            producer_state_manager: the state up to the base of this segment; it takes in the
+                segment and tells which transactions were aborted.
+            leader_epoch_cache: learns the epochs that it does not know.
+
+        Returns:
+            How many bytes were cut off.
+
+        Raises:
+            SegmentOffsetOverflow: an offset is too far from the base.
+        """
+        return SegmentRecovery(self, producer_state_manager, leader_epoch_cache).run()
+
+    def forget_everything_but_batches(self) -> None:
+        """
+        Empty the indexes, as nobody knows whether they were written in time.
+        """
+        self.offset_index.reset()
+        self.time_index.reset()
+        self.txn_index.reset()
+        self._max_timestamp_and_offset_so_far = self._last_batch = None
+
+    def close(self) -> None:
+        """
+        Write the last time entry, cut off all holes, and give the files back.
+
+        Raises:
+            KafkaStorageError: a file could not be closed properly; all others were tried.
+        """
+        if self._max_timestamp_and_offset_so_far is not None:
+            try:
+                self.append_largest_timestamp(skip_full_check=True)
+            except (KafkaError, ValueError):
+                logger.warning("No last time entry for %s", self.log.path, exc_info=True)
+        super().close()
+
+    def __repr__(self) -> str:
+        largest = self._max_timestamp_and_offset_so_far
+        return (
+            f"LogSegment(baseOffset={self.base_offset}, size={self.log.size}, "
+            f"largestRecordTimestamp={'unknown' if largest is None else largest.timestamp})"
+        )

@@ -1,25 +1,34 @@
 """
-What is inside a record batch.
+The records inside a batch.
 
 ::
 
-    length           varint   bytes that follow       key length      varint   -1: no key
-    attributes       int8     unused                  key
-    timestamp delta  varlong  from the batch's base   value length    varint   -1: no value
-    offset delta     varint   from the batch's base   value
-                                                      header count    varint
-                                                      header key length, key, value length, value
+    length           varint    bytes that follow
+    attributes       int8      unused
+    timestamp delta  varlong   from the batch's base timestamp
+    offset delta     varint    from the batch's base offset
+    key length       varint    -1: no key          key
+    value length     varint    -1: no value        value
+    header count     varint
+    of each header   varint    name length         name, in UTF-8
+                     varint    -1: no value        value
 
-Numbers are zig-zag encoded (0, -1, 1, -2 as 0, 1, 2, 3), then cut into groups of 7 bits, lowest
-first, each but the last with its top bit set: at most 5 bytes for 32 bits and 10 for 64.
+Whoever needs the records themselves - coordinators, compaction, tools - reads them with
+``iter_records``. The path of a produced batch makes no object of a record: see ``record_scan``.
+
+This module is compiled when there is a compiler; see ``varints``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.errors import InvalidRecord, UnknownServerError
+from barnabas.protocol.varints import CUT, append_varint, next_varint, next_varlong, varint_size
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 Buffer = bytes | bytearray | memoryview
 
@@ -56,62 +65,6 @@ class Record(NamedTuple):
     headers: tuple[Header, ...] = ()
 
 
-def append_varint(out: bytearray, value: int) -> None:
-    """
-    Append *value*, of at most 64 bits, zig-zag encoded.
-    """
-    rest = value << 1 if value >= 0 else ~(value << 1)
-    while rest > 0x7F:
-        out.append(rest & 0x7F | 0x80)
-        rest >>= 7
-    out.append(rest)
-
-
-def varint_size(value: int) -> int:
-    """
-    Bytes that ``append_varint`` appends for *value*.
-    """
-    bits = (value << 1 if value >= 0 else ~(value << 1)).bit_length()
-    return (bits + 6) // 7 or 1
-
-
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """
-    The number of 32 bits at *position*, and where it ends. Bits beyond 32 are dropped.
-
-    Raises:
-        InvalidRecord: it is longer than 5 bytes, or the data end before it does.
-    """
-    raw, position = _read_unsigned(data, position, 5)
-    raw &= 0xFFFFFFFF
-    return (raw >> 1) ^ -(raw & 1), position
-
-
-def read_varlong(data: bytes, position: int) -> tuple[int, int]:
-    """
-    The number of 64 bits at *position*, and where it ends. Bits beyond 64 are dropped.
-
-    Raises:
-        InvalidRecord: it is longer than 10 bytes, or the data end before it does.
-    """
-    raw, position = _read_unsigned(data, position, 10)
-    raw &= 0xFFFFFFFFFFFFFFFF
-    return (raw >> 1) ^ -(raw & 1), position
-
-
-def _read_unsigned(data: bytes, position: int, longest: int) -> tuple[int, int]:
-    raw = shift = 0
-    for at in range(position, min(position + longest, len(data))):
-        byte = data[at]
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw, at + 1
-        shift += 7
-    if len(data) - position < longest:
-        raise InvalidRecord("A record ends early.")
-    raise InvalidRecord(f"A number is longer than {longest} bytes.")
-
-
 def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: int) -> bytearray:
     """
     The records one after the other, as they lie in a batch before it is compressed.
@@ -136,10 +89,56 @@ def encode_records(records: Iterable[Record], base_offset: int, base_timestamp: 
 
 def _append_nullable(out: bytearray, data: bytes | None) -> None:
     if data is None:
-        out.append(1)
+        append_varint(out, -1)
     else:
         append_varint(out, len(data))
         out += data
+
+
+def renumber_records(
+    payload: Buffer,
+    record_count: int,
+    *,
+    base_timestamp: int,
+    new_base_timestamp: int,
+    log_append_time: int | None = None,
+) -> bytearray:
+    """
+    The same records with offset deltas 0, 1, 2, ... and timestamps from another base.
+
+    What a broker stores that changes the codec of a batch. Keys, values and headers are copied as
+    they are.
+
+    Args:
+        payload: not compressed, and found whole by a ``RecordScan``.
+        log_append_time: the timestamp of all records; their own are then not looked at.
+
+    Raises:
+        InvalidRecord: the records are not whole after all.
+        UnknownServerError: a timestamp is negative, but not -1: Kafka's MemoryRecordsBuilder
+            refuses it, and Kafka foresaw no answer to it.
+    """
+    data = payload if isinstance(payload, bytes) else bytes(payload)
+    out = bytearray()
+    position: i64 = 0
+    size: i64 = len(data)
+    for number in range(record_count):
+        length, start = _varint(data, position)
+        position = start + length
+        if length < 0 or position > size:
+            raise InvalidRecord(f"A record says it has {length} bytes, which are not there.")
+        delta, at = _varlong(data, start + 1)
+        _, at = _varint(data, at)
+        timestamp = base_timestamp + delta if log_append_time is None else log_append_time
+        if timestamp < -1:
+            raise UnknownServerError(f"Invalid negative timestamp {timestamp}")
+        delta = timestamp - new_base_timestamp
+        append_varint(out, 1 + varint_size(delta) + varint_size(number) + position - at)
+        out.append(0)
+        append_varint(out, delta)
+        append_varint(out, number)
+        out += data[at:position]
+    return out
 
 
 def iter_records(
@@ -159,33 +158,45 @@ def iter_records(
     Raises:
         InvalidRecord: a record is not whole or not consistent, or bytes are left behind the last.
     """
-    data = payload if isinstance(payload, bytes) else bytes(payload)
     if record_count < 0:
         raise InvalidRecord(f"A batch cannot have {record_count} records.")
-    position = 0
+    data = payload if isinstance(payload, bytes) else bytes(payload)
+    position: i64 = 0
+    size: i64 = len(data)
     for _ in range(record_count):
-        length, start = read_varint(data, position)
+        length, start = _varint(data, position)
         position = start + length
-        if length < 0 or position > len(data):
+        if length < 0 or position > size:
             raise InvalidRecord(f"A record says it has {length} bytes, which are not there.")
-        delta, at = read_varlong(data, start + 1)
-        offset_delta, at = read_varint(data, at)
-        key, at = _read_nullable(data, at)
-        value, at = _read_nullable(data, at)
-        headers: tuple[Header, ...] = ()
-        header_count, at = read_varint(data, at)
-        if header_count:
-            headers, at = _read_headers(data, at, header_count)
+        delta, at = _varlong(data, start + 1)
+        offset_delta, at = _varint(data, at)
+        key, at = _nullable(data, at)
+        value, at = _nullable(data, at)
+        headers, at = _headers(data, at)
         if at != position:
             raise InvalidRecord(f"A record says it has {length} bytes, but has {at - start}.")
         timestamp = base_timestamp + delta if log_append_time is None else log_append_time
         yield Record(base_offset + offset_delta, timestamp, key, value, headers)
-    if position != len(data):
-        raise InvalidRecord(f"{len(data) - position} bytes are left behind the last record.")
+    if record_count and position != size:
+        raise InvalidRecord(f"{size - position} bytes are left behind the last record.")
 
 
-def _read_nullable(data: bytes, position: int) -> tuple[bytes | None, int]:
-    length, start = read_varint(data, position)
+def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
+    value, end = next_varint(data, position, len(data))
+    if end < 0:
+        raise InvalidRecord("A record ends early." if end == CUT else "A number is too long.")
+    return value, end
+
+
+def _varlong(data: bytes, position: i64) -> tuple[i64, i64]:
+    value, end = next_varlong(data, position, len(data))
+    if end < 0:
+        raise InvalidRecord("A record ends early." if end == CUT else "A number is too long.")
+    return value, end
+
+
+def _nullable(data: bytes, position: i64) -> tuple[bytes | None, i64]:
+    length, start = _varint(data, position)
     if length < 0:
         return None, start
     end = start + length
@@ -194,14 +205,17 @@ def _read_nullable(data: bytes, position: int) -> tuple[bytes | None, int]:
     return data[start:end], end
 
 
-def _read_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
-    if not 0 <= count <= len(data) - position:
+def _headers(data: bytes, position: i64) -> tuple[tuple[Header, ...], i64]:
+    count, at = _varint(data, position)
+    if count == 0:
+        return (), at
+    if not 0 <= count <= len(data) - at:
         raise InvalidRecord(f"A record cannot have {count} headers.")
     headers = []
     for _ in range(count):
-        name, position = _read_nullable(data, position)
+        name, at = _nullable(data, at)
         if name is None:
             raise InvalidRecord("A header has no name.")
-        content, position = _read_nullable(data, position)
+        content, at = _nullable(data, at)
         headers.append(Header(name.decode(errors="replace"), content))
-    return tuple(headers), position
+    return tuple(headers), at

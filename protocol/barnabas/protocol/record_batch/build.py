@@ -28,10 +28,9 @@ from barnabas.protocol.record_batch.layout import (
     NO_SEQUENCE,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
+    Buffer,
 )
 from barnabas.protocol.records import Record, SimpleRecord, encode_records
-
-Buffer = bytes | bytearray | memoryview
 
 _UINT32: Final = Struct(">I")
 _CONTROL_KEY: Final = Struct(">hh")

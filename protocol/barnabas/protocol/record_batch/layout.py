@@ -10,6 +10,8 @@ from typing import Final
 
 from crc32c import crc32c
 
+Buffer = bytes | bytearray | memoryview
+
 MAGIC: Final = 2
 HEADER: Final = Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = HEADER.size

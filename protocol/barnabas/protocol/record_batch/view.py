@@ -29,13 +29,13 @@ from barnabas.protocol.record_batch.layout import (
     NO_SEQUENCE,
     SMALLEST_LENGTH,
     TRANSACTIONAL_FLAG,
+    Buffer,
     TimestampType,
     increment_sequence,
 )
-from barnabas.protocol.record_scan import RecordRules, RecordScan
+from barnabas.protocol.record_rules import RecordRules
+from barnabas.protocol.record_scan import RecordScan
 from barnabas.protocol.records import Record, iter_records
-
-Buffer = bytes | bytearray | memoryview
 
 _INT32: Final = Struct(">i")
 

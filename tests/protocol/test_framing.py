@@ -1,0 +1,283 @@
+"""
+Cutting a stream of bytes into frames.
+"""
+
+from __future__ import annotations
+
+import struct
+import threading
+import tracemalloc
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.framing import (
+    CHUNK_BYTES,
+    LEAST_ROOM_BYTES,
+    TRUSTED_BYTES,
+    FrameReceiver,
+    InvalidFrame,
+    size_prefix,
+)
+from barnabas.protocol.primitives import Buffer
+
+LIMIT = 100 * 1024 * 1024
+
+
+def framed(*bodies: bytes) -> bytes:
+    """
+    What a client sends for frames of *bodies*.
+    """
+    return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
+
+
+def put(receiver: FrameReceiver, data: bytes) -> list[memoryview]:
+    """
+    Receive *data* in as many reads as the receiver wants.
+    """
+    frames = []
+    while data:
+        buffer = receiver.get_buffer()
+        count = min(len(buffer), len(data))
+        assert count > 0
+        buffer[:count] = data[:count]
+        data = data[count:]
+        frames += receiver.buffer_updated(count)
+    return frames
+
+
+def put_all(receiver: FrameReceiver, pieces: Iterable[bytes]) -> list[bytes]:
+    """
+    Receive *pieces*, one read each where possible.
+    """
+    return [bytes(frame) for piece in pieces for frame in put(receiver, piece)]
+
+
+BODIES = st.lists(
+    st.binary(min_size=1, max_size=40)
+    | st.sampled_from([LEAST_ROOM_BYTES, CHUNK_BYTES - 4, CHUNK_BYTES, 3 * CHUNK_BYTES]).map(
+        lambda size: size.to_bytes(4, "big") * (size // 4)
+    ),
+    max_size=6,
+)
+
+
+@given(bodies=BODIES, data=st.data())
+def test_however_a_stream_is_split_its_frames_are_the_same(
+    bodies: list[bytes], data: st.DataObject
+) -> None:
+    """
+    Cuts fall anywhere, into sizes too.
+    """
+    stream = framed(*bodies)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
+    pieces = [
+        stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)
+    ]
+    receiver = FrameReceiver(LIMIT)
+
+    assert bodies == put_all(receiver, pieces)
+    assert not receiver.is_inside_frame
+
+
+def test_bytes_that_come_one_by_one_make_the_same_frames() -> None:
+    """
+    The slowest client there can be.
+    """
+    bodies = [b"a", b"bc", b"def"]
+    stream = framed(*bodies)
+
+    assert bodies == put_all(FrameReceiver(LIMIT), [stream[i : i + 1] for i in range(len(stream))])
+
+
+TURNS = st.tuples(st.integers(0, 2), st.sampled_from([1, 3, 500, 40_000, 100_000]))
+
+
+@given(turns=st.lists(TURNS, max_size=30))
+def test_connections_that_share_memory_do_not_disturb_each_other(
+    turns: list[tuple[int, int]],
+) -> None:
+    """
+    Frames that were handed out never change, whoever receives what after them.
+    """
+    bodies = [[bytes([65 + i]) * size for size in (1, 700, 90_000, 5)] for i in range(3)]
+    streams = [framed(*some) for some in bodies]
+    receivers = [FrameReceiver(LIMIT) for _ in range(3)]
+    frames: list[list[memoryview]] = [[], [], []]
+
+    for i, size in [*turns, (0, len(streams[0])), (1, len(streams[1])), (2, len(streams[2]))]:
+        frames[i] += put(receivers[i], streams[i][:size])
+        streams[i] = streams[i][size:]
+
+    assert bodies == [[bytes(frame) for frame in some] for some in frames]
+
+
+def test_a_buffer_that_was_asked_for_in_vain_is_not_given_to_another_connection() -> None:
+    """
+    A read may fail after the buffer was asked for, or take its time.
+    """
+    slow, quick = FrameReceiver(LIMIT), FrameReceiver(LIMIT)
+    buffer = slow.get_buffer()
+    frame = put(quick, framed(b"quick"))[0]
+
+    buffer[:8] = framed(b"slow")
+
+    assert [b"slow"] == [bytes(frame) for frame in slow.buffer_updated(8)]
+    assert b"quick" == bytes(frame)
+    assert [b"again"] == [bytes(frame) for frame in put(quick, framed(b"again"))]
+    assert b"quick" == bytes(frame)
+
+
+def test_a_slow_read_does_not_make_room_that_is_in_use() -> None:
+    """
+    Two reads are under way, and the first one ends.
+    """
+    first, second, third = (FrameReceiver(LIMIT) for _ in range(3))
+    first_buffer, second_buffer = first.get_buffer(), second.get_buffer()
+    first_buffer[:9] = framed(b"first")
+    first.buffer_updated(9)
+    frame = put(third, framed(b"third"))[0]
+
+    second_buffer[:20] = framed(b"second", b"second")
+
+    assert [b"second"] * 2 == [bytes(frame) for frame in second.buffer_updated(20)]
+    assert b"third" == bytes(frame)
+
+
+def test_threads_do_not_share_memory() -> None:
+    """
+    Two event loops read at the same time.
+    """
+    buffers = [FrameReceiver(LIMIT).get_buffer()]
+    thread = threading.Thread(target=lambda: buffers.append(FrameReceiver(LIMIT).get_buffer()))
+    thread.start()
+    thread.join()
+
+    assert buffers[0].obj is not buffers[1].obj
+
+
+def test_frames_can_be_written_to() -> None:
+    """
+    Offsets are assigned in place, whether a frame was cut from a chunk or has its own buffer.
+    """
+    for size in (5, 2 * CHUNK_BYTES):
+        frame = put(FrameReceiver(LIMIT), framed(b"x" * size))[0]
+
+        frame[:2] = b"ab"
+
+        assert b"abx" == bytes(frame[:3])
+
+
+def test_a_large_frame_arrives_where_it_stays() -> None:
+    """
+    After its beginning nothing of it is copied: the buffer is the rest of the frame.
+    """
+    receiver = FrameReceiver(LIMIT)
+    stream = framed(b"x" * 1_000_000)
+    assert [] == put(receiver, stream[:1000])
+
+    buffer = receiver.get_buffer()
+    buffer[:] = stream[1000:]
+    frames = receiver.buffer_updated(len(buffer))
+
+    assert len(stream) - 1000 == len(buffer)
+    assert buffer.obj is frames[0].obj
+    assert 1_000_000 == len(frames[0])
+
+
+def test_a_frame_beyond_what_is_trusted_arrives_whole() -> None:
+    """
+    Its memory grows as it comes.
+    """
+    body = bytes(range(256)) * (3 * TRUSTED_BYTES // 256) + b"end"
+
+    assert [body] == put_all(FrameReceiver(LIMIT), [framed(body)])
+
+
+def test_announcing_a_frame_does_not_take_its_memory() -> None:
+    """
+    A thousand clients that announce 100 MB and send nothing would be 100 GB.
+    """
+    put(FrameReceiver(LIMIT), framed(b"warm up"))
+    receiver = FrameReceiver(LIMIT)
+    tracemalloc.start()
+    try:
+        put(receiver, struct.pack(">i", LIMIT) + b"beginning")
+
+        assert tracemalloc.get_traced_memory()[1] < TRUSTED_BYTES + 2 * CHUNK_BYTES
+        assert receiver.is_inside_frame
+    finally:
+        tracemalloc.stop()
+
+
+def test_connections_that_wait_hold_no_memory() -> None:
+    """
+    Between two requests a connection has nothing to keep.
+    """
+    put(FrameReceiver(LIMIT), framed(b"warm up"))
+    tracemalloc.start()
+    try:
+        receivers = [FrameReceiver(LIMIT) for _ in range(1000)]
+        for receiver in receivers:
+            put(receiver, framed(b"request"))
+
+        assert tracemalloc.get_traced_memory()[0] < CHUNK_BYTES + 500 * len(receivers)
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_frame_as_large_as_the_limit_is_fine() -> None:
+    """
+    The limit is the largest size, and can be raised on the way.
+    """
+    receiver = FrameReceiver(5)
+
+    assert [b"12345"] == put_all(receiver, [framed(b"12345")])
+    receiver.max_frame_bytes = 6
+    assert [b"123456"] == put_all(receiver, [framed(b"123456")])
+
+
+@pytest.mark.parametrize(
+    ("start", "reason"),
+    [
+        (struct.pack(">i", LIMIT + 1), "a frame of 104857601 bytes, 104857600 are the limit"),
+        (struct.pack(">i", 0), "a frame of 0 bytes"),
+        (struct.pack(">i", -1), "a frame of -1 bytes"),
+        (bytes.fromhex("16030100f8010000"), "a TLS handshake on a listener that does not"),
+        (b"GET / HTTP/1.1\r\n", "an HTTP request on a listener"),
+        (b"POST /topics HTTP/1.1\r\n", "an HTTP request on a listener"),
+        (b"PRI * HTTP/2.0\r\n", "an HTTP request on a listener"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_size_that_cannot_be_is_refused(start: bytes, reason: str, at_once: bool) -> None:
+    """
+    With a sentence that helps who has configured the wrong port.
+    """
+    pieces = [start] if at_once else [start[i : i + 1] for i in range(len(start))]
+
+    with pytest.raises(InvalidFrame, match=reason):
+        put_all(FrameReceiver(LIMIT), pieces)
+
+
+def test_frames_before_one_that_is_refused_are_not_lost() -> None:
+    """
+    They came in the same read and deserve their answers.
+    """
+    with pytest.raises(InvalidFrame) as caught:
+        put(FrameReceiver(LIMIT), framed(b"first", b"second") + b"GET /")
+
+    assert [b"first", b"second"] == [bytes(frame) for frame in caught.value.frames]
+
+
+def test_a_size_prefix_counts_all_buffers() -> None:
+    """
+    A response is written in parts.
+    """
+    parts: list[Buffer] = [b"header", memoryview(b"records"), bytearray(b"!")]
+
+    assert [b"headerrecords!"] == put_all(
+        FrameReceiver(LIMIT), [size_prefix(parts) + b"".join(parts)]
+    )

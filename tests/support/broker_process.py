@@ -120,9 +120,9 @@ class BrokerProcess:
         """
         return answers(self.port)
 
-    def start(self) -> float:
+    def launch(self) -> None:
         """
-        Start it, wait until it is ready, and return how many seconds that took.
+        Start it and do not wait.
         """
         assert not self.is_running, f"{self.name} runs already"
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -130,16 +130,20 @@ class BrokerProcess:
         command = list(self.command())
         if self.bounded:
             command = [sys.executable, "-c", _BOUNDED, str(LONGEST_LIFE), *command]
-        began = time.monotonic()
         with self.log_path.open("ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory
             )
+
+    def start(self) -> None:
+        """
+        Start it and wait until it is ready.
+        """
+        self.launch()
         wait_for(self._ready_or_dead, f"{self.name} to be ready", self.start_timeout)
         if not self.is_running:
             raise AssertionError(f"{self.name} ended at once:\n{self.log_text()[-4000:]}")
-        return time.monotonic() - began
 
     def _ready_or_dead(self) -> bool:
         return not self.is_running or self.is_ready()

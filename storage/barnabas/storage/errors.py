@@ -5,12 +5,12 @@ What can go wrong in the storage engine.
 
     KafkaError (protocol)
     ├── KafkaStorageError        56  the disk failed, or the log directory is offline
+    │   └── CorruptCheckpoint        a text file of the engine does not say what it should
     ├── OffsetOutOfRange          1  the log does not hold the offset
     ├── CorruptMessage
     │   └── CorruptRecord         2  bytes of a segment are not a batch
     └── (no code of its own)     -1
         ├── CorruptIndex             an index contradicts itself or its segment
-        ├── CorruptCheckpoint        a text file of the engine cannot be read
         ├── InvalidOffset            an index entry would go backwards
         ├── SegmentOffsetOverflow    an offset is too far from its segment's base
         ├── InvalidLogDirectory      a directory that is no log of a partition, or two for one
@@ -83,9 +83,11 @@ class CorruptIndex(KafkaError):
         self.path = path
 
 
-class CorruptCheckpoint(KafkaError):
+class CorruptCheckpoint(KafkaStorageError):
     """
     The text file *path*, a checkpoint or the like, does not say what it should.
+
+    For Kafka this is as bad as a failing disk: the log directory goes offline.
     """
 
     def __init__(self, sentence: str, *, path: Path) -> None:

@@ -1,0 +1,152 @@
+"""
+Compiles the modules whose loops touch every record, when a wheel is built and asked to.
+
+``BARNABAS_COMPILE`` decides: nothing or ``0`` gives a wheel of plain Python for every system, ``1``
+a wheel for this one or an error, ``auto`` the one or the other, by whether there are a C compiler
+and Python's headers. The modules stand in ``pyproject.toml``. They are ordinary Python that
+``mypyc`` translates, those of a package together so that they call each other as C does.
+
+An editable install gets the compiled modules next to their sources, where Python prefers them. A
+source that is edited afterwards would not be run any more: the name of the library has a
+fingerprint of the sources in it, which the tests compare with them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+VARIABLE = "BARNABAS_COMPILE"
+NEEDED = ["mypy[mypyc]>=2.4", "setuptools>=77"]
+SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+
+BUILD = """
+import sys
+from mypyc.build import mypycify
+from setuptools import Distribution
+group, library, *sources = sys.argv[1:]
+modules = mypycify(sources, group_name=group, opt_level="3", target_dir=library + "-c")
+build = Distribution({"name": "barnabas", "ext_modules": modules}).get_command_obj("build_ext")
+build.build_lib, build.build_temp = library, library + "-o"
+build.ensure_finalized()
+build.run()
+"""
+
+
+class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter is for plugins.
+    """
+    The build hook that hatchling finds in this file.
+    """
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        return NEEDED if wanted() else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        self.work = Path(tempfile.mkdtemp(prefix="barnabas-compile-"))
+        root = Path(self.root)
+        for package, modules in self.config["modules"].items():
+            if version == "editable":
+                remove_compiled(root / package)
+            if wanted():
+                for built in compiled(
+                    root, package, modules, self.work / PurePosixPath(package).name
+                ):
+                    self.place(built, root / package, version, build_data)
+        if os.environ.get(VARIABLE) == "auto" and not wanted():
+            self.app.display_info("No C compiler or no Python.h: a build of plain Python.")
+
+    def place(self, built: Path, package: Path, version: str, build_data: dict[str, Any]) -> None:
+        """
+        Put a compiled module next to its source, or into the wheel.
+        """
+        if version == "editable":
+            shutil.copy(built, package)
+            return
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        inside = package.relative_to(self.root).parts[1:]
+        build_data["force_include"][str(built)] = str(PurePosixPath(*inside, built.name))
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        shutil.rmtree(self.work)
+
+
+def wanted() -> bool:
+    """
+    Whether to compile.
+
+    Raises:
+        SystemExit: it is demanded, but cannot be done.
+    """
+    answer = os.environ.get(VARIABLE, "0")
+    missing = [what for what, there in requirements() if not there]
+    match answer:
+        case "0" | "":
+            return False
+        case "auto":
+            return not missing
+        case "1":
+            if missing:
+                raise SystemExit(f"{VARIABLE}=1, but there is no {' and no '.join(missing)}.")
+            return True
+    raise SystemExit(f"{VARIABLE} must be 0, 1 or auto, not {answer!r}.")
+
+
+def requirements() -> Iterator[tuple[str, bool]]:
+    """
+    What compiling needs, and whether it is there.
+    """
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    yield f"{header}", header.exists()
+    if sys.platform == "win32":
+        installer = Path(
+            os.environ.get("PROGRAMFILES(X86)", ""), "Microsoft Visual Studio/Installer/vswhere.exe"
+        )
+        yield "Visual C++", installer.exists() or shutil.which("cl") is not None
+    else:
+        compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+        yield f"C compiler ({compiler})", shutil.which(compiler.split()[0]) is not None
+
+
+def compiled(root: Path, package: str, modules: list[str], work: Path) -> list[Path]:
+    """
+    The files that *modules* of *package* become: one for each, and one that they share.
+    """
+    sources = [root / package / f"{module}.py" for module in modules]
+    name = ".".join(PurePosixPath(package).parts[1:])
+    group = f"{name}._compiled_{fingerprint(sources)}"
+    paths = [str(source.relative_to(root)) for source in sources]
+    subprocess.run([sys.executable, "-c", BUILD, group, str(work), *paths], cwd=root, check=True)
+    built = sorted(work.rglob(f"*{SUFFIX}"))
+    assert len(built) == len(modules) + 1, built
+    return built
+
+
+def fingerprint(sources: list[Path]) -> str:
+    """
+    Eight digits that change with any of the *sources*.
+    """
+    contents = hashlib.sha256()
+    for source in sources:
+        contents.update(source.read_bytes())
+    return contents.hexdigest()[:8]
+
+
+def remove_compiled(package: Path) -> None:
+    """
+    Take away what an earlier editable install has put next to the sources.
+    """
+    for old in package.glob(f"*{SUFFIX}"):
+        old.unlink()

@@ -6,12 +6,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # The first of these that is new enough; make PYTHON=/path/to/python3 chooses another.
-PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+ifndef PYTHON
+PYTHON := $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
   $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
+endif
 
 # auto compiles the inner loops where there is a C compiler; 0 never does, 1 insists.
 BARNABAS_COMPILE ?= auto
 export BARNABAS_COMPILE
+INSTALLED := $(VENV)/.installed-$(BARNABAS_COMPILE)
+
+# What is compiled, as pyproject.toml says. An edited source is compiled again, or removed from the
+# compiled ones, before anything runs.
+COMPILED := $(shell $(PYTHON) -c "import tomllib; \
+  hooks = tomllib.load(open('pyproject.toml', 'rb'))['tool']['hatch']['build'].get('hooks', {}); \
+  modules = hooks.get('custom', {}).get('modules', {}); \
+  print(*(f'{package}/{name}.py' for package, names in modules.items() for name in names))" 2>/dev/null)
 
 LISTENERS ?= PLAINTEXT://127.0.0.1:9092
 DATA_DIR ?= data
@@ -25,40 +35,43 @@ IMAGE ?= barnabas
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-run: $(VENV)/.installed ## Serve on 127.0.0.1:9092 with the data in ./data
+run: $(INSTALLED) ## Serve on 127.0.0.1:9092 with the data in ./data
 	@$(BIN)/barnabas serve --data-dir $(DATA_DIR) --set listeners=$(LISTENERS)
 
-install: $(VENV)/.developer ## Make .venv and install everything that development needs
+install: $(INSTALLED) $(VENV)/.developer ## Make .venv and install everything that development needs
 
-format: $(VENV)/.developer ## Format the code and sort its imports
+format: $(INSTALLED) $(VENV)/.developer ## Format the code and sort its imports
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-lint: $(VENV)/.developer ## Check style and formatting
+lint: $(INSTALLED) $(VENV)/.developer ## Check style and formatting
 	@echo "lint: ruff"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 
-types: $(VENV)/.developer ## Check types
+types: $(INSTALLED) $(VENV)/.developer ## Check types
 	@echo "types: mypy"
 	@$(BIN)/mypy
 
-contracts: $(VENV)/.developer ## Check which package may import which
+contracts: $(INSTALLED) $(VENV)/.developer ## Check which package may import which
 	@echo "contracts: import-linter"
-	@$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+	@$(BIN)/lint-imports
 
 test: lint types contracts ## Check everything and run all tests
 	@echo "test: pytest $(TESTS)"
 	@$(PYTEST) $(TESTS) $(ARGS)
 
-unit: $(VENV)/.developer ## Run the tests that need nothing but Python
+unit: $(INSTALLED) $(VENV)/.developer ## Run the tests that need nothing but Python
 	@$(PYTEST) -m "not interop" $(TESTS) $(ARGS)
 
-interop: $(VENV)/.developer ## Run the tests with real clients, Java and Docker
+interop: $(INSTALLED) $(VENV)/.developer ## Run the tests with real clients, Java and Docker
 	@$(PYTEST) -m interop $(TESTS) $(ARGS)
 
-bench: $(VENV)/.developer ## Measure Barnabas beside Apache Kafka
+bench: $(INSTALLED) $(VENV)/.developer ## Measure Barnabas beside Apache Kafka
 	@$(BIN)/python -m benchmarks.compare $(ARGS)
+
+compile: ## Compile the inner loops, or say what is missing for that
+	@$(MAKE) --no-print-directory BARNABAS_COMPILE=1 install
 
 docker: ## Build the image
 	docker build --tag $(IMAGE) .
@@ -79,12 +92,15 @@ $(VENV)/.python:
 	@$(BIN)/python -m pip install --quiet --upgrade pip
 	@touch $@
 
-$(VENV)/.installed: pyproject.toml | $(VENV)/.python
-	@echo "Installing Barnabas and what it runs on"
+$(INSTALLED): pyproject.toml hatch_build.py $(COMPILED) | $(VENV)/.python
+	@echo "Installing Barnabas and what it runs on, with BARNABAS_COMPILE=$(BARNABAS_COMPILE)"
+	@rm -f $(VENV)/.installed-*
 	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -c "import barnabas.protocol.records as r; compiled = not r.__file__.endswith('.py'); \
+	  print('The inner loops are compiled' if compiled else 'The inner loops run as plain Python, slower')"
 	@touch $@
 
-$(VENV)/.developer: pyproject.toml | $(VENV)/.installed
+$(VENV)/.developer: pyproject.toml | $(INSTALLED)
 	@echo "Installing what development and tests need"
 	@$(BIN)/python -m pip install --quiet --group dev --group interop
 	@touch $@

@@ -1,0 +1,147 @@
+"""
+Administration through the Python clients; ``test_kafka_tools.py`` has the Java ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.cimpl import NewTopic
+from kafka import KafkaAdminClient  # type: ignore[import-untyped]  # the library has no type hints
+
+from tests.interop.clients.base import PATIENCE, NewRecord
+from tests.interop.clients.confluent import Confluent
+from tests.interop.clients.kafka_python import KafkaPython
+from tests.support.broker_process import BrokerProcess
+
+
+@pytest.fixture
+def admin(broker: BrokerProcess) -> AdminClient:
+    """
+    librdkafka's admin client.
+    """
+    return AdminClient({"bootstrap.servers": broker.bootstrap})
+
+
+@pytest.fixture
+def python_admin(broker: BrokerProcess) -> Iterator[KafkaAdminClient]:
+    """
+    kafka-python's admin client.
+    """
+    client = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    yield client
+    client.close()
+
+
+def test_a_topic_is_usable_when_created_and_gone_when_deleted(
+    broker: BrokerProcess, admin: AdminClient, topic: str
+) -> None:
+    """
+    Created, written, deleted and created again at once, ten times: the new one is always empty.
+
+    Apache Kafka promises less: there the metadata may lag behind for some milliseconds.
+    """
+    client = Confluent()
+    for number in range(10):
+        admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE)
+        value = b"%d" % number
+        [place] = client.produce(broker.bootstrap, topic, [NewRecord(value)], "none")
+        [seen] = client.read(broker.bootstrap, topic, 1, 1)
+        admin.delete_topics([topic])[topic].result(PATIENCE)
+
+        assert 0 == place.offset
+        assert value == seen.value
+        assert topic not in admin.list_topics(timeout=PATIENCE).topics
+
+
+@pytest.mark.parametrize(
+    ("new", "code"),
+    [
+        (NewTopic("no spaces", 1), KafkaError.TOPIC_EXCEPTION),
+        (NewTopic("three-replicas", 1, 3), KafkaError.INVALID_REPLICATION_FACTOR),
+        (NewTopic("bad-config", 1, config={"retention.ms": "soon"}), KafkaError.INVALID_CONFIG),
+        (NewTopic("no-config", 1, config={"retention.sec": "1"}), KafkaError.INVALID_CONFIG),
+    ],
+)
+def test_a_topic_that_cannot_be_is_refused(admin: AdminClient, new: NewTopic, code: int) -> None:
+    """
+    With the error that says why, and nothing is created.
+    """
+    with pytest.raises(KafkaException) as refused:
+        admin.create_topics([new])[new.topic].result(PATIENCE)
+
+    assert code == refused.value.args[0].code()
+    assert new.topic not in admin.list_topics(timeout=PATIENCE).topics
+
+
+def test_a_topic_that_exists_is_not_created_again(admin: AdminClient, topic: str) -> None:
+    """
+    The second request is refused and the topic stays as it is.
+    """
+    admin.create_topics([NewTopic(topic, 2)])[topic].result(PATIENCE)
+
+    with pytest.raises(KafkaException) as refused:
+        admin.create_topics([NewTopic(topic, 3)])[topic].result(PATIENCE)
+
+    assert KafkaError.TOPIC_ALREADY_EXISTS == refused.value.args[0].code()
+    assert 2 == len(admin.list_topics(topic, timeout=PATIENCE).topics[topic].partitions)
+
+
+def test_the_configs_of_a_topic_show_where_each_comes_from(admin: AdminClient, topic: str) -> None:
+    """
+    What was set on the topic is told from what is a default.
+    """
+    new = NewTopic(topic, 1, config={"retention.ms": "1234567", "cleanup.policy": "compact"})
+    admin.create_topics([new])[topic].result(PATIENCE)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+
+    configs = admin.describe_configs([resource])[resource].result(PATIENCE)
+
+    assert ("1234567", False) == (configs["retention.ms"].value, configs["retention.ms"].is_default)
+    assert "compact" == configs["cleanup.policy"].value
+    assert ("1073741824", True) == (
+        configs["segment.bytes"].value,
+        configs["segment.bytes"].is_default,
+    )
+
+
+def test_a_group_is_listed_described_and_deleted(
+    broker: BrokerProcess, python_admin: KafkaAdminClient, topic: str
+) -> None:
+    """
+    Its offsets stay when its members have left, until it is deleted.
+    """
+    client, group = KafkaPython(), f"{topic}-group"
+    client.create_topic(broker.bootstrap, topic, 1, {})
+    client.produce(broker.bootstrap, topic, [NewRecord(b"one"), NewRecord(b"two")], "none")
+    client.consume_in_group(broker.bootstrap, topic, group, 2)
+
+    listed = {found["group_id"] for found in python_admin.list_groups()}
+    described = python_admin.describe_groups([group])[group]
+    [offset] = python_admin.list_group_offsets(group)[group].values()
+    python_admin.delete_groups([group])
+    left = {found["group_id"] for found in python_admin.list_groups()}
+
+    assert group in listed
+    assert "Empty" == described["group_state"]
+    assert 2 == offset.offset
+    assert group not in left
+
+
+def test_the_cluster_is_one_broker_that_is_its_own_controller(
+    broker: BrokerProcess, python_admin: KafkaAdminClient, admin: AdminClient
+) -> None:
+    """
+    Both clients are told the same id and the address that is advertised.
+    """
+    described = python_admin.describe_cluster()
+    metadata = admin.list_topics(timeout=PATIENCE)
+
+    [node] = metadata.brokers.values()
+    assert broker.bootstrap == f"{node.host}:{node.port}"
+    assert described["controller_id"] == metadata.controller_id == node.id
+    assert described["cluster_id"] == metadata.cluster_id

@@ -19,9 +19,9 @@ INSTALLED := $(VENV)/.installed-$(BARNABAS_COMPILE)
 # What is compiled, as pyproject.toml says. An edited source is compiled again, or removed from the
 # compiled ones, before anything runs.
 COMPILED := $(shell $(PYTHON) -c "import tomllib; \
-  hooks = tomllib.load(open('pyproject.toml', 'rb'))['tool']['hatch']['build'].get('hooks', {}); \
-  modules = hooks.get('custom', {}).get('modules', {}); \
-  print(*(f'{package}/{name}.py' for package, names in modules.items() for name in names))" 2>/dev/null)
+  wheel = tomllib.load(open('pyproject.toml', 'rb'))['tool']['hatch']['build']['targets']['wheel']; \
+  modules = wheel['hooks']['custom']['modules']; \
+  print(*(f'{package}/{name}.py' for package in modules for name in modules[package]))")
 
 LISTENERS ?= PLAINTEXT://127.0.0.1:9092
 DATA_DIR ?= data

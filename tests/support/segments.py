@@ -1,0 +1,105 @@
+"""
+Segments and the batches to put into them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.files import Files
+from barnabas.storage.segment import LogSegment
+from barnabas.storage.time_index import TimestampOffset
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
+
+DIRECTORY = Path("/data/t-0")
+FIRST_TIMESTAMP = 1_700_000_000_000
+
+
+@dataclass
+class Config:
+    """
+    What a segment wants to know of a topic's configuration, with Kafka's defaults.
+    """
+
+    segment_index_bytes: int = 10 * 1024 * 1024
+    index_interval_bytes: int = 4096
+    jitter_ms: int = 0
+
+    def random_segment_jitter(self) -> int:
+        return self.jitter_ms
+
+
+def padded_batch(
+    offset: int, *, size: int = 150, timestamp: int | None = None, leader_epoch: int = 0
+) -> memoryview:
+    """
+    A batch of one record that is exactly *size* bytes long.
+    """
+    timestamp = FIRST_TIMESTAMP + offset if timestamp is None else timestamp
+    padding = size
+    while True:
+        record = SimpleRecord(timestamp, None, bytes(padding))
+        batch = build_batch([record], base_offset=offset, partition_leader_epoch=leader_epoch)
+        if len(batch) <= size:
+            assert len(batch) == size, f"no batch has {size} bytes"
+            return memoryview(batch)
+        padding -= len(batch) - size
+
+
+def batch_of(offset: int, timestamps: list[int], *, leader_epoch: int = 0) -> memoryview:
+    """
+    A batch with a record for each of *timestamps*, numbered from *offset* on.
+    """
+    records = [SimpleRecord(timestamp, b"k", b"v") for timestamp in timestamps]
+    return memoryview(build_batch(records, base_offset=offset, partition_leader_epoch=leader_epoch))
+
+
+def open_segment(
+    base_offset: int = 0,
+    *,
+    files: Files | None = None,
+    clock: StillClock | None = None,
+    index_bytes: int = 10 * 1024 * 1024,
+    interval: int = 4096,
+    jitter_ms: int = 0,
+    preallocate: int = 0,
+    directory: Path = DIRECTORY,
+) -> LogSegment:
+    """
+    A segment, on a disk in memory unless *files* says where.
+    """
+    files = files or MemoryFiles()
+    files.make_directory(directory)
+    return LogSegment(
+        directory,
+        base_offset,
+        Config(index_bytes, interval, jitter_ms),
+        clock or StillClock(),
+        files=files,
+        preallocate=preallocate > 0,
+        init_file_size=preallocate,
+    )
+
+
+def append_padded(
+    segment: LogSegment, offsets: range, *, size: int = 150, timestamp: int | None = None
+) -> None:
+    """
+    Append a batch of one record for each of *offsets*.
+    """
+    for offset in offsets:
+        segment.append(offset, padded_batch(offset, size=size, timestamp=timestamp))
+
+
+def offset_entries(segment: LogSegment) -> list[tuple[int, int]]:
+    index = segment.offset_index
+    return [tuple(index.entry(slot)) for slot in range(index.entries)]  # type: ignore[misc]  # a NamedTuple is the tuple of its fields
+
+
+def time_entries(segment: LogSegment) -> list[TimestampOffset]:
+    index = segment.time_index
+    return [index.entry(slot) for slot in range(index.entries)]

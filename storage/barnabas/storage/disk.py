@@ -49,6 +49,8 @@ def _question(action: str, path: Path) -> Iterator[None]:
 
 
 def _sync(fd: int) -> None:
+    if fd < 0:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     if hasattr(fcntl, "F_FULLFSYNC"):
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync of macOS stops at the cache of the drive.
     else:

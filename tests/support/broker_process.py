@@ -73,8 +73,16 @@ class BrokerProcess:
     name = "broker"
     start_timeout = 60.0
 
-    def __init__(self, directory: Path, *, port: int | None = None, bounded: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        port: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        bounded: bool = True,
+    ) -> None:
         self.directory = directory
+        self.environment = dict(environment or {})
         self.data = directory / "data"
         self.port = port if port is not None else free_port()
         self.bounded = bounded
@@ -133,7 +141,12 @@ class BrokerProcess:
         with self.log_path.open("ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.directory
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                env=os.environ | self.environment,
             )
 
     def start(self) -> None:
@@ -212,21 +225,22 @@ class Barnabas(BrokerProcess):
         directory: Path,
         *,
         port: int | None = None,
+        environment: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
-        python: str = sys.executable,
+        ephemeral: bool = False,
         bounded: bool = True,
     ) -> None:
-        super().__init__(directory, port=port, bounded=bounded)
+        super().__init__(directory, port=port, environment=environment, bounded=bounded)
         self.settings = dict(settings or {})
-        self.python = python
+        self.ephemeral = ephemeral
 
     def command(self) -> list[str]:
         settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self.settings}
         assignments = [
             part for name, value in settings.items() for part in ("--set", f"{name}={value}")
         ]
-        serve = ("-m", "barnabas.server", "serve", "--data-dir", str(self.data))
-        return [self.python, *serve, *assignments]
+        place = ("--ephemeral",) if self.ephemeral else ("--data-dir", str(self.data))
+        return [sys.executable, "-m", "barnabas.server", "serve", *place, *assignments]
 
 
 def resident_bytes(pid: int) -> int:

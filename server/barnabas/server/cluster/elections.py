@@ -1,0 +1,150 @@
+"""
+Who leads a partition when a broker comes or goes.
+
+The rules are those of Kafka's ``PartitionChangeBuilder``. A replica that leaves while the in-sync
+replicas (ISR) are below ``min.insync.replicas`` becomes an eligible leader replica (ELR, KIP-966):
+it still has every acknowledged record. A broker that was killed may have lost records that were
+only in its page cache, so it is no eligible leader any more, and takes over as the *last known*
+leader, with its recovery state set. On one node a clean stop and start writes ::
+
+    isr [] leader -1 elr [1] last known [1]    then    isr [1] leader 1 elr [] last known []
+
+and a start after a kill ::
+
+    isr [] leader -1 last known [1]    then    isr [1] leader 1 recovering last known []
+
+so that either way the leader epoch grows by two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from barnabas.protocol.metadata_records import PartitionChangeRecord
+from barnabas.server.cluster.partition_registration import (
+    NO_LEADER,
+    NO_LEADER_CHANGE,
+    NO_RECOVERY_CHANGE,
+    LeaderRecoveryState,
+    PartitionRegistration,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionRules:
+    """
+    What an election has to go by, besides the partition.
+    """
+
+    is_acceptable: Callable[[int], bool]  # whether a broker is up and may lead
+    min_isr: int = 1
+    elr_enabled: bool = True
+    unclean: bool = False  # whether a replica that is behind may lead
+
+
+@dataclass(slots=True)
+class _Outcome:
+    isr: list[int]
+    elr: list[int]
+    leader: int = NO_LEADER
+    unclean: bool = False
+    last_known: list[int] | None = field(default=None)
+
+
+def partition_change(
+    partition: PartitionRegistration,
+    topic_id: UUID,
+    partition_id: int,
+    rules: ElectionRules,
+    *,
+    removed: int | None = None,
+    killed: int | None = None,
+) -> PartitionChangeRecord | None:
+    """
+    The record that brings *partition* in line with the brokers that are up, if any is needed.
+
+    Args:
+        removed: a broker that leaves the ISR with all its records.
+        killed: a broker that went down without a clean stop.
+    """
+    outcome = _outcome_without(partition, rules, removed, killed)
+    _elect(partition, rules, outcome)
+    changes_leader = outcome.leader != partition.leader
+    _remember_last_leader(partition, rules, outcome, changes_leader)
+    return _record(partition, topic_id, partition_id, rules, outcome)
+
+
+def _outcome_without(
+    partition: PartitionRegistration, rules: ElectionRules, removed: int | None, killed: int | None
+) -> _Outcome:
+    isr = [replica for replica in partition.isr if replica not in (removed, killed)]
+    if not rules.elr_enabled or len(isr) >= rules.min_isr:
+        return _Outcome(isr=isr, elr=[])
+    candidates = [*partition.eligible_leader_replicas, *partition.isr]
+    return _Outcome(isr=isr, elr=sorted({r for r in candidates if r not in isr and r != killed}))
+
+
+def _elect(partition: PartitionRegistration, rules: ElectionRules, outcome: _Outcome) -> None:
+    def may_lead(replica: int) -> bool:
+        eligible = outcome.isr or outcome.elr
+        return replica in eligible and rules.is_acceptable(replica)
+
+    clean = [r for r in (partition.leader, *partition.replicas) if may_lead(r)]
+    if clean:
+        outcome.leader = clean[0]
+        if clean[0] in outcome.elr:
+            outcome.isr = [clean[0]]
+            outcome.elr.remove(clean[0])
+        return
+    last_known = partition.last_known_elr
+    candidates: list[int] = []
+    if rules.elr_enabled and not outcome.isr and not outcome.elr and len(last_known) == 1:
+        candidates += last_known
+    if rules.unclean:
+        candidates += partition.replicas
+    leader = next(filter(rules.is_acceptable, candidates), NO_LEADER)
+    if leader != NO_LEADER:
+        outcome.leader, outcome.unclean = leader, True
+        outcome.isr, outcome.elr = [leader], []
+
+
+def _remember_last_leader(
+    partition: PartitionRegistration, rules: ElectionRules, outcome: _Outcome, changed: bool
+) -> None:
+    if not rules.elr_enabled or not changed:
+        return
+    if outcome.leader == NO_LEADER and not partition.last_known_elr:
+        outcome.last_known = [partition.leader]
+    elif outcome.leader != NO_LEADER and partition.last_known_elr:
+        outcome.last_known = []
+
+
+def _record(
+    partition: PartitionRegistration,
+    topic_id: UUID,
+    partition_id: int,
+    rules: ElectionRules,
+    outcome: _Outcome,
+) -> PartitionChangeRecord | None:
+    isr = None
+    if outcome.isr != list(partition.isr) and (outcome.isr or rules.elr_enabled):
+        # Without eligible leader replicas the last of the ISR stays in it, to be found again.
+        isr = outcome.isr
+    recovery = NO_RECOVERY_CHANGE
+    if outcome.unclean and partition.leader_recovery_state is not LeaderRecoveryState.RECOVERING:
+        recovery = LeaderRecoveryState.RECOVERING
+    leader = outcome.leader if outcome.leader != partition.leader else NO_LEADER_CHANGE
+    elr = outcome.elr if outcome.elr != list(partition.eligible_leader_replicas) else None
+    if isr is None and elr is None and outcome.last_known is None and leader == NO_LEADER_CHANGE:
+        return None
+    return PartitionChangeRecord(
+        partition_id=partition_id,
+        topic_id=topic_id,
+        isr=isr,
+        leader=leader,
+        leader_recovery_state=recovery,
+        eligible_leader_replicas=elr,
+        last_known_elr=outcome.last_known,
+    )

@@ -1,0 +1,124 @@
+"""
+Features: named levels that say which records may be in the metadata log (KIP-584, KIP-1022).
+
+``metadata.version`` decides the versions in which records are written, so that an Apache Kafka of
+the release that a cluster was finalized for can read them. It grows with releases::
+
+    7  3.3-IV3    13  3.6-IV1 transactions    17  3.7-IV2 directory ids    30  4.3-IV0 cordoned dirs
+    8  3.4-IV0    15  3.7-IV0 registration    23  4.0-IV1 eligible leader replicas (KIP-966)
+
+The other features are switches of what they are named after; 0 is off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+METADATA_VERSION: Final = "metadata.version"
+ELIGIBLE_LEADER_REPLICAS: Final = "eligible.leader.replicas.version"
+TRANSACTION_VERSION: Final = "transaction.version"
+KRAFT_VERSION: Final = "kraft.version"
+
+SUPPORTED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
+    ELIGIBLE_LEADER_REPLICAS: (0, 1),
+    "group.version": (0, 1),
+    KRAFT_VERSION: (0, 1),
+    METADATA_VERSION: (7, 30),
+    "share.version": (0, 1),
+    "streams.version": (0, 1),
+    TRANSACTION_VERSION: (0, 2),
+}
+"""
+The lowest and the highest level of each feature that Apache Kafka 4.3 registers a node with.
+"""
+
+BOOTSTRAP_LEVELS: Final[Mapping[str, int]] = {
+    METADATA_VERSION: 30,
+    ELIGIBLE_LEADER_REPLICAS: 1,
+    "group.version": 1,
+    "share.version": 1,
+    "streams.version": 1,
+    TRANSACTION_VERSION: 2,
+}
+"""
+The levels of a fresh cluster, in the order in which they are written. ``kraft.version`` is not
+among
+them: at level 0 it has no record, and higher ones belong to a quorum that can change its voters.
+"""
+
+MIN_METADATA_VERSION, MAX_METADATA_VERSION = SUPPORTED_FEATURES[METADATA_VERSION]
+
+
+class UnsupportedFeatureLevel(Exception):
+    """
+    The metadata log was finalized at a level that this release does not know.
+    """
+
+    def __init__(self, name: str, level: int) -> None:
+        low, high = SUPPORTED_FEATURES.get(name, (0, 0))
+        super().__init__(
+            f"The metadata log has {name} at level {level}, but only levels {low} to {high} are"
+            " supported"
+        )
+        self.name, self.level = name, level
+
+
+def check_feature_level(name: str, level: int) -> None:
+    """
+    Raises:
+        UnsupportedFeatureLevel: *level* of the feature *name* is not supported.
+    """
+    if level == 0 and name != METADATA_VERSION:
+        return  # Off, as in a log that knows features which are not in use.
+    low, high = SUPPORTED_FEATURES.get(name, (0, 0))
+    if not low <= level <= high:
+        raise UnsupportedFeatureLevel(name, level)
+
+
+def supports_transactions(metadata_version: int) -> bool:
+    """
+    Whether records may stand between BEGIN_TRANSACTION and END_TRANSACTION (KIP-868).
+    """
+    return metadata_version >= 13
+
+
+def supports_controller_registration(metadata_version: int) -> bool:
+    """
+    Whether a controller registers itself (KIP-919).
+    """
+    return metadata_version >= 15
+
+
+def supports_directory_ids(metadata_version: int) -> bool:
+    """
+    Whether replicas are assigned to log directories (KIP-858).
+    """
+    return metadata_version >= 17
+
+
+def supports_cordoned_directories(metadata_version: int) -> bool:
+    """
+    Whether a broker reports which of its directories get no new partitions (KIP-1066).
+    """
+    return metadata_version >= 30
+
+
+def register_broker_version(metadata_version: int) -> int:
+    """
+    The version of RegisterBrokerRecord to write.
+    """
+    if supports_cordoned_directories(metadata_version):
+        return 4
+    if supports_directory_ids(metadata_version):
+        return 3
+    return 2 if metadata_version >= 8 else 1
+
+
+def partition_version(metadata_version: int) -> int:
+    """
+    The version of PartitionRecord and PartitionChangeRecord to write.
+    """
+    if metadata_version >= 23:
+        return 2
+    return 1 if supports_directory_ids(metadata_version) else 0

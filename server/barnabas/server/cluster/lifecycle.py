@@ -1,0 +1,334 @@
+"""
+What a node writes into the metadata log when it starts and when it stops.
+
+An Apache Kafka that combines broker and controller writes the same records in the same order::
+
+    start   LEADER_CHANGE (a control batch, by MetadataLog)
+            a fresh log:  BEGIN_TRANSACTION, the records of bootstrap.checkpoint,
+                          min.insync.replicas for the cluster, END_TRANSACTION
+            REGISTER_CONTROLLER
+            after a kill: PARTITION_CHANGE for what the killed broker led
+            REGISTER_BROKER, whose offset is the broker epoch
+            BROKER_REGISTRATION_CHANGE: no cordoned directories
+            BROKER_REGISTRATION_CHANGE: unfenced, PARTITION_CHANGE: led again
+    stop    BROKER_REGISTRATION_CHANGE: in controlled shutdown, PARTITION_CHANGE: without a leader
+            BROKER_REGISTRATION_CHANGE: fenced
+
+Everything here is a function of the image (Kafka's ``ActivationRecordsGenerator``,
+``ClusterControlManager`` and ``ReplicationControlManager``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol import metadata_records as records
+from barnabas.server.cluster import features
+from barnabas.server.cluster.elections import ElectionRules, partition_change
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
+from barnabas.server.cluster.partition_registration import (
+    MIGRATING_DIRECTORY,
+    NO_LEADER,
+    PartitionRegistration,
+)
+
+PLAINTEXT: Final = 0
+BOOTSTRAP_TRANSACTION: Final = "Bootstrap records"
+FAILOVER: Final = "Controller failover"
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
+
+FENCE, UNFENCE = 1, -1
+IN_CONTROLLED_SHUTDOWN: Final = 1
+
+UNASSIGNED_DIRECTORY: Final = UUID(int=1)
+LOST_DIRECTORY: Final = UUID(int=2)
+
+Defaults = Mapping[str, str]
+"""
+The topic configs of this node's own configuration that elections go by, as text: what counts where
+neither the topic nor the cluster says anything.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """
+    Where a node can be reached under a listener's name.
+    """
+
+    name: str
+    host: str
+    port: int
+    security_protocol: int = PLAINTEXT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThisNode:
+    """
+    What a node says about itself when it registers.
+    """
+
+    node_id: int
+    incarnation_id: UUID  # new at each start
+    endpoints: Sequence[Endpoint]
+    log_dirs: Sequence[UUID]  # the ids of the directories that work
+    rack: str | None = None
+    controller_endpoints: Sequence[Endpoint] = ()
+
+
+def activation_records(
+    image: MetadataImage,
+    bootstrap: Sequence[Versioned],
+    defaults: Defaults,
+    *,
+    in_transaction: bool,
+) -> list[Versioned]:
+    """
+    What a new leader writes before anything else.
+
+    Args:
+        bootstrap: the records of ``bootstrap.checkpoint``.
+        in_transaction: whether the log ends within a transaction, whose END will never come.
+    """
+    made: list[Versioned] = []
+    if in_transaction:
+        made.append((records.AbortTransactionRecord(reason=FAILOVER), 0))
+    if not image.is_empty:
+        return made
+    levels = {
+        record.name: record.feature_level
+        for record, _ in bootstrap
+        if isinstance(record, records.FeatureLevelRecord)
+    }
+    made.append((records.BeginTransactionRecord(name=BOOTSTRAP_TRANSACTION), 0))
+    made += bootstrap
+    if levels.get(features.ELIGIBLE_LEADER_REPLICAS, 0) > 0:
+        # Who is eligible depends on it, so that it must be the same on all brokers (KIP-966).
+        cluster_wide = records.ConfigRecord(
+            resource_type=ResourceType.BROKER,
+            resource_name="",
+            name=MIN_INSYNC_REPLICAS,
+            value=defaults[MIN_INSYNC_REPLICAS],
+        )
+        made.append((cluster_wide, 0))
+    made.append((records.EndTransactionRecord(), 0))
+    return made
+
+
+def controller_registration(image: MetadataImage, node: ThisNode) -> list[Versioned]:
+    """
+    The registration of this node as the controller.
+    """
+    if not features.supports_controller_registration(image.metadata_version):
+        return []
+    registration = records.RegisterControllerRecord(
+        controller_id=node.node_id,
+        incarnation_id=node.incarnation_id,
+        zk_migration_ready=False,
+        end_points=[
+            records.ControllerEndpoint(
+                name=endpoint.name,
+                host=endpoint.host,
+                port=endpoint.port,
+                security_protocol=endpoint.security_protocol,
+            )
+            for endpoint in node.controller_endpoints
+        ],
+        features=[
+            records.ControllerFeature(
+                name=name, min_supported_version=low, max_supported_version=high
+            )
+            for name, (low, high) in features.SUPPORTED_FEATURES.items()
+        ],
+    )
+    return [(registration, 0)]
+
+
+def broker_registration(image: MetadataImage, node: ThisNode, epoch: int) -> Versioned:
+    """
+    The registration of this node as a broker, fenced until it is ready.
+
+    Args:
+        epoch: the broker epoch, which is the offset that this record will have.
+    """
+    version = features.register_broker_version(image.metadata_version)
+    registration = records.RegisterBrokerRecord(
+        broker_id=node.node_id,
+        incarnation_id=node.incarnation_id,
+        broker_epoch=epoch,
+        end_points=[
+            records.BrokerEndpoint(
+                name=endpoint.name,
+                host=endpoint.host,
+                port=endpoint.port,
+                security_protocol=endpoint.security_protocol,
+            )
+            for endpoint in node.endpoints
+        ],
+        features=[
+            records.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
+            for name, (low, high) in features.SUPPORTED_FEATURES.items()
+        ],
+        rack=node.rack,
+        log_dirs=list(node.log_dirs) if version >= 3 else [],
+    )
+    return registration, version
+
+
+def broker_shutdown(
+    image: MetadataImage, broker_id: int, *, clean: bool, defaults: Defaults
+) -> list[Versioned]:
+    """
+    What the last incarnation of a broker left behind, when it comes back.
+
+    Args:
+        clean: whether it had stopped after writing everything to the disk.
+    """
+    killed = not clean and image.elr_enabled
+    made: list[Versioned] = []
+    for topic, index, partition in _partitions(image):
+        is_eligible = broker_id in partition.eligible_leader_replicas
+        if broker_id not in partition.isr and not (killed and is_eligible):
+            continue
+        made += _change(
+            image,
+            topic,
+            index,
+            partition,
+            defaults=defaults,
+            removed=None if killed else broker_id,
+            killed=broker_id if killed else None,
+        )
+    return made
+
+
+def no_cordoned_directories(image: MetadataImage, broker_id: int) -> list[Versioned]:
+    """
+    The report of a broker that takes new partitions in all of its directories (KIP-1066).
+    """
+    broker = image.brokers[broker_id]
+    if not features.supports_cordoned_directories(image.metadata_version):
+        return []
+    if broker.cordoned_log_dirs == []:
+        return []
+    change = records.BrokerRegistrationChangeRecord(
+        broker_id=broker_id, broker_epoch=broker.broker_epoch, cordoned_log_dirs=[]
+    )
+    return [(change, 3)]
+
+
+def unfencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+    """
+    A broker is ready: it leads again what has no leader and can be led by it.
+    """
+    broker = image.brokers[broker_id]
+    unfence = records.BrokerRegistrationChangeRecord(
+        broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=UNFENCE
+    )
+    made: list[Versioned] = [(unfence, 0)]
+    for topic, index, partition in _partitions(image):
+        if partition.leader == NO_LEADER:
+            made += _change(image, topic, index, partition, defaults=defaults, added=broker_id)
+    return made
+
+
+def controlled_shutdown(
+    image: MetadataImage, broker_id: int, defaults: Defaults
+) -> list[Versioned]:
+    """
+    A broker is about to stop: it leads nothing any more.
+    """
+    broker = image.brokers[broker_id]
+    made: list[Versioned] = []
+    if not broker.in_controlled_shutdown:
+        change = records.BrokerRegistrationChangeRecord(
+            broker_id=broker_id,
+            broker_epoch=broker.broker_epoch,
+            in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN,
+        )
+        made.append((change, 1))
+    return made + _removal(image, broker_id, defaults)
+
+
+def fencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+    """
+    A broker is gone.
+    """
+    broker = image.brokers[broker_id]
+    fence = records.BrokerRegistrationChangeRecord(
+        broker_id=broker_id, broker_epoch=broker.broker_epoch, fenced=FENCE
+    )
+    return [*_removal(image, broker_id, defaults), (fence, 0)]
+
+
+def _removal(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+    made: list[Versioned] = []
+    for topic, index, partition in _partitions(image):
+        if broker_id in partition.isr:
+            made += _change(image, topic, index, partition, defaults=defaults, removed=broker_id)
+    return made
+
+
+def _partitions(image: MetadataImage) -> Iterator[tuple[Topic, int, PartitionRegistration]]:
+    for topic in image.topics_by_id.values():
+        for index, partition in topic.partitions.items():
+            yield topic, index, partition
+
+
+def _change(
+    image: MetadataImage,
+    topic: Topic,
+    index: int,
+    partition: PartitionRegistration,
+    *,
+    defaults: Defaults,
+    added: int | None = None,
+    removed: int | None = None,
+    killed: int | None = None,
+) -> list[Versioned]:
+    def is_acceptable(broker_id: int) -> bool:
+        broker = image.brokers.get(broker_id)
+        if broker is None or broker_id in (removed, killed):
+            return False
+        if broker_id != added and (broker.fenced or broker.in_controlled_shutdown):
+            return False
+        return _is_online(partition, broker)
+
+    def config(name: str) -> str:
+        cluster = image.config(ResourceType.BROKER, "")
+        return image.config(ResourceType.TOPIC, topic.name).get(name) or cluster.get(
+            name, defaults[name]
+        )
+
+    change = partition_change(
+        partition,
+        topic.id,
+        index,
+        ElectionRules(
+            is_acceptable=is_acceptable,
+            min_isr=min(int(config(MIN_INSYNC_REPLICAS)), len(partition.replicas)),
+            elr_enabled=image.elr_enabled,
+            unclean=config(UNCLEAN_ELECTION).lower() == "true",
+        ),
+        removed=removed,
+        killed=killed,
+    )
+    if change is None:
+        return []
+    return [(change, features.partition_version(image.metadata_version))]
+
+
+def _is_online(partition: PartitionRegistration, broker: records.RegisterBrokerRecord) -> bool:
+    """
+    Whether the directory of the broker's replica works, as far as the metadata knows (KIP-858).
+    """
+    if broker.broker_id not in partition.replicas:
+        return False
+    directory = partition.directories[partition.replicas.index(broker.broker_id)]
+    if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
+        return True
+    return directory != LOST_DIRECTORY and (not broker.log_dirs or directory in broker.log_dirs)

@@ -1,0 +1,230 @@
+"""
+The configs of topics: where each value comes from, and what they add up to.
+
+A topic's option takes the first value it finds: what is stored for the topic, then the broker's
+synonyms, most specific level first::
+
+    1 topic   2 this broker, stored   3 all brokers, stored   4 configuration of this broker
+    5 default
+
+Some options have several synonyms in different units, such as ``log.retention.ms``, ``.minutes``
+and ``.hours`` (Kafka ``ServerTopicConfigSynonyms``); a finer unit wins over a coarser one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from barnabas.protocol.errors import InvalidConfig
+from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.config import BrokerConfig
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.options import HOURS, MINUTES, ConfigError, Option
+
+logger = logging.getLogger(__name__)
+
+UNLIMITED: Final = -1
+"""
+What every negative time means.
+"""
+
+_UNITS: Final[Mapping[str, int]] = {".hours": HOURS, ".minutes": MINUTES}
+
+
+class ConfigSource(IntEnum):
+    """
+    Where a value comes from, with the numbers of the wire (``DescribeConfigsResponse``).
+    """
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class ConfigValue(NamedTuple):
+    """
+    A value under one of its names, as text.
+    """
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class BrokerConfigs:
+    """
+    The options of this broker, by the level that gives their value.
+    """
+
+    def __init__(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
+        self.static = config
+        self._image = image
+        self._node = str(node_id)
+
+    @property
+    def of_all_brokers(self) -> Mapping[str, str]:
+        """
+        What is stored for all brokers of the cluster.
+        """
+        return self._image.config(ResourceType.BROKER, "")
+
+    @property
+    def of_this_broker(self) -> Mapping[str, str]:
+        """
+        What is stored for this broker alone.
+        """
+        return self._image.config(ResourceType.BROKER, self._node)
+
+    def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+        """
+        The values that were given, most specific level first.
+        """
+        return (
+            (ConfigSource.DYNAMIC_BROKER, self.of_this_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.of_all_brokers),
+            (ConfigSource.STATIC_BROKER, self.static.given),
+        )
+
+    def values(self, name: str) -> list[ConfigValue]:
+        """
+        All values of an option under its names, in the order in which they count, the default last.
+
+        Values that stand before the option's own name are left out, as in Kafka's ``ConfigHelper``.
+        """
+        names = _alternatives(name)
+        found = [
+            ConfigValue(alternative, given[alternative], source)
+            for source, given in self.levels()
+            for alternative in names
+            if alternative in given
+        ]
+        for alternative in names:
+            option = self.static.options()[alternative]
+            if option.default is not None:
+                text = option.format(option.default)
+                found.append(ConfigValue(alternative, text, ConfigSource.DEFAULT))
+        own = [index for index, value in enumerate(found) if value.name == name]
+        return found[own[0] :] if own else []
+
+    def effective(self, name: str) -> Any:
+        """
+        The value of one option, parsed, without its alternatives.
+        """
+        option = self.static.options()[name]
+        for _, given in self.levels():
+            if name in given:
+                return option.parse(given[name])
+        return option.default
+
+
+class TopicConfigs:
+    """
+    What topics are configured to, and what they may be.
+    """
+
+    def __init__(self, brokers: BrokerConfigs, image: MetadataImage) -> None:
+        self.brokers = brokers
+        self._image = image
+
+    def of(self, topic: str) -> Mapping[str, str]:
+        """
+        What is stored for the topic itself.
+        """
+        return self._image.config(ResourceType.TOPIC, topic)
+
+    def default(self) -> LogConfig:
+        """
+        The configuration of a topic for which nothing is stored.
+        """
+        values = {}
+        for name, option in LogConfig.options().items():
+            value = self._inherited(option)
+            if value is not None:
+                values[name.replace(".", "_")] = value
+        return LogConfig(**values)
+
+    def log_config(self, topic: str) -> LogConfig:
+        """
+        The configuration that counts for the logs of a topic.
+
+        What is stored and makes no sense here is passed over, such as tiered storage or options
+        of an older Apache Kafka: it must not keep the topic from being served.
+        """
+        config = self.default()
+        try:
+            return config.overridden(self.of(topic))
+        except ConfigError:
+            for name, value in self.of(topic).items():
+                try:
+                    config = config.overridden({name: value})
+                except ConfigError as error:
+                    logger.warning(
+                        "Topic %s: %s=%s counts for nothing: %s", topic, name, value, error
+                    )
+            return config
+
+    def check(self, configs: Mapping[str, str]) -> None:
+        """
+        Raises:
+            InvalidConfig: *configs* may not be stored for a topic.
+        """
+        try:
+            self.default().overridden(configs)
+        except ConfigError as error:
+            raise InvalidConfig(str(error)) from error
+
+    def describe(self, configs: Mapping[str, str]) -> list[ConfigValue]:
+        """
+        All options of a topic that has *configs*, by name (Kafka ``KafkaConfigSchema``).
+        """
+        return [
+            self._resolve(name, option, configs)
+            for name, option in sorted(LogConfig.options().items())
+            if not option.internal or name in configs
+        ]
+
+    def _resolve(self, name: str, option: Option, configs: Mapping[str, str]) -> ConfigValue:
+        if name in configs:
+            return ConfigValue(name, configs[name], ConfigSource.DYNAMIC_TOPIC)
+        for source, given in self.brokers.levels():
+            for synonym in option.synonyms:
+                if synonym in given:
+                    text = _in_own_unit(synonym, given[synonym])
+                    return ConfigValue(name, text, source)
+        return ConfigValue(name, option.format(option.default), ConfigSource.DEFAULT)
+
+    def _inherited(self, option: Option) -> Any:
+        for synonym in option.synonyms:
+            value = self.brokers.effective(synonym)
+            if value is None:
+                continue
+            if len(option.synonyms) > 1 and value < 0:
+                return UNLIMITED
+            return value * _unit(synonym) if _unit(synonym) > 1 else value
+        return option.default
+
+
+def _alternatives(name: str) -> tuple[str, ...]:
+    """
+    The names that say the same as *name* in other units, itself among them.
+    """
+    for option in LogConfig.options().values():
+        # log.flush.scheduler.interval.ms stands in for log.flush.interval.ms and not the reverse.
+        if name in option.synonyms[:1] or (name in option.synonyms and _unit(name) > 1):
+            return option.synonyms
+    return (name,)
+
+
+def _unit(name: str) -> int:
+    return next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), 1)
+
+
+def _in_own_unit(name: str, text: str) -> str:
+    unit = _unit(name)
+    return text if unit == 1 else str(int(text) * unit)

@@ -1,0 +1,288 @@
+"""
+Which records create a topic, or why it cannot be created.
+
+Nothing is changed here: a request and the image go in, records and errors come out. Rules, codes
+and the order of the checks are those of Kafka's ``ReplicationControlManager``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import (
+    InvalidConfig,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidRequest,
+    InvalidTopicException,
+    KafkaError,
+    PolicyViolation,
+    TopicAlreadyExists,
+)
+from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
+from barnabas.server.cluster.partition_registration import PartitionRegistration
+from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
+
+MAX_PARTITIONS_PER_REQUEST: Final = 10_000
+MAX_RECORDS_PER_REQUEST: Final = 10_000
+MAX_CONFIG_VALUE_LENGTH: Final = 32_767
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+
+Assignment = Mapping[int, Sequence[int]]
+"""
+The brokers of each partition, the first of them its leader.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreationRules:
+    """
+    What creating topics depends on, besides the topics that exist.
+    """
+
+    num_partitions: int
+    replication_factor: int
+    clamp_replication_factor: bool  # take what is above the number of brokers as that number
+    directory: UUID  # where this node's replicas go
+    check_config: Callable[[Mapping[str, str]], None]  # raises InvalidConfig
+    new_id: Callable[[], UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedTopic:
+    """
+    A topic as it will be.
+    """
+
+    name: str
+    id: UUID
+    num_partitions: int
+    replication_factor: int
+    configs: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class CreationPlan:
+    """
+    The outcome for each name of a request, and the records of those that succeed.
+    """
+
+    records: list[Versioned] = field(default_factory=list)
+    created: dict[str, CreatedTopic] = field(default_factory=dict)
+    errors: dict[str, KafkaError] = field(default_factory=dict)
+
+
+def plan_creation(
+    image: MetadataImage, topics: Sequence[CreatableTopic], rules: CreationRules
+) -> CreationPlan:
+    """
+    Decide on the topics of one request, whose names are distinct.
+
+    Raises:
+        PolicyViolation: the request as a whole is too large.
+    """
+    _check_size(topics, rules)
+    plan = CreationPlan()
+    for topic in topics:
+        try:
+            _plan_topic(image, topic, rules, plan)
+        except KafkaError as error:
+            plan.errors[topic.name] = error
+    if len(plan.records) > MAX_RECORDS_PER_REQUEST:
+        raise PolicyViolation("Unable to perform excessively large batch operation.")
+    return plan
+
+
+def _check_size(topics: Sequence[CreatableTopic], rules: CreationRules) -> None:
+    def partitions(topic: CreatableTopic) -> int:
+        if topic.assignments:
+            return len(topic.assignments)
+        return rules.num_partitions if topic.num_partitions == -1 else max(0, topic.num_partitions)
+
+    if sum(map(partitions, topics)) > MAX_PARTITIONS_PER_REQUEST:
+        raise PolicyViolation("Excessively large number of partitions per request.")
+
+
+def _plan_topic(
+    image: MetadataImage, topic: CreatableTopic, rules: CreationRules, plan: CreationPlan
+) -> None:
+    _check_name(image, topic.name)
+    configs = _check_configs(topic, rules)
+    assignment = _assign(image, topic, rules)
+    topic_id = rules.new_id()
+    plan.records.append((records.TopicRecord(name=topic.name, topic_id=topic_id), 0))
+    plan.records += _config_records(image, topic.name, configs)
+    for index, replicas in assignment.items():
+        active = [broker for broker in replicas if _is_active(image, broker)]
+        partition = PartitionRegistration(
+            replicas=tuple(replicas),
+            directories=tuple(rules.directory for _ in replicas),
+            isr=tuple(active),
+            leader=active[0],
+        )
+        plan.records.append(partition.to_record(topic_id, index, image.metadata_version))
+    plan.created[topic.name] = CreatedTopic(
+        name=topic.name,
+        id=topic_id,
+        num_partitions=len(assignment),
+        replication_factor=len(assignment[0]),
+        configs=configs,
+    )
+
+
+def _check_name(image: MetadataImage, name: str) -> None:
+    if name in image.topics_by_name:
+        raise TopicAlreadyExists(f"Topic '{name}' already exists.")
+    validate_topic_name(name)
+    key = collision_key(name)
+    if key in image.collisions:
+        raise InvalidTopicException(
+            f"Topic '{name}' collides with existing topic: {image.collisions[key][0]}"
+        )
+
+
+def _check_configs(topic: CreatableTopic, rules: CreationRules) -> Mapping[str, str]:
+    configs: dict[str, str] = {}
+    missing = []
+    for config in topic.configs:
+        if config.value is None:
+            missing.append(config.name)
+        else:
+            configs[config.name] = config.value
+    if missing:
+        raise InvalidConfig(f"Null value not supported for topic configs: {','.join(missing)}")
+    if any(len(value) > MAX_CONFIG_VALUE_LENGTH for value in configs.values()):
+        raise InvalidConfig(
+            "The configuration value cannot be added because it exceeds the maximum value size of"
+            f" {MAX_CONFIG_VALUE_LENGTH} bytes."
+        )
+    rules.check_config(configs)
+    return configs
+
+
+def _config_records(
+    image: MetadataImage, topic: str, configs: Mapping[str, str]
+) -> list[Versioned]:
+    made: list[Versioned] = [
+        (
+            records.ConfigRecord(
+                resource_type=ResourceType.TOPIC, resource_name=topic, name=name, value=value
+            ),
+            0,
+        )
+        for name, value in configs.items()
+    ]
+    if MIN_INSYNC_REPLICAS in configs and image.elr_enabled:
+        # Who is eligible depends on it, so Kafka starts over whenever it is set (KIP-966).
+        made.append((records.ClearElrRecord(topic_name=topic), 0))
+    return made
+
+
+def _assign(image: MetadataImage, topic: CreatableTopic, rules: CreationRules) -> Assignment:
+    if topic.assignments:
+        return _manual_assignment(image, topic)
+    if topic.replication_factor < -1 or topic.replication_factor == 0:
+        raise InvalidReplicationFactor(
+            "Replication factor must be larger than 0, or -1 to use the default value."
+        )
+    if topic.num_partitions < -1 or topic.num_partitions == 0:
+        raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
+    partitions = rules.num_partitions if topic.num_partitions == -1 else topic.num_partitions
+    factor = topic.replication_factor
+    if factor == -1:
+        factor = rules.replication_factor
+    return dict.fromkeys(range(partitions), _place(image, factor, rules.clamp_replication_factor))
+
+
+def _place(image: MetadataImage, factor: int, clamp: bool) -> Sequence[int]:
+    registered = len(image.brokers)
+    if clamp:
+        factor = min(factor, registered)
+    active = [broker for broker in image.brokers if _is_active(image, broker)]
+    reason = None
+    if factor <= 0:
+        reason = f"Invalid replication factor {factor}: the replication factor must be positive."
+    elif not active:
+        reason = "All brokers are currently fenced, or have all their log directories cordoned."
+    elif factor > registered:
+        reason = (
+            f"The target replication factor of {factor} cannot be reached because only"
+            f" {registered} broker(s) are registered or some brokers have all their log"
+            " directories cordoned."
+        )
+    if reason is not None:
+        raise InvalidReplicationFactor(
+            f"Unable to replicate the partition {factor} time(s): {reason}"
+        )
+    fenced = [broker for broker in image.brokers if broker not in active]
+    return [*active, *fenced][:factor]
+
+
+def _manual_assignment(image: MetadataImage, topic: CreatableTopic) -> Assignment:
+    if topic.replication_factor != -1:
+        raise InvalidRequest(
+            "A manual partition assignment was specified, but replication factor was not set to -1."
+        )
+    if topic.num_partitions != -1:
+        raise InvalidRequest(
+            "A manual partition assignment was specified, but numPartitions was not set to -1."
+        )
+    assignment: dict[int, Sequence[int]] = {}
+    factor: int | None = None
+    for given in topic.assignments:
+        index, brokers = given.partition_index, given.broker_ids
+        if index in assignment:
+            raise InvalidReplicaAssignment(
+                f"Found multiple manual partition assignments for partition {index}"
+            )
+        check_manual_assignment(image, brokers, factor)
+        factor = len(brokers)
+        if not any(_is_active(image, broker) for broker in brokers):
+            raise InvalidReplicaAssignment(
+                "All brokers specified in the manual partition assignment for partition"
+                f" {index} are fenced or in controlled shutdown."
+            )
+        assignment[index] = brokers
+    if sorted(assignment) != list(range(len(assignment))):
+        raise InvalidReplicaAssignment(
+            "partitions should be a consecutive 0-based integer sequence"
+        )
+    return dict(sorted(assignment.items()))
+
+
+def check_manual_assignment(
+    image: MetadataImage, brokers: Sequence[int], factor: int | None
+) -> None:
+    """
+    Raises:
+        InvalidReplicaAssignment: *brokers* are not distinct registered brokers, as many of them as
+            earlier partitions have.
+    """
+    start = "The manual partition assignment includes"
+    if not brokers:
+        raise InvalidReplicaAssignment(f"{start} an empty replica list.")
+    previous = None
+    for broker in sorted(brokers):
+        if broker not in image.brokers:
+            raise InvalidReplicaAssignment(
+                f"{start} broker {broker}, but no such broker is registered."
+            )
+        if broker == previous:
+            raise InvalidReplicaAssignment(f"{start} the broker {broker} more than once.")
+        previous = broker
+    if factor is not None and len(brokers) != factor:
+        raise InvalidReplicaAssignment(
+            f"{start} a partition with {len(brokers)} replica(s), but this is not consistent with"
+            f" previous partitions, which have {factor} replica(s)."
+        )
+
+
+def _is_active(image: MetadataImage, broker_id: int) -> bool:
+    broker = image.brokers[broker_id]
+    return not broker.fenced and not broker.in_controlled_shutdown

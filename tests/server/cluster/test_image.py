@@ -1,0 +1,309 @@
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.schema import Message
+from barnabas.server.cluster.features import UnsupportedFeatureLevel
+from barnabas.server.cluster.image import InconsistentMetadata, MetadataImage
+
+A, B = UUID(int=0xA), UUID(int=0xB)
+
+
+def feature(name: str, level: int) -> Message:
+    return records.FeatureLevelRecord(name=name, feature_level=level)
+
+
+def topic(name: str, topic_id: UUID) -> Message:
+    return records.TopicRecord(name=name, topic_id=topic_id)
+
+
+def partition(topic_id: UUID, index: int, **changes: Any) -> Message:
+    facts: dict[str, Any] = {
+        "replicas": [1],
+        "isr": [1],
+        "removing_replicas": [],
+        "adding_replicas": [],
+        "leader": 1,
+        "leader_epoch": 0,
+        "partition_epoch": 0,
+        "directories": [UUID(int=99)],
+    }
+    return records.PartitionRecord(partition_id=index, topic_id=topic_id, **(facts | changes))
+
+
+def config(resource: tuple[int, str], name: str, value: str | None) -> Message:
+    resource_type, resource_name = resource
+    return records.ConfigRecord(
+        resource_type=resource_type, resource_name=resource_name, name=name, value=value
+    )
+
+
+def broker(epoch: int) -> Message:
+    return records.RegisterBrokerRecord(
+        broker_id=1,
+        incarnation_id=UUID(int=epoch),
+        broker_epoch=epoch,
+        end_points=[],
+        features=[],
+        rack=None,
+    )
+
+
+def image_of(*made: Message) -> MetadataImage:
+    image = MetadataImage()
+    for record in made:
+        image.apply(record)
+    return image
+
+
+def content(image: MetadataImage) -> list[str]:
+    """
+    All that an image has, in an order that does not depend on how it came about.
+    """
+    return sorted(map(repr, image.as_records()))
+
+
+def test_topics_are_found_by_name_and_by_id() -> None:
+    """
+    Both lead to the same topic, until it is removed.
+    """
+    image = image_of(topic("a", A), partition(A, 0), topic("b", B))
+    assert image.topics_by_name["a"] is image.topics_by_id[A]
+    assert 1 == image.topics_by_id[A].partitions[0].leader
+
+    image.apply(records.RemoveTopicRecord(topic_id=A))
+
+    assert ["b"] == list(image.topics_by_name)
+    assert [B] == list(image.topics_by_id)
+
+
+def test_a_removed_topic_leaves_nothing_behind() -> None:
+    """
+    Its configs go with it, and its name can be used again.
+    """
+    image = image_of(topic("a.b", A), config((2, "a.b"), "retention.ms", "5"))
+
+    image.apply(records.RemoveTopicRecord(topic_id=A))
+
+    assert {} == image.config(2, "a.b")
+    assert {} == image.collisions
+    image.apply(topic("a.b", B))
+
+
+def test_configs_are_set_and_taken_back() -> None:
+    """
+    Null takes a config away, and a resource without configs is gone.
+    """
+    image = image_of(config((4, ""), "x", "1"), config((4, ""), "y", "2"))
+    assert {"x": "1", "y": "2"} == image.config(4, "")
+
+    image.apply(config((4, ""), "x", None))
+    assert {"y": "2"} == image.config(4, "")
+    image.apply(config((4, ""), "y", None))
+    image.apply(config((4, "1"), "never there", None))
+
+    assert {} == image.configs
+
+
+def test_a_broker_is_fenced_and_unfenced() -> None:
+    """
+    Old and new records of it mean the same.
+    """
+    image = image_of(broker(7))
+    assert image.brokers[1].fenced
+
+    change = records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=-1)
+    image.apply(change)
+    assert not image.brokers[1].fenced
+    image.apply(records.FenceBrokerRecord(id=1, epoch=7))
+    assert image.brokers[1].fenced
+    image.apply(records.UnfenceBrokerRecord(id=1, epoch=7))
+    assert not image.brokers[1].fenced
+    image.apply(
+        records.BrokerRegistrationChangeRecord(
+            broker_id=1, broker_epoch=7, in_controlled_shutdown=1, log_dirs=[A]
+        )
+    )
+    assert image.brokers[1].in_controlled_shutdown
+    assert [A] == image.brokers[1].log_dirs
+    image.apply(records.UnregisterBrokerRecord(broker_id=1, broker_epoch=7))
+    assert {} == image.brokers
+
+
+def test_clearing_eligible_leaders() -> None:
+    """
+    Of one topic or of all, and only partitions that have any are touched.
+    """
+    elr = {"eligible_leader_replicas": [1], "last_known_elr": [1]}
+    image = image_of(
+        topic("a", A),
+        partition(A, 0, **elr),
+        partition(A, 1),
+        topic("b", B),
+        partition(B, 0, **elr),
+    )
+
+    def eligible(topic_id: UUID) -> list[tuple[int, ...]]:
+        partitions = image.topics_by_id[topic_id].partitions.values()
+        return [p.eligible_leader_replicas + p.last_known_elr for p in partitions]
+
+    image.apply(records.ClearElrRecord(topic_name="a"))
+    assert [(), ()] == eligible(A)
+    assert [(1, 1)] == eligible(B)
+    epochs = [p.partition_epoch for p in image.topics_by_id[A].partitions.values()]
+    assert [1, 0] == epochs
+
+    image.apply(records.ClearElrRecord(topic_name=""))
+    assert [()] == eligible(B)
+
+
+@pytest.mark.parametrize(
+    ("before", "record"),
+    [
+        ([topic("a", A)], topic("a", B)),
+        ([], partition(A, 0)),
+        ([], records.RemoveTopicRecord(topic_id=A)),
+        ([topic("a", A)], records.PartitionChangeRecord(partition_id=0, topic_id=A)),
+        ([], records.PartitionChangeRecord(partition_id=0, topic_id=A)),
+        ([], records.ClearElrRecord(topic_name="a")),
+        ([broker(7)], records.FenceBrokerRecord(id=1, epoch=6)),
+        ([], records.UnregisterBrokerRecord(broker_id=1, broker_epoch=7)),
+        (
+            [records.ProducerIdsRecord(broker_id=1, broker_epoch=7, next_producer_id=1000)],
+            records.ProducerIdsRecord(broker_id=1, broker_epoch=7, next_producer_id=1000),
+        ),
+    ],
+)
+def test_records_that_do_not_fit(before: list[Message], record: Message) -> None:
+    """
+    A log in which something is missing is not served as if it were whole.
+    """
+    image = image_of(*before)
+    unchanged = content(image)
+
+    with pytest.raises(InconsistentMetadata):
+        image.apply(record)
+
+    assert unchanged == content(image)
+
+
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [("metadata.version", 31), ("metadata.version", 6), ("group.version", 2), ("new.feature", 1)],
+)
+def test_features_of_later_releases_are_refused(name: str, level: int) -> None:
+    """
+    What they allow in the log would not be understood.
+    """
+    with pytest.raises(UnsupportedFeatureLevel, match=name):
+        MetadataImage().apply(feature(name, level))
+
+
+def test_a_feature_that_is_switched_off_is_gone() -> None:
+    """
+    Level 0 is the same as never having been there, whether the feature is known or not.
+    """
+    image = image_of(feature("group.version", 1), feature("group.version", 0), feature("new", 0))
+
+    assert {} == image.feature_levels
+
+
+def quota(user: str | None, key: str, *, remove: bool = False) -> Message:
+    return records.ClientQuotaRecord(
+        entity=[records.EntityData(entity_type="user", entity_name=user)],
+        key=key,
+        value=1.0,
+        remove=remove,
+    )
+
+
+def acl(number: int) -> Message:
+    return records.AccessControlEntryRecord(
+        id=UUID(int=number), resource_type=2, resource_name="t", pattern_type=3,
+        principal="User:a", host="*", operation=3, permission_type=3,
+    )  # fmt: skip
+
+
+def scram(name: str, mechanism: int) -> Message:
+    return records.UserScramCredentialRecord(
+        name=name, mechanism=mechanism, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096
+    )
+
+
+def token(token_id: str) -> Message:
+    return records.DelegationTokenRecord(
+        owner="o", requester="r", renewers=[], issue_timestamp=1, max_timestamp=2,
+        expiration_timestamp=3, token_id=token_id,
+    )  # fmt: skip
+
+
+def test_records_of_no_effect_are_kept() -> None:
+    """
+    They are there for an Apache Kafka that opens the log next, by key and until they are removed.
+    """
+    image = image_of(
+        acl(1), acl(2), scram("a", 1), scram("a", 2), scram("b", 1), token("x"), token("y"),
+        quota("a", "p"), quota(None, "p"), quota("a", "q"), quota("a", "p"),
+    )  # fmt: skip
+    for remover in (
+        records.RemoveAccessControlEntryRecord(id=UUID(int=1)),
+        records.RemoveUserScramCredentialRecord(name="a", mechanism=2),
+        records.RemoveDelegationTokenRecord(token_id="x"),
+        quota("a", "q", remove=True),
+        quota("never", "there", remove=True),
+    ):
+        image.apply(remover)
+
+    kept = [acl(2), scram("a", 1), scram("b", 1), token("y"), quota("a", "p"), quota(None, "p")]
+    assert sorted(map(repr, kept)) == sorted(
+        repr(record)
+        for record, _ in image.as_records()
+        if not isinstance(record, records.FeatureLevelRecord)
+    )
+
+
+names = st.sampled_from(["a", "b", "c.d", "c_e"])
+ids = st.integers(1, 6).map(lambda number: UUID(int=number))
+values = st.none() | st.sampled_from(["1", "2"])
+changes = st.lists(
+    st.one_of(
+        st.builds(topic, names, ids),
+        st.builds(partition, ids, st.integers(0, 2)),
+        st.builds(lambda i: records.RemoveTopicRecord(topic_id=i), ids),
+        st.builds(config, st.tuples(st.sampled_from([2, 4]), names), names, values),
+        st.builds(acl, st.integers(1, 3)),
+        st.builds(scram, names, st.sampled_from([1, 2])),
+        st.builds(quota, names | st.none(), names, remove=st.booleans()),
+        st.builds(broker, st.integers(1, 3)),
+        st.builds(feature, st.just("group.version"), st.sampled_from([0, 1])),
+        st.builds(
+            lambda n: records.ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=n),
+            st.integers(0, 9000),
+        ),
+    ),
+    max_size=30,
+)
+
+
+@given(changes)
+def test_the_records_of_an_image_add_up_to_it(made: list[Message]) -> None:
+    """
+    Whatever happened, a snapshot says it again.
+    """
+    image = image_of(feature("metadata.version", 30))
+    for record in made:
+        try:
+            image.apply(record)
+        except InconsistentMetadata:
+            continue
+
+    again = image_of(*[record for record, _ in image.as_records()])
+
+    assert content(image) == content(again)
+    assert image.collisions.keys() == again.collisions.keys()

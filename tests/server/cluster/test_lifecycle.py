@@ -1,0 +1,270 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol import metadata_records as records
+from barnabas.server.cluster import features, lifecycle
+from barnabas.server.cluster.image import MetadataImage, Versioned
+from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
+from barnabas.server.cluster.partition_registration import (
+    LeaderRecoveryState,
+    PartitionRegistration,
+)
+
+DEFAULTS = {"min.insync.replicas": "1", "unclean.leader.election.enable": "false"}
+DIRECTORY = UUID(int=4711)
+TOPIC = UUID(int=10_000)
+BOOTSTRAP = [
+    (records.FeatureLevelRecord(name=name, feature_level=level), 0)
+    for name, level in features.BOOTSTRAP_LEVELS.items()
+]
+
+
+def node(incarnation: int = 1) -> ThisNode:
+    return ThisNode(
+        node_id=1,
+        incarnation_id=UUID(int=incarnation),
+        endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
+        log_dirs=[DIRECTORY],
+    )
+
+
+class Cluster:
+    """
+    A cluster of one node that starts and stops.
+    """
+
+    def __init__(self, metadata_version: int = 30, elr: int = 1) -> None:
+        self.image = MetadataImage()
+        self.offset = 0
+        self.written: list[str] = []
+        self.write([(records.FeatureLevelRecord(name="metadata.version", feature_level=metadata_version), 0)])  # fmt: skip  # noqa: E501 - one fact
+        name = "eligible.leader.replicas.version"
+        self.write([(records.FeatureLevelRecord(name=name, feature_level=elr), 0)])
+        self.written.clear()
+
+    def write(self, made: Sequence[Versioned]) -> None:
+        for record, version in made:
+            assert version in record.api.versions
+            self.written.append(f"{type(record).__name__} v{version}")
+            self.image.apply(record)
+            self.offset += 1
+
+    def start(self, incarnation: int, *, clean: bool) -> None:
+        me = node(incarnation)
+        self.write(lifecycle.controller_registration(self.image, me))
+        self.write(lifecycle.broker_shutdown(self.image, 1, clean=clean, defaults=DEFAULTS))
+        self.write([lifecycle.broker_registration(self.image, me, self.offset)])
+        self.write(lifecycle.no_cordoned_directories(self.image, 1))
+        self.write(lifecycle.unfencing(self.image, 1, DEFAULTS))
+
+    def stop(self) -> None:
+        self.write(lifecycle.controlled_shutdown(self.image, 1, DEFAULTS))
+        self.write(lifecycle.fencing(self.image, 1, DEFAULTS))
+
+    def create_topic(self) -> None:
+        partition = PartitionRegistration(
+            replicas=(1,), directories=(DIRECTORY,), isr=(1,), leader=1
+        )
+        self.write([(records.TopicRecord(name="t", topic_id=TOPIC), 0)])
+        self.write([partition.to_record(TOPIC, 0, self.image.metadata_version)])
+
+    @property
+    def partition(self) -> PartitionRegistration:
+        return self.image.topics_by_name["t"].partitions[0]
+
+
+def test_a_fresh_log_begins_with_the_bootstrap_records() -> None:
+    """
+    They come in a transaction, with the cluster's min.insync.replicas behind them.
+    """
+    made = lifecycle.activation_records(MetadataImage(), BOOTSTRAP, DEFAULTS, in_transaction=False)
+
+    assert [
+        (records.BeginTransactionRecord(name="Bootstrap records"), 0),
+        *BOOTSTRAP,
+        (
+            records.ConfigRecord(
+                resource_type=4, resource_name="", name="min.insync.replicas", value="1"
+            ),
+            0,
+        ),
+        (records.EndTransactionRecord(), 0),
+    ] == made
+
+
+def test_without_eligible_leaders_no_minimum_is_fixed() -> None:
+    """
+    Only eligible leader replicas need the same minimum everywhere.
+    """
+    bootstrap = [(records.FeatureLevelRecord(name="metadata.version", feature_level=21), 0)]
+
+    made = lifecycle.activation_records(MetadataImage(), bootstrap, DEFAULTS, in_transaction=False)
+
+    assert not any(isinstance(record, records.ConfigRecord) for record, _ in made)
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_transaction_of_a_dead_controller_is_aborted(fresh: bool) -> None:
+    """
+    The next leader says that its END will not come; a fresh log then begins again.
+    """
+    image = MetadataImage() if fresh else Cluster().image
+
+    made = lifecycle.activation_records(image, BOOTSTRAP, DEFAULTS, in_transaction=True)
+
+    assert (records.AbortTransactionRecord(reason="Controller failover"), 0) == made[0]
+    assert fresh == (len(made) > 1)
+
+
+def test_what_a_start_and_a_clean_stop_write() -> None:
+    """
+    The records and their versions are those of an Apache Kafka 4.3.1 that did the same.
+    """
+    cluster = Cluster()
+    cluster.start(1, clean=True)
+    cluster.create_topic()
+    cluster.stop()
+    cluster.start(2, clean=True)
+
+    assert [
+        "RegisterControllerRecord v0",
+        "RegisterBrokerRecord v4",
+        "BrokerRegistrationChangeRecord v3",
+        "BrokerRegistrationChangeRecord v0",
+        "TopicRecord v0",
+        "PartitionRecord v2",
+        "BrokerRegistrationChangeRecord v1",
+        "PartitionChangeRecord v2",
+        "BrokerRegistrationChangeRecord v0",
+        "RegisterControllerRecord v0",
+        "RegisterBrokerRecord v4",
+        "BrokerRegistrationChangeRecord v3",
+        "BrokerRegistrationChangeRecord v0",
+        "PartitionChangeRecord v2",
+    ] == cluster.written
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_every_start_raises_the_leader_epoch_by_two(clean: bool) -> None:
+    """
+    One for the leader that went, clean or killed, and one for its election.
+    """
+    cluster = Cluster()
+    cluster.start(1, clean=True)
+    cluster.create_topic()
+
+    for restart in range(1, 4):
+        if clean:
+            cluster.stop()
+            assert (-1, ()) == (cluster.partition.leader, cluster.partition.isr)
+        cluster.start(1 + restart, clean=clean)
+
+        assert 2 * restart == cluster.partition.leader_epoch
+        assert (1, (1,)) == (cluster.partition.leader, cluster.partition.isr)
+        assert ((), ()) == (
+            cluster.partition.eligible_leader_replicas,
+            cluster.partition.last_known_elr,
+        )
+
+
+def test_a_killed_broker_comes_back_recovering() -> None:
+    """
+    Records may be lost, and the metadata says so.
+    """
+    cluster = Cluster()
+    cluster.start(1, clean=True)
+    cluster.create_topic()
+    cluster.start(2, clean=False)
+
+    assert LeaderRecoveryState.RECOVERING is cluster.partition.leader_recovery_state
+
+
+def test_a_stop_that_was_killed_on_the_way() -> None:
+    """
+    The broker had given up its partitions but not finished: they are not eligible any more.
+    """
+    cluster = Cluster()
+    cluster.start(1, clean=True)
+    cluster.create_topic()
+    cluster.write(lifecycle.controlled_shutdown(cluster.image, 1, DEFAULTS))
+    cluster.start(2, clean=False)
+
+    assert (1, 2) == (cluster.partition.leader, cluster.partition.leader_epoch)
+    assert LeaderRecoveryState.RECOVERING is cluster.partition.leader_recovery_state
+
+
+@pytest.mark.parametrize(
+    ("metadata_version", "registration", "partition"),
+    [(7, 1, 0), (8, 2, 0), (14, 2, 0), (17, 3, 1), (21, 3, 1), (25, 3, 2), (29, 3, 2), (30, 4, 2)],
+)
+def test_older_clusters_get_records_that_they_understand(
+    metadata_version: int, registration: int, partition: int
+) -> None:
+    """
+    A cluster that was finalized for an older release stays readable for it.
+    """
+    cluster = Cluster(metadata_version, elr=int(metadata_version >= 23))
+    cluster.start(1, clean=True)
+    cluster.create_topic()
+    cluster.stop()
+    cluster.start(2, clean=True)
+
+    assert f"RegisterBrokerRecord v{registration}" in cluster.written
+    assert f"PartitionRecord v{partition}" in cluster.written
+    assert f"PartitionChangeRecord v{partition}" in cluster.written
+    assert (metadata_version >= 15) == ("RegisterControllerRecord v0" in cluster.written)
+    assert (metadata_version >= 30) == ("BrokerRegistrationChangeRecord v3" in cluster.written)
+    assert (1, 2) == (cluster.partition.leader, cluster.partition.leader_epoch)
+
+
+def test_a_replica_in_a_directory_that_failed_is_not_led() -> None:
+    """
+    A broker that comes back without the directory has nothing to lead it with.
+    """
+    cluster = Cluster()
+    cluster.start(1, clean=True)
+    cluster.create_topic()
+    cluster.stop()
+    other = ThisNode(node_id=1, incarnation_id=UUID(int=9), endpoints=[], log_dirs=[UUID(int=4712)])
+    cluster.write([lifecycle.broker_registration(cluster.image, other, cluster.offset)])
+    cluster.write(lifecycle.unfencing(cluster.image, 1, DEFAULTS))
+
+    assert -1 == cluster.partition.leader
+
+
+def test_the_minimum_of_a_topic_counts_for_its_elections() -> None:
+    """
+    The topic's own min.insync.replicas comes before the cluster's, up to its number of replicas.
+    """
+    cluster = Cluster()
+    cluster.start(1, clean=True)
+    cluster.write(
+        [
+            (records.RegisterBrokerRecord(
+                broker_id=broker, incarnation_id=UUID(int=broker), broker_epoch=cluster.offset,
+                end_points=[], features=[], rack=None, fenced=False), 4)
+            for broker in (2, 3)
+        ]
+    )  # fmt: skip
+    partition = PartitionRegistration(
+        replicas=(2, 1, 3), directories=(UUID(int=1),) * 3, isr=(2, 1, 3), leader=2
+    )
+    cluster.write([(records.TopicRecord(name="t", topic_id=TOPIC), 0)])
+    cluster.write([partition.to_record(TOPIC, 0, 30)])
+    minimum = records.ConfigRecord(
+        resource_type=2, resource_name="t", name="min.insync.replicas", value="9"
+    )
+    cluster.write([(minimum, 0)])
+
+    cluster.write(lifecycle.fencing(cluster.image, 2, DEFAULTS))
+
+    assert (1, (1, 3), (2,)) == (
+        cluster.partition.leader,
+        cluster.partition.isr,
+        cluster.partition.eligible_leader_replicas,
+    )
+    assert cluster.image.brokers[2].fenced

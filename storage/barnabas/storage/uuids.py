@@ -26,8 +26,10 @@ def parse_uuid(text: str) -> UUID:
     Raises:
         ValueError: *text* is no UUID.
     """
-    padded = text + "=" * (-len(text) % 4) if "=" not in text else text
+    padded = text if "=" in text else text + "=" * (-len(text) % 4)
     try:
+        if "+" in text or "/" in text:
+            raise ValueError("it is not of the URL-safe alphabet")
         data = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True)
     except ValueError as error:
         raise ValueError(f"{text!r} is not a base64 UUID: {error}") from None

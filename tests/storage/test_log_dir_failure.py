@@ -1,0 +1,52 @@
+"""
+News of failed log directories.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+
+A, B = Path("/a"), Path("/b")
+
+
+def test_a_failure_is_news_once(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    However many logs of the directory meet it, it is taken and logged once.
+    """
+    channel = LogDirFailureChannel()
+
+    with caplog.at_level(logging.ERROR):
+        channel.maybe_add_offline_log_dir(A, "cannot write", OSError("first"))
+        channel.maybe_add_offline_log_dir(A, "cannot read", OSError("second"))
+        channel.maybe_add_offline_log_dir(B, "cannot sync", OSError("third"))
+
+    assert channel.reported.is_set()
+    assert [A, B] == channel.take_news()
+    assert [] == channel.take_news()
+    assert not channel.reported.is_set()
+    assert ["cannot write", "cannot sync"] == [record.message for record in caplog.records]
+
+
+def test_a_failed_directory_stays_offline() -> None:
+    """
+    Also after the news was taken. The first error is the cause of all that follow.
+    """
+    channel = LogDirFailureChannel()
+    error = OSError("broken")
+    channel.check_online(A)
+
+    channel.maybe_add_offline_log_dir(A, "cannot write", error)
+    channel.take_news()
+
+    assert channel.has_offline_log_dir(A)
+    assert not channel.has_offline_log_dir(B)
+    channel.check_online(B)
+    with pytest.raises(KafkaStorageError, match="/a is offline") as refusal:
+        channel.check_online(A)
+    assert error is refusal.value.__cause__

@@ -1,0 +1,58 @@
+"""
+UUIDs in text.
+"""
+
+from __future__ import annotations
+
+import secrets
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.storage import uuids
+from barnabas.storage.uuids import parse_uuid, random_uuid, uuid_text
+
+
+@given(st.uuids(allow_nil=True))
+def test_text_reads_back(value: UUID) -> None:
+    """
+    22 characters without padding; padding is read too.
+    """
+    text = uuid_text(value)
+
+    assert 22 == len(text)
+    assert value == parse_uuid(text) == parse_uuid(text + "==")
+
+
+def test_the_first_uuids_are_as_in_kafka() -> None:
+    """
+    The metadata topic's is 1.
+    """
+    assert "AAAAAAAAAAAAAAAAAAAAAQ" == uuid_text(uuids.METADATA_TOPIC_ID)
+    assert UUID(int=0) == parse_uuid("AAAAAAAAAAAAAAAAAAAAAA")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "A", "AAAAAAAAAAAAAAAAAAAA", "A" * 24, "AAAAAAAAAAAAAAAAAAAAA+", "é" * 22, "A A"]
+)
+def test_other_text_is_refused(text: str) -> None:
+    """
+    Wrong lengths, and characters of the other base64 alphabet.
+    """
+    with pytest.raises(ValueError, match=r"base64 UUID|decodes to"):
+        parse_uuid(text)
+
+
+def test_a_random_uuid_does_not_begin_with_a_dash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    On a command line it would be taken for an option.
+    """
+    candidates = [b"\xfb" * 16, b"\x11" * 16]
+    monkeypatch.setattr(secrets, "token_bytes", lambda size: candidates.pop(0))
+
+    value = random_uuid()
+
+    assert UUID("11111111-1111-4111-9111-111111111111") == value
+    assert 4 == value.version

@@ -25,12 +25,16 @@ from tests.support.messages import VERSIONS, messages, name_of, present_fields
 EPOCH = datetime.datetime.fromtimestamp(0, tz=datetime.UTC)
 MILLISECOND = datetime.timedelta(milliseconds=1)
 
-# kio knows some numbers as what they stand for, which not all numbers do.
+# kio knows some numbers as what they stand for, which not all numbers do; it computes
+# times in floating point, so that only whole seconds and short times come through.
+DURATIONS = st.integers(-(2**40), 2**40)
+MOMENTS = st.integers(0, 2**32).map((1000).__mul__)
 NUMBERS = {
     "error_code": st.sampled_from([int(code) for code in ErrorCode]),
-    "log_append_time_ms": st.just(-1) | st.integers(0, 2**45),
-    "retention_time_ms": st.integers(-(2**45), 2**45),
-    "transaction_start_time_ms": st.integers(0, 2**45),
+    "log_append_time_ms": st.just(-1) | MOMENTS,
+    "retention_time_ms": DURATIONS,
+    "session_lifetime_ms": DURATIONS,
+    "transaction_start_time_ms": MOMENTS,
 }
 
 

@@ -159,6 +159,21 @@ def test_a_message_shows_its_fields() -> None:
     )
 
 
+def test_a_message_may_show_itself_in_its_own_way() -> None:
+    """
+    What it defines is kept.
+    """
+
+    @message
+    class Secret:
+        word: str
+
+        def __repr__(self) -> str:
+            return "Secret"
+
+    assert "Secret" == repr(Secret(word="open sesame"))
+
+
 def test_a_message_can_be_copied_and_changed_in_copying() -> None:
     """
     Whether it is frozen or not.

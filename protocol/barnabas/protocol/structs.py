@@ -43,7 +43,7 @@ def make_struct(cls: C, defaults: Mapping[str, Any], *, frozen: bool) -> C:
     """
     namespace = {name: value for name, value in vars(cls).items() if name not in defaults}
     del namespace["__dict__"], namespace["__weakref__"]
-    namespace |= _FROZEN if frozen else _METHODS
+    namespace = (_FROZEN if frozen else _METHODS) | namespace
     namespace["__slots__"] = namespace["__match_args__"] = tuple(defaults)
     made: C = type(cls)(cls.__name__, cls.__bases__, namespace)
     _DEFAULTS[made] = defaults

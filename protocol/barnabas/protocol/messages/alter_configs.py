@@ -1,0 +1,50 @@
+"""
+AlterConfigs (33): replaces all options of topics, brokers and other resources.
+
+* v2 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int8, int16, int32, message
+
+API = Api(33, versions=range(3), flexible=2)
+
+
+@message
+class AlterableConfig:
+    name: str
+    value: str | None
+
+
+@message
+class AlterConfigsResource:
+    resource_type: int8
+    resource_name: str
+    configs: list[AlterableConfig]
+
+
+@message
+class AlterConfigsRequest:
+    api: ClassVar[Api] = API
+
+    resources: list[AlterConfigsResource]
+    validate_only: bool
+
+
+@message
+class AlterConfigsResourceResponse:
+    error_code: int16
+    error_message: str | None = None
+    resource_type: int8
+    resource_name: str
+
+
+@message
+class AlterConfigsResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    responses: list[AlterConfigsResourceResponse]

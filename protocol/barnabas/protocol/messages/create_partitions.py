@@ -1,0 +1,50 @@
+"""
+CreatePartitions (37): adds partitions to topics.
+
+* v2 is flexible.
+* v3 may answer THROTTLING_QUOTA_EXCEEDED (KIP-599).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int16, int32, message
+
+API = Api(37, versions=range(4), flexible=2)
+
+
+@message
+class CreatePartitionsAssignment:
+    broker_ids: list[int32]
+
+
+@message
+class CreatePartitionsTopic:
+    name: str
+    count: int32
+    assignments: list[CreatePartitionsAssignment] | None
+
+
+@message
+class CreatePartitionsRequest:
+    api: ClassVar[Api] = API
+
+    topics: list[CreatePartitionsTopic]
+    timeout_ms: int32
+    validate_only: bool
+
+
+@message
+class CreatePartitionsTopicResult:
+    name: str
+    error_code: int16
+    error_message: str | None = None
+
+
+@message
+class CreatePartitionsResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    results: list[CreatePartitionsTopicResult]

@@ -1,0 +1,54 @@
+"""
+DescribeAcls (29): the ACLs that match a filter.
+
+* v1 is the oldest still understood; it has pattern types (KIP-290).
+* v2 is flexible.
+* v3 knows users as resources (KIP-373).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int8, int16, int32, message
+
+API = Api(29, versions=range(1, 4), flexible=2)
+
+
+@message
+class DescribeAclsRequest:
+    api: ClassVar[Api] = API
+
+    resource_type_filter: int8
+    resource_name_filter: str | None
+    pattern_type_filter: int8 = 3
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int8
+    permission_type: int8
+
+
+@message
+class AclDescription:
+    principal: str
+    host: str
+    operation: int8
+    permission_type: int8
+
+
+@message
+class DescribeAclsResource:
+    resource_type: int8
+    resource_name: str
+    pattern_type: int8 = 3
+    acls: list[AclDescription]
+
+
+@message
+class DescribeAclsResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    error_code: int16
+    error_message: str | None = None
+    resources: list[DescribeAclsResource]

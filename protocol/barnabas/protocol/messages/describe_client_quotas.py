@@ -1,0 +1,56 @@
+"""
+DescribeClientQuotas (48): the quotas that match a filter (KIP-546).
+
+* v1 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, float64, int8, int16, int32, message
+
+API = Api(48, versions=range(2), flexible=1)
+
+
+@message
+class ComponentData:
+    entity_type: str
+    match_type: int8
+    match: str | None
+
+
+@message
+class DescribeClientQuotasRequest:
+    api: ClassVar[Api] = API
+
+    components: list[ComponentData]
+    strict: bool
+
+
+@message
+class EntityData:
+    entity_type: str
+    entity_name: str | None
+
+
+@message
+class ValueData:
+    key: str
+    value: float64
+
+
+@message
+class EntryData:
+    entity: list[EntityData]
+    values: list[ValueData]
+
+
+@message
+class DescribeClientQuotasResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    error_code: int16
+    error_message: str | None = None
+    entries: list[EntryData] | None

@@ -1,0 +1,51 @@
+"""
+IncrementalAlterConfigs (44): changes some options of topics, brokers and other resources (KIP-339).
+
+* v1 is flexible.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int8, int16, int32, message
+
+API = Api(44, versions=range(2), flexible=1)
+
+
+@message
+class AlterableConfig:
+    name: str
+    config_operation: int8
+    value: str | None
+
+
+@message
+class AlterConfigsResource:
+    resource_type: int8
+    resource_name: str
+    configs: list[AlterableConfig]
+
+
+@message
+class IncrementalAlterConfigsRequest:
+    api: ClassVar[Api] = API
+
+    resources: list[AlterConfigsResource]
+    validate_only: bool
+
+
+@message
+class AlterConfigsResourceResponse:
+    error_code: int16
+    error_message: str | None = None
+    resource_type: int8
+    resource_name: str
+
+
+@message
+class IncrementalAlterConfigsResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    responses: list[AlterConfigsResourceResponse]

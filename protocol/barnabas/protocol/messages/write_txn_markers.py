@@ -1,0 +1,62 @@
+"""
+WriteTxnMarkers (27): writes the markers that end a transaction.
+
+* v1 is the oldest still understood, and flexible.
+* v2 adds the version of the transaction (KIP-1228).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int8, int16, int32, int64, message, since
+
+API = Api(27, versions=range(1, 3), flexible=1)
+
+
+@message
+class WritableTxnMarkerTopic:
+    name: str
+    partition_indexes: list[int32]
+
+
+@message
+class WritableTxnMarker:
+    producer_id: int64
+    producer_epoch: int16
+    transaction_result: bool
+    topics: list[WritableTxnMarkerTopic]
+    coordinator_epoch: int32
+    transaction_version: int8 = since(2, default=0)
+
+
+@message
+class WriteTxnMarkersRequest:
+    api: ClassVar[Api] = API
+
+    markers: list[WritableTxnMarker]
+
+
+@message
+class WritableTxnMarkerPartitionResult:
+    partition_index: int32
+    error_code: int16
+
+
+@message
+class WritableTxnMarkerTopicResult:
+    name: str
+    partitions: list[WritableTxnMarkerPartitionResult]
+
+
+@message
+class WritableTxnMarkerResult:
+    producer_id: int64
+    topics: list[WritableTxnMarkerTopicResult]
+
+
+@message
+class WriteTxnMarkersResponse:
+    api: ClassVar[Api] = API
+
+    markers: list[WritableTxnMarkerResult]

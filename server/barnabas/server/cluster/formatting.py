@@ -1,0 +1,140 @@
+"""
+Making log directories ready for a cluster, as ``kafka-storage format`` does, and checking old ones.
+
+Every log directory says whose it is (``meta.properties``) and with which records a fresh metadata
+log begins (``bootstrap.checkpoint``, of which only the one in the directory of that log counts).
+``meta.properties`` is written last: a directory that has it is complete.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.record_batch import batches
+from barnabas.server.cluster import features
+from barnabas.server.cluster.image import Versioned
+from barnabas.server.cluster.record_frames import decode_record
+from barnabas.server.cluster.snapshots import snapshot_batches
+from barnabas.storage.errors import InvalidLogDirectory, KafkaStorageError
+from barnabas.storage.files import Files
+from barnabas.storage.log_files import parse_topic_partition_name
+from barnabas.storage.meta_properties import MetaPropertiesEnsemble
+from barnabas.storage.uuids import random_uuid, uuid_text
+
+logger = logging.getLogger(__name__)
+
+BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
+NO_TIMESTAMP: Final = 0
+
+
+def prepare_directories(
+    log_dirs: Sequence[Path], *, node_id: int, cluster_id: str | None, files: Files, now_ms: int
+) -> str:
+    """
+    Format the log directories that are new, check that all belong together, and name the cluster.
+
+    A directory that cannot be read is left to the log manager, which takes it offline.
+
+    Args:
+        cluster_id: of the cluster to join or to make; None for that of the directories or, if none
+            is formatted, for a new one.
+
+    Returns:
+        The id of the cluster.
+
+    Raises:
+        InvalidLogDirectory: a directory is another node's or another cluster's, two have the same
+            id, or one has logs but does not say whose.
+        CorruptCheckpoint: a ``meta.properties`` makes no sense.
+        KafkaStorageError: no directory can be used.
+    """
+    ensemble = MetaPropertiesEnsemble(files, _made(log_dirs, files))
+    ensemble.verify(cluster_id, node_id)
+    for log_dir in ensemble.empty:
+        _check_fresh(log_dir, files)
+    cluster_id = cluster_id or ensemble.cluster_id or uuid_text(random_uuid())
+    for log_dir in ensemble.empty:
+        files.write_atomically(log_dir / BOOTSTRAP_CHECKPOINT, _bootstrap(now_ms))
+        logger.info("Formatted %s for cluster %s", log_dir, cluster_id)
+    ensemble.complete(cluster_id, node_id, now_ms)
+    return cluster_id
+
+
+def _made(log_dirs: Sequence[Path], files: Files) -> list[Path]:
+    made, failures = [], []
+    for log_dir in dict.fromkeys(log_dirs):
+        try:
+            files.make_directory(log_dir)
+            made.append(log_dir)
+        except KafkaStorageError as error:
+            logger.error("Log directory %s cannot be used: %s", log_dir, error)
+            failures.append(error)
+    if not made:
+        raise failures[0]
+    return made
+
+
+def _check_fresh(log_dir: Path, files: Files) -> None:
+    """
+    What lost its ``meta.properties`` must not be taken for new: its logs would be strays.
+    """
+    for name in files.names(log_dir):
+        if not files.is_directory(log_dir / name):
+            continue
+        try:
+            parse_topic_partition_name(log_dir / name)
+        except InvalidLogDirectory:
+            continue
+        raise InvalidLogDirectory(
+            f"{log_dir} has no meta.properties, but it holds {name}: restore the file, or use an"
+            " empty directory",
+            path=log_dir,
+        )
+
+
+def _bootstrap(now_ms: int) -> bytes:
+    return b"".join(
+        snapshot_batches(
+            default_bootstrap(), epoch=0, now_ms=now_ms, last_contained_ms=NO_TIMESTAMP, quorum={}
+        )
+    )
+
+
+def default_bootstrap() -> list[Versioned]:
+    """
+    The records that a cluster begins with unless it was formatted with others.
+    """
+    return [
+        (records.FeatureLevelRecord(name=name, feature_level=level), 0)
+        for name, level in features.BOOTSTRAP_LEVELS.items()
+    ]
+
+
+def read_bootstrap(metadata_dir: Path, files: Files) -> list[Versioned]:
+    """
+    The records in ``bootstrap.checkpoint``, or the default ones if there is no such file.
+
+    Raises:
+        CorruptMessage: the file is damaged.
+        UnknownMetadataRecord: a later release wrote it.
+    """
+    path = metadata_dir / BOOTSTRAP_CHECKPOINT
+    if not files.exists(path):
+        return default_bootstrap()
+    try:
+        return list(_records(files.read_bytes(path)))
+    except CorruptMessage as error:
+        raise CorruptMessage(f"{path}: {error}") from error
+
+
+def _records(content: bytes) -> Iterator[Versioned]:
+    for batch in batches(content):
+        batch.ensure_valid()
+        if not batch.is_control:
+            for record in batch.records():
+                yield decode_record(record.value or b"")

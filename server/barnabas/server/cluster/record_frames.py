@@ -1,0 +1,132 @@
+"""
+Metadata records as the values of records in a batch (Kafka ``MetadataRecordSerde``).
+
+The key is null. The value begins with three uvarints, then comes the record itself::
+
+    1 (frame version)   record type   record version   fields
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.errors import DecodeError, RecordListTooLarge
+from barnabas.protocol.metadata_records import RECORDS
+from barnabas.protocol.primitives import Buffer, read_uvarint, uvarint
+from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.schema import Message
+from barnabas.server.cluster.image import Versioned
+
+FRAME_VERSION: Final = 1
+
+MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
+"""
+The largest batch that Kafka's raft layer takes (``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``).
+"""
+
+MAX_BATCH_RECORDS: Final = 10_000
+"""
+Where Kafka's controller divides what need not be atomic (``QuorumController``).
+"""
+
+_RECORD_OVERHEAD: Final = 32  # lengths, attributes and deltas of a record take less than this
+_FRAME_START: Final = uvarint(FRAME_VERSION)
+
+
+class UnknownMetadataRecord(Exception):
+    """
+    A record of the metadata log is of a type, a version or a frame that this release cannot read.
+
+    To pass over it would be to lose it with the next snapshot.
+    """
+
+
+def encode_record(record: Message, version: int) -> bytes:
+    """
+    *record* as the value of a record in a batch.
+    """
+    return b"".join(
+        (_FRAME_START, uvarint(record.api.key), uvarint(version), encode(record, version))
+    )
+
+
+def decode_record(value: Buffer) -> Versioned:
+    """
+    The record in the value of a record in a batch, and the version it was written in.
+
+    Raises:
+        UnknownMetadataRecord: it was written by a release that knows more.
+        DecodeError: it is damaged.
+    """
+    try:
+        frame, position = read_uvarint(value, 0)
+        key, position = read_uvarint(value, position)
+        version, position = read_uvarint(value, position)
+    except IndexError:
+        raise DecodeError("a metadata record ends within its frame") from None
+    kind = RECORDS.get(key)
+    if frame != FRAME_VERSION or kind is None or version not in kind.api.versions:
+        raise UnknownMetadataRecord(
+            f"metadata record of type {key}, version {version}, frame version {frame}"
+        )
+    return decode(kind, version, value[position:]), version
+
+
+def atomic_batch(
+    records: Iterable[Versioned], *, base_offset: int, epoch: int, timestamp: int
+) -> list[bytearray]:
+    """
+    All *records* in one batch, the only one of the list.
+
+    Raises:
+        RecordListTooLarge: that would be larger than a batch may be.
+    """
+    batches = list(
+        divided_batches(
+            records,
+            base_offset=base_offset,
+            epoch=epoch,
+            timestamp=timestamp,
+            max_records=sys.maxsize,
+        )
+    )
+    if len(batches) > 1:
+        raise RecordListTooLarge(
+            f"The records to be written atomically do not fit into a batch of {MAX_BATCH_BYTES}"
+            " bytes."
+        )
+    return batches
+
+
+def divided_batches(
+    records: Iterable[Versioned],
+    *,
+    base_offset: int,
+    epoch: int,
+    timestamp: int,
+    max_records: int = MAX_BATCH_RECORDS,
+) -> Iterator[bytearray]:
+    """
+    *records* in as many batches as it takes.
+    """
+    pending: list[SimpleRecord] = []
+    size = HEADER_SIZE
+
+    def batch() -> bytearray:
+        return build_batch(pending, base_offset=base_offset, partition_leader_epoch=epoch)
+
+    for record, version in records:
+        value = encode_record(record, version)
+        needed = len(value) + _RECORD_OVERHEAD
+        if pending and (size + needed > MAX_BATCH_BYTES or len(pending) == max_records):
+            yield batch()
+            base_offset += len(pending)
+            pending, size = [], HEADER_SIZE
+        pending.append(SimpleRecord(timestamp, None, value))
+        size += needed
+    if pending:
+        yield batch()

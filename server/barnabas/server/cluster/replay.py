@@ -1,0 +1,114 @@
+"""
+Taking batches of the metadata log into account, from the log, from a snapshot, or just written.
+
+Records between BEGIN_TRANSACTION and END_TRANSACTION count together or, when ABORT_TRANSACTION
+comes instead, not at all (KIP-868). Control batches are about the log itself: who leads it, and in
+a quorum that keeps its voters in the log (KIP-853), which ones these are.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.codec import decode
+from barnabas.protocol.control_records import ControlRecordType, SnapshotHeaderRecord
+from barnabas.protocol.errors import CorruptMessage, DecodeError, InvalidRecord
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records import Record
+from barnabas.protocol.schema import Message
+from barnabas.server.cluster.image import InconsistentMetadata, MetadataImage
+from barnabas.server.cluster.record_frames import decode_record
+
+
+class Replay:
+    """
+    What the batches so far add up to.
+
+    Invariants:
+
+    1. The image has the records of all finished transactions and none of an unfinished one.
+    2. ``last_timestamp`` is that of the last batch.
+    """
+
+    __slots__ = (
+        "_open",
+        "image",
+        "is_complete",
+        "last_timestamp",
+        "quorum",
+        "snapshot_timestamp",
+    )
+
+    def __init__(self) -> None:
+        self.image = MetadataImage()
+        self.quorum: dict[ControlRecordType, bytes] = {}  # what a snapshot has to carry on
+        self.is_complete = False  # whether the last record was the footer of a snapshot
+        self.last_timestamp = self.snapshot_timestamp = -1
+        self._open: list[Message] | None = None
+
+    @property
+    def in_transaction(self) -> bool:
+        """
+        Whether a transaction has begun and not ended.
+        """
+        return self._open is not None
+
+    def batch(self, batch: RecordBatch) -> None:
+        """
+        Take a batch as it lies on the disk into account.
+
+        Raises:
+            CorruptMessage: it is damaged.
+            InconsistentMetadata: its records do not fit what came before.
+            UnknownMetadataRecord, UnsupportedFeatureLevel: a later release wrote it.
+        """
+        batch.ensure_valid()
+        self.last_timestamp = batch.max_timestamp
+        for record in batch.records():
+            try:
+                if batch.is_control:
+                    self._control(record)
+                else:
+                    self.record(decode_record(record.value or b"")[0])
+            except (DecodeError, InvalidRecord) as error:
+                raise CorruptMessage(f"metadata record {record.offset}: {error}") from error
+            except InconsistentMetadata as error:
+                raise InconsistentMetadata(f"metadata record {record.offset}: {error}") from error
+
+    def record(self, record: Message) -> None:
+        """
+        Take one record into account.
+
+        Raises:
+            InconsistentMetadata: it does not fit what came before.
+            UnsupportedFeatureLevel: it finalizes a feature that this release does not know.
+        """
+        if isinstance(record, records.BeginTransactionRecord):
+            self._expect_transaction(False)
+            self._open = []
+        elif isinstance(record, records.EndTransactionRecord):
+            for member in self._expect_transaction(True):
+                self.image.apply(member)
+            self._open = None
+        elif isinstance(record, records.AbortTransactionRecord):
+            self._expect_transaction(True)
+            self._open = None
+        elif self._open is not None:
+            self._open.append(record)
+        else:
+            self.image.apply(record)
+
+    def _expect_transaction(self, expected: bool) -> list[Message]:
+        if expected != self.in_transaction:
+            state = "no transaction is" if expected else "a transaction is already"
+            raise InconsistentMetadata(f"{state} open")
+        return self._open or []
+
+    def _control(self, record: Record) -> None:
+        control_type = ControlRecordType.of(record.key)
+        value = record.value or b""
+        self.is_complete = control_type is ControlRecordType.SNAPSHOT_FOOTER
+        if control_type is ControlRecordType.SNAPSHOT_HEADER:
+            header = decode(SnapshotHeaderRecord, 0, value)
+            self.snapshot_timestamp = header.last_contained_log_timestamp
+        elif control_type in (ControlRecordType.KRAFT_VERSION, ControlRecordType.KRAFT_VOTERS):
+            self.quorum[control_type] = bytes(value)

@@ -1,0 +1,171 @@
+"""
+Snapshots of the metadata log: files that stand in for all records before an offset (KIP-630).
+
+::
+
+    <end offset, 20 digits>-<epoch, 10 digits>.checkpoint            complete, never changed
+                                              .checkpoint.part       being written
+                                              .checkpoint.deleted    about to be removed
+
+    SNAPSHOT_HEADER   control batch: the time of the last record that the snapshot stands in for,
+                      and where the quorum keeps its voters in the log, who they are
+    records           in batches, as in the log; offsets count from 0
+    SNAPSHOT_FOOTER   control batch: nothing is missing
+
+Every batch carries the epoch of the name. ``bootstrap.checkpoint`` has the same form, epoch 0 and
+the records that a fresh log begins with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from barnabas.protocol.codec import encode
+from barnabas.protocol.control_records import (
+    ControlRecordType,
+    SnapshotFooterRecord,
+    SnapshotHeaderRecord,
+    control_key,
+)
+from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.record_batch import RecordBatch, batches, build_batch, read_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.cluster.image import Versioned
+from barnabas.server.cluster.record_frames import divided_batches
+from barnabas.server.cluster.replay import Replay
+from barnabas.storage.files import Files
+
+SUFFIX: Final = ".checkpoint"
+PARTIAL_SUFFIX: Final = ".checkpoint.part"
+DELETED_SUFFIX: Final = ".checkpoint.deleted"
+
+_NAME = re.compile(r"(\d{20})-(\d{10})(?:-[^.]*)?(\.checkpoint(?:\.part|\.deleted)?)")
+
+
+class SnapshotId(NamedTuple):
+    """
+    Which records a snapshot stands in for: all before ``end_offset``, the last of them of
+    ``epoch``.
+    """
+
+    end_offset: int
+    epoch: int
+
+    def path(self, directory: Path, suffix: str = SUFFIX) -> Path:
+        """
+        The file of the snapshot.
+        """
+        return directory / f"{self.end_offset:020d}-{self.epoch:010d}{suffix}"
+
+
+class FoundSnapshots(NamedTuple):
+    """
+    The snapshots of a directory: complete ones in their order, and what is left of others.
+    """
+
+    complete: list[SnapshotId]
+    leftovers: list[Path]
+
+
+def find_snapshots(directory: Path, files: Files) -> FoundSnapshots:
+    """
+    The snapshots that lie in *directory*.
+    """
+    found = FoundSnapshots([], [])
+    for name in files.names(directory):
+        match = _NAME.fullmatch(name)
+        if match is None:
+            continue
+        if match[3] == SUFFIX:
+            found.complete.append(SnapshotId(int(match[1]), int(match[2])))
+        else:
+            found.leftovers.append(directory / name)
+    found.complete.sort()
+    return found
+
+
+def snapshot_batches(
+    records: Iterable[Versioned],
+    *,
+    epoch: int,
+    now_ms: int,
+    last_contained_ms: int,
+    quorum: Mapping[ControlRecordType, bytes],
+) -> Iterator[bytearray]:
+    """
+    The batches of a snapshot.
+
+    Args:
+        now_ms: the timestamp of all of its records.
+        last_contained_ms: that of the last record that it stands in for.
+        quorum: the last control records that the log had of those a snapshot carries on.
+    """
+    header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_contained_ms)
+    control = {ControlRecordType.SNAPSHOT_HEADER: encode(header, 0), **quorum}
+    batch = _control_batch(control, 0, epoch, now_ms)
+    yield batch
+    offset = len(control)
+    for batch in divided_batches(records, base_offset=offset, epoch=epoch, timestamp=now_ms):
+        yield batch
+        offset = read_batch(memoryview(batch)).next_offset
+    footer = {ControlRecordType.SNAPSHOT_FOOTER: encode(SnapshotFooterRecord(version=0), 0)}
+    yield _control_batch(footer, offset, epoch, now_ms)
+
+
+def _control_batch(
+    control: Mapping[ControlRecordType, bytes], base_offset: int, epoch: int, now_ms: int
+) -> bytearray:
+    return build_batch(
+        [SimpleRecord(now_ms, control_key(kind), value) for kind, value in control.items()],
+        base_offset=base_offset,
+        partition_leader_epoch=epoch,
+        is_control=True,
+    )
+
+
+def write_snapshot(
+    directory: Path, snapshot: SnapshotId, content: Iterable[bytearray], files: Files
+) -> None:
+    """
+    Write a snapshot; it is there as a whole and on the disk afterwards, or not at all.
+    """
+    partial = snapshot.path(directory, PARTIAL_SUFFIX)
+    file = files.open(partial)
+    try:
+        file.truncate(0)
+        for batch in content:
+            file.append(batch)
+        file.sync()
+    finally:
+        file.close()
+    files.rename(partial, snapshot.path(directory))
+    files.sync_directory(directory)
+
+
+def read_snapshot(path: Path, files: Files) -> Replay:
+    """
+    What a snapshot adds up to.
+
+    Raises:
+        CorruptMessage: it is damaged, or a part of it is missing.
+        InconsistentMetadata: its records do not fit each other.
+        UnknownMetadataRecord, UnsupportedFeatureLevel: a later release wrote it.
+        FileNotFoundError: there is none.
+    """
+    replay = Replay()
+    try:
+        for batch in _batches(path, files):
+            replay.batch(batch)
+    except CorruptMessage as error:
+        raise CorruptMessage(f"{path}: {error}") from error
+    if not replay.is_complete:
+        raise CorruptMessage(f"{path}: the snapshot has no footer")
+    replay.last_timestamp = replay.snapshot_timestamp
+    return replay
+
+
+def _batches(path: Path, files: Files) -> Iterator[RecordBatch]:
+    return batches(files.read_bytes(path))

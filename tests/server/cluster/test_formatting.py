@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import CorruptMessage
+from barnabas.server.cluster.formatting import (
+    default_bootstrap,
+    prepare_directories,
+    read_bootstrap,
+)
+from barnabas.storage.errors import InvalidLogDirectory
+from barnabas.storage.meta_properties import MetaProperties, read_meta_properties
+from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+
+A, B = Path("/a"), Path("/b")
+
+
+def prepare(
+    files: MemoryFiles, *log_dirs: Path, node_id: int = 1, cluster_id: str | None = None
+) -> str:
+    return prepare_directories(
+        log_dirs, node_id=node_id, cluster_id=cluster_id, files=files, now_ms=1_700_000_000_000
+    )
+
+
+def properties(files: MemoryFiles, log_dir: Path) -> MetaProperties:
+    return read_meta_properties(files, log_dir / "meta.properties")
+
+
+def test_new_directories_are_formatted() -> None:
+    """
+    Each has the cluster, the node, an id of its own and the records of a fresh metadata log.
+    """
+    files = MemoryFiles()
+
+    cluster_id = prepare(files, A, B)
+
+    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}", cluster_id)
+    first, second = properties(files, A), properties(files, B)
+    assert {(1, cluster_id, 1)} == {(m.version, m.cluster_id, m.node_id) for m in (first, second)}
+    assert None not in (first.directory_id, second.directory_id)
+    assert first.directory_id != second.directory_id
+    for log_dir in (A, B):
+        assert default_bootstrap() == read_bootstrap(log_dir, files)
+
+
+def test_the_bootstrap_records_of_4_3() -> None:
+    """
+    metadata.version comes first, the others by name.
+    """
+    assert [
+        ("metadata.version", 30),
+        ("eligible.leader.replicas.version", 1),
+        ("group.version", 1),
+        ("share.version", 1),
+        ("streams.version", 1),
+        ("transaction.version", 2),
+    ] == [
+        (record.name, record.feature_level)
+        for record, _ in default_bootstrap()
+        if isinstance(record, records.FeatureLevelRecord)
+    ]
+
+
+def test_formatted_directories_stay_as_they_are() -> None:
+    """
+    A second start finds the same cluster, and a directory that joins gets its id.
+    """
+    files = MemoryFiles()
+    cluster_id = prepare(files, A)
+    before = files.read_bytes(A / "meta.properties")
+
+    assert cluster_id == prepare(files, A, B)
+
+    assert before == files.read_bytes(A / "meta.properties")
+    assert cluster_id == properties(files, B).cluster_id
+
+
+def test_the_cluster_can_be_given() -> None:
+    """
+    An id that was chosen is used, and later it must be the same.
+    """
+    files = MemoryFiles()
+    assert "my-cluster" == prepare(files, A, cluster_id="my-cluster")
+
+    with pytest.raises(InvalidLogDirectory, match="Expected other, but read my-cluster"):
+        prepare(files, A, cluster_id="other")
+
+
+def test_a_directory_of_another_node_is_refused() -> None:
+    """
+    As Kafka does, rather than to serve another node's data.
+    """
+    files = MemoryFiles()
+    prepare(files, A)
+
+    with pytest.raises(InvalidLogDirectory, match="Stored node id 1 doesn't match"):
+        prepare(files, A, node_id=2)
+
+
+@pytest.mark.parametrize("name", ["orders-0", "__cluster_metadata-0", "orders-1.0a-delete"])
+def test_logs_without_an_owner_are_not_taken_for_a_new_directory(name: str) -> None:
+    """
+    In a new cluster they would be strays: a lost meta.properties must not lose the logs too.
+    """
+    files = MemoryFiles()
+    files.make_directory(A / name)
+
+    with pytest.raises(InvalidLogDirectory, match=f"no meta.properties, but it holds {name}"):
+        prepare(files, A)
+
+
+def test_other_directories_are_no_obstacle() -> None:
+    """
+    A fresh file system has its own, such as lost+found.
+    """
+    files = MemoryFiles()
+    files.make_directory(A / "lost+found")
+
+    prepare(files, A)
+
+    assert 1 == properties(files, A).node_id
+
+
+def test_without_a_bootstrap_checkpoint_the_default_counts() -> None:
+    """
+    The file is only needed once, and may be gone.
+    """
+    files = MemoryFiles()
+    files.make_directory(A)
+
+    assert default_bootstrap() == read_bootstrap(A, files)
+
+
+def test_a_damaged_bootstrap_checkpoint_is_an_error() -> None:
+    """
+    It may say more than the default, such as who may log in.
+    """
+    files = MemoryFiles()
+    prepare(files, A)
+    damaged = bytearray(files.read_bytes(A / "bootstrap.checkpoint"))
+    damaged[120] ^= 1
+    files.write_atomically(A / "bootstrap.checkpoint", bytes(damaged))
+
+    with pytest.raises(CorruptMessage, match=re.escape("/a/bootstrap.checkpoint")):
+        read_bootstrap(A, files)
+
+
+def test_a_crash_while_formatting() -> None:
+    """
+    The next start finishes what is missing, and who was told a cluster id keeps it.
+    """
+    step = 0
+    while True:
+        files = CrashableFiles()
+        files.crash_before(step)
+        try:
+            prepare(files, A, B)
+        except Crashed:
+            files.crash()
+            prepare(files, A, B)
+            assert properties(files, A).cluster_id == properties(files, B).cluster_id
+            assert default_bootstrap() == read_bootstrap(A, files)
+            step += 1
+            continue
+        break
+
+    assert step > 10

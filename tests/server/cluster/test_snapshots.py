@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.control_records import ControlRecordType
+from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.record_batch import CRC_AT, batches
+from barnabas.server.cluster.image import Versioned
+from barnabas.server.cluster.snapshots import (
+    SnapshotId,
+    find_snapshots,
+    read_snapshot,
+    snapshot_batches,
+    write_snapshot,
+)
+from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+
+HERE = Path("/log")
+SNAPSHOT = SnapshotId(47, 3)
+VOTERS = {ControlRecordType.KRAFT_VERSION: b"\0\0\0\1\0"}
+
+
+def topics(count: int) -> list[Versioned]:
+    named = [(f"topic-{number}", UUID(int=number + 1)) for number in range(count)]
+    made: list[Versioned] = [
+        (records.FeatureLevelRecord(name="metadata.version", feature_level=30), 0)
+    ]
+    return made + [(records.TopicRecord(name=name, topic_id=id_), 0) for name, id_ in named]
+
+
+def content(count: int = 3) -> list[bytearray]:
+    return list(
+        snapshot_batches(topics(count), epoch=3, now_ms=2000, last_contained_ms=1000, quorum=VOTERS)
+    )
+
+
+def disk() -> MemoryFiles:
+    files = MemoryFiles()
+    files.make_directory(HERE)
+    return files
+
+
+def test_a_snapshot_comes_back() -> None:
+    """
+    What was written is read again, with the time it stands for and the quorum's own records.
+    """
+    files = disk()
+
+    write_snapshot(HERE, SNAPSHOT, content(), files)
+    replay = read_snapshot(SNAPSHOT.path(HERE), files)
+
+    assert ["topic-0", "topic-1", "topic-2"] == list(replay.image.topics_by_name)
+    assert 1000 == replay.last_timestamp
+    assert VOTERS == replay.quorum
+    assert ["00000000000000000047-0000000003.checkpoint"] == files.names(HERE)
+
+
+def test_offsets_count_from_zero_and_batches_carry_the_epoch() -> None:
+    """
+    Header and footer are control batches around the records, as in the files of Apache Kafka.
+    """
+    found = [batch for part in content() for batch in batches(part)]
+
+    assert [(0, 1, True), (2, 5, False), (6, 6, True)] == [
+        (batch.base_offset, batch.last_offset, batch.is_control) for batch in found
+    ]
+    assert {3} == {batch.partition_leader_epoch for batch in found}
+    assert [83, 75] == [len(b"".join(part)) for part in (_header_alone(), content()[-1:])]
+
+
+def _header_alone() -> list[bytearray]:
+    return list(snapshot_batches([], epoch=0, now_ms=1, last_contained_ms=0, quorum={}))[:1]
+
+
+def test_many_records_take_several_batches() -> None:
+    """
+    A snapshot can be larger than a batch may be.
+    """
+    parts = content(25_000)
+
+    found = [batch for part in parts for batch in batches(part)]
+    assert [10_000, 10_000, 5_001] == [batch.record_count for batch in found[1:-1]]
+    assert all(a.next_offset == b.base_offset for a, b in pairwise(found))
+
+
+def test_any_cut_is_noticed() -> None:
+    """
+    A snapshot without its footer would be metadata without its end.
+    """
+    files = disk()
+    whole = b"".join(content())
+    for size in range(len(whole)):
+        files.write_atomically(SNAPSHOT.path(HERE), whole[:size])
+        with pytest.raises(CorruptMessage, match="checkpoint"):
+            read_snapshot(SNAPSHOT.path(HERE), files)
+
+
+def test_a_flipped_bit_is_noticed() -> None:
+    """
+    Every batch has its checksum, over all but its place in the file.
+    """
+    files = disk()
+    whole = b"".join(content())
+    covered = [
+        position
+        for batch in batches(whole)
+        for position in range(batch.position + CRC_AT, batch.end, 5)
+    ]
+    for position in covered:
+        damaged = bytearray(whole)
+        damaged[position] ^= 4
+        files.write_atomically(SNAPSHOT.path(HERE), bytes(damaged))
+        with pytest.raises(CorruptMessage):
+            read_snapshot(SNAPSHOT.path(HERE), files)
+
+
+def test_a_crash_leaves_a_whole_snapshot_or_none() -> None:
+    """
+    Whatever step the machine stops at, no half of a snapshot is found afterwards.
+    """
+    step, found = 0, set[int]()
+    while True:
+        files = CrashableFiles()
+        files.make_directory(HERE)
+        files.crash_before(step)
+        try:
+            write_snapshot(HERE, SNAPSHOT, content(), files)
+        except Crashed:
+            files.crash(lambda most: most)
+            complete = find_snapshots(HERE, files).complete
+            found.add(len(complete))
+            for snapshot in complete:
+                read_snapshot(snapshot.path(HERE), files)
+            step += 1
+            continue
+        break
+    files.crash()
+
+    assert {0, 1} == found
+    assert [SNAPSHOT] == find_snapshots(HERE, files).complete
+
+
+def test_names_of_snapshots() -> None:
+    """
+    Complete ones come in their order; what is left of others is told apart from other files.
+    """
+    files = disk()
+    for name in (
+        "00000000000000000099.log",
+        "00000000000000000009-0000000002.checkpoint",
+        "00000000000000000009-0000000001.checkpoint",
+        "00000000000000000002-0000000009.checkpoint",
+        "00000000000000000100-0000000002-123.checkpoint.part",
+        "00000000000000000001-0000000001.checkpoint.deleted",
+        "leader-epoch-checkpoint",
+        "quorum-state",
+    ):
+        files.open(HERE / name).close()
+
+    found = find_snapshots(HERE, files)
+
+    assert [(2, 9), (9, 1), (9, 2)] == found.complete
+    assert [
+        "00000000000000000001-0000000001.checkpoint.deleted",
+        "00000000000000000100-0000000002-123.checkpoint.part",
+    ] == [path.name for path in found.leftovers]

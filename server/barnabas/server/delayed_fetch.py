@@ -69,13 +69,14 @@ class DelayedFetch(Delayed):
     page cache lacks the bytes, so it is given the fetch and calls ``answer`` itself.
     """
 
-    __slots__ = ("_missing", "_purgatory", "_read", "_timer", "_watches", "_woken")
+    __slots__ = ("_missing", "_purgatory", "_read", "_timer", "_watches", "_woken", "is_hurried")
 
     def __init__(self, purgatory: FetchPurgatory, read: Callable[[DelayedFetch], None]) -> None:
         super().__init__()
         self._purgatory = purgatory
         self._read = read
         self._missing = 0
+        self.is_hurried = False  # it may not begin to wait any more
         self._watches: list[Watch] = []
         self._timer: Timer | None = None
         self._woken = False
@@ -118,7 +119,9 @@ class DelayedFetch(Delayed):
             self._read(self)
 
     def hurry(self) -> None:
-        self.wake()
+        self.is_hurried = True
+        if self._timer is not None:
+            self.wake()
 
     def cancel(self) -> None:
         self._leave()

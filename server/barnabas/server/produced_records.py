@@ -20,6 +20,7 @@ from barnabas.protocol.record_batch import (
     MAGIC_AT,
     MAGIC_END,
     TRANSACTIONAL_FLAG,
+    Buffer,
     batch_size,
 )
 
@@ -28,7 +29,7 @@ FIRST_ZSTD_VERSION: Final = 7
 LARGEST_LENGTH: Final = 2**31 - 1 - LOG_OVERHEAD
 
 
-def check_records(records: memoryview | None, version: int) -> memoryview:
+def check_records(records: Buffer | None, version: int) -> memoryview:
     """
     Let through one batch, with or without the beginning of another behind it.
 
@@ -40,6 +41,7 @@ def check_records(records: memoryview | None, version: int) -> memoryview:
     """
     if records is None:
         raise InvalidRecord(f"Produce v{version} must have records for each partition")
+    records = memoryview(records)
     end = len(records)
     size = batch_size(records, 0, end)
     if not size:
@@ -56,7 +58,7 @@ def check_records(records: memoryview | None, version: int) -> memoryview:
     return records
 
 
-def is_transactional(records: memoryview | None) -> bool:
+def is_transactional(records: Buffer | None) -> bool:
     """
     Whether there is a first batch of which as much is there, and it belongs to a transaction.
     """

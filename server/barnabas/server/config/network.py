@@ -62,7 +62,7 @@ class NetworkOptions(Options):
     )
     max_connections: Int = option(
         INT_MAX,
-        "How many connections the broker holds; further ones are closed at once.",
+        "How many connections the broker serves; further ones wait until another one ends.",
         at_least=0,
         update=Update.CLUSTER_WIDE,
     )

@@ -1,0 +1,352 @@
+"""
+One client's connection: bytes in, bytes out, order and back-pressure.
+
+::
+
+    socket --> FrameReceiver --> backlog --> dispatch --> slots --> Sender --> socket
+                                    |                       |
+                        held while a task runs,     in the order of the
+                        the peer does not read,     requests, whatever is
+                        or too much is unanswered   finished first
+
+What a request means is not known here. Requests that were read together are answered with one
+write, and an answer that is ready at once costs no task and no future.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from barnabas.protocol.framing import FrameReceiver, InvalidFrame
+from barnabas.server.context import CloseConnection
+from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.sender import Part, Sender
+
+if TYPE_CHECKING:
+    from barnabas.protocol.schema import Message
+    from barnabas.server.config import Listener
+    from barnabas.server.connections import Connections
+    from barnabas.server.dispatch import Exchange
+
+logger = logging.getLogger(__name__)
+
+# How much may lie unsent before the transport is full. More would only be memory: the system has
+# buffers of its own, and what comes from a file is read again in microseconds.
+WRITE_HIGH_WATER = 256 * 1024
+
+
+class ClientSoftware(NamedTuple):
+    """
+    What a client calls itself in ApiVersions (KIP-511).
+    """
+
+    name: str
+    version: str
+
+
+class Slot:
+    """
+    The place of one answer in the order of answers.
+    """
+
+    __slots__ = ("delayed", "done", "exchange", "parts", "task")
+
+    def __init__(self, exchange: Exchange | None) -> None:
+        self.exchange = exchange
+        self.parts: list[Part] = []
+        self.done = False
+        self.delayed: Delayed | None = None
+        self.task: asyncio.Task[Any] | None = None
+
+
+class Connection(asyncio.BufferedProtocol):
+    """
+    A client.
+
+    Invariants:
+
+    1. Answers leave in the order of their requests: ``_slots`` has a slot for every request that
+       was started and whose answer was not put into the sender, and only its front ever is.
+    2. Requests are started in order, and none while the task of an earlier one runs.
+    3. The peer is read from only while it reads, and while few requests wait.
+    4. An answer that is ready never stands behind a wait that could end: those in front of it are
+       hurried (``Delayed.hurry``), so that a long poll holds nobody up.
+    """
+
+    def __init__(self, connections: Connections, listener: Listener) -> None:
+        self.listener = listener
+        self.peer = "?"
+        self.address = ""
+        self.client_id: str | None = None
+        self.software: ClientSoftware | None = None
+        self.last_active = 0.0
+        self._connections = connections
+        self._receiver = FrameReceiver(connections.max_frame_bytes)
+        self._transport: asyncio.Transport | None = None
+        self._sender: Sender | None = None
+        self._backlog: deque[memoryview] = deque()
+        self._slots: deque[Slot] = deque()
+        self._task_running = False
+        self._proceeding = False
+        self._read_paused = False
+        self._admitted = False
+        self._finishing = False
+        self._reason: str | None = None  # for which it finishes, if it is the peer's fault
+        self._closing = False
+
+    # What the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # What uvloop gives is one without being declared as one.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        self._sender = Sender(
+            transport,
+            self._connections.io,
+            self._connections.bytes_out,
+            progressed=self._proceed,
+            failed=self._sending_failed,
+        )
+        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
+        name = transport.get_extra_info("peername")
+        if name:
+            self.address = name[0]
+            self.peer = f"{name[0]}:{name[1]}"
+        self._connections.made(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._closing = True
+        self._transport = None
+        self._backlog.clear()
+        if self._sender is not None:
+            self._sender.stop()
+        slots, self._slots = self._slots, deque()
+        for slot in slots:
+            # A task is not cancelled: what it changes is changed whole, only nobody hears of it.
+            if slot.delayed is not None:
+                slot.delayed.cancel()
+        self._connections.lost(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview | bytearray:
+        return self._receiver.get_buffer(sizehint)
+
+    def buffer_updated(self, size: int) -> None:
+        connections = self._connections
+        connections.bytes_in.value += size
+        self.last_active = connections.now()
+        try:
+            frames = self._receiver.buffer_updated(size)
+        except InvalidFrame as error:
+            self._backlog.extend(error.frames)
+            self.finish(str(error))
+            return
+        if frames and not self._closing:
+            self._backlog.extend(frames)
+            self._proceed()
+
+    def eof_received(self) -> bool:
+        # Kafka closes as well: a client that has stopped sending waits for no answers.
+        return False
+
+    def pause_writing(self) -> None:
+        assert self._sender is not None
+        self._sender.pause()
+
+    def resume_writing(self) -> None:
+        assert self._sender is not None
+        self._sender.resume()
+        self._proceed()
+
+    # What the registry of connections calls
+
+    def admit(self) -> None:
+        """
+        Begin to serve the peer, now that there is room for it.
+        """
+        self._admitted = True
+        if self._backlog or self._read_paused:
+            self._proceed()
+
+    def hold(self) -> None:
+        """
+        Do not read from the peer until it is admitted.
+        """
+        # Not at once: uvloop begins to read after ``connection_made``, whatever that has said.
+        asyncio.get_running_loop().call_soon(self._proceed)
+
+    @property
+    def waiting(self) -> bool:
+        """
+        Whether the peer waits for an answer: then it is not idle, however long it is silent.
+        """
+        return bool(self._slots)
+
+    def finish(self, reason: str | None = None) -> None:
+        """
+        Take no more from the peer, answer what it has asked, and close.
+        """
+        self._finishing = True
+        self._reason = reason
+        self._pause_reading()
+        for slot in tuple(self._slots):
+            if slot.delayed is not None and not slot.done:
+                slot.delayed.hurry()
+        self._proceed()
+
+    def close(self, reason: str | None = None) -> None:
+        """
+        Send what the transport has and close; the *reason* is logged, in the one line that tells
+        why a client finds itself disconnected.
+        """
+        if self._closing:
+            return
+        self._closing = True
+        if reason is not None:
+            logger.info("closing the connection of %s: %s", self, reason)
+        self._backlog.clear()
+        if self._transport is not None and self._sender is not None:
+            self._sender.flush()
+            self._transport.close()
+
+    def abort(self) -> None:
+        """
+        Close without sending anything more.
+        """
+        self._closing = True
+        self._backlog.clear()
+        for slot in self._slots:
+            if slot.task is not None:
+                slot.task.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def __str__(self) -> str:
+        client = repr(self.client_id) if self.client_id is not None else "a client"
+        if self.software is not None:
+            client += f" ({self.software.name} {self.software.version})"
+        return f"{client} at {self.peer}"
+
+    # Requests
+
+    def _proceed(self) -> None:
+        """
+        Start what may be started, send what may be sent, and read on or not.
+        """
+        sender = self._sender
+        if self._proceeding or self._closing or sender is None:
+            return
+        backlog = self._backlog
+        limit = self._connections.max_queued_requests
+        self._proceeding = True
+        try:
+            while (
+                backlog
+                and self._admitted
+                and not self._task_running
+                and not sender.is_blocked
+                and len(self._slots) < limit
+            ):
+                self._start(backlog.popleft(), sender)
+                if sender.is_bulky:
+                    sender.flush()
+        finally:
+            self._proceeding = False
+        sender.flush()
+        held = bool(backlog) or sender.is_blocked or len(self._slots) >= limit
+        if self._finishing:
+            if not held and not self._slots and not self._task_running:
+                self.close(self._reason)
+        elif held or not self._admitted:
+            self._pause_reading()
+        elif self._read_paused and self._transport is not None:
+            self._read_paused = False
+            self._transport.resume_reading()
+
+    def _start(self, frame: memoryview, sender: Sender) -> None:
+        try:
+            answer = self._connections.dispatch(frame, self)
+        except CloseConnection as error:
+            self.close(str(error))
+            return
+        if answer is None:
+            return
+        if isinstance(answer, list):
+            if self._slots:
+                slot = Slot(None)
+                self._slots.append(slot)
+                self._ready(slot, answer)
+            else:
+                sender.put(answer)
+            return
+        exchange, result = answer
+        slot = Slot(exchange)
+        self._slots.append(slot)
+        if isinstance(result, Delayed):
+            slot.delayed = result
+            result.then(lambda outcome: self._settled(slot, outcome))
+        else:
+            self._run(slot, result)
+
+    def _run(self, slot: Slot, work: Awaitable[Message | None]) -> None:
+        self._task_running = True
+        slot.task = task = asyncio.ensure_future(work)
+        self._connections.tasks.add(task)
+        task.add_done_callback(lambda task: self._ran(slot, task))
+
+    def _ran(self, slot: Slot, task: asyncio.Task[Message | None]) -> None:
+        self._connections.tasks.discard(task)
+        self._task_running = False
+        if task.cancelled():
+            return
+        slot.task = None
+        error = task.exception()
+        assert error is None or isinstance(error, Exception), "asyncio passes others on"
+        self._settled(slot, task.result() if error is None else error)
+
+    # Answers
+
+    def _settled(self, slot: Slot, outcome: Outcome) -> None:
+        if self._closing:
+            return
+        assert slot.exchange is not None
+        try:
+            parts = slot.exchange.parts(outcome)
+        except CloseConnection as error:
+            self.close(str(error))
+            return
+        self._ready(slot, parts)
+        self._proceed()
+
+    def _ready(self, slot: Slot, parts: list[Part]) -> None:
+        slot.parts = parts
+        slot.done = True
+        slots = self._slots
+        if slot is not slots[0]:
+            self._hurry_before(slot)
+            return
+        assert self._sender is not None
+        while slots and slots[0].done:
+            if done := slots.popleft().parts:
+                self._sender.put(done)
+
+    def _hurry_before(self, slot: Slot) -> None:
+        for earlier in tuple(self._slots):
+            if earlier is slot:
+                return
+            if earlier.delayed is not None and not earlier.done:
+                earlier.delayed.hurry()
+
+    def _sending_failed(self, error: Exception) -> None:
+        """
+        The peer was promised bytes that cannot be read: it has to ask again.
+        """
+        logger.error("closing the connection of %s: %s", self, error)
+        self.abort()
+
+    def _pause_reading(self) -> None:
+        if not self._read_paused and self._transport is not None:
+            self._read_paused = True
+            self._transport.pause_reading()

@@ -1,0 +1,169 @@
+"""
+All connections of a broker: how many there may be, how long they may be silent, and how they end.
+
+The limits are those of Kafka's ``ConnectionQuotas``: an address with too many connections has its
+new one closed, and past ``max.connections`` a new one is accepted but not read from until another
+one has gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import Counter as Tally
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from barnabas.server.connection import Connection
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.server.config import BrokerConfig
+    from barnabas.server.dispatch import Later
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.sender import Part
+
+A_MOMENT = 0.001  # not worth another timer
+
+Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
+
+logger = logging.getLogger(__name__)
+
+
+class Connections:
+    """
+    The connections of a broker.
+
+    Invariants:
+
+    1. At most ``max.connections`` are served; those beyond wait in ``_held``, oldest first.
+    2. Every connection that is served has one timer, which closes it when it has been silent for
+       ``connections.max.idle.ms`` and waits for nothing.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: ServerClock,
+        io: Executor,
+        dispatch: Dispatch,
+        metrics: Metrics,
+    ) -> None:
+        self.dispatch = dispatch
+        self.io = io
+        self.max_frame_bytes = config.socket_request_max_bytes
+        self.max_queued_requests = config.queued_max_requests
+        self.now: Callable[[], float] = clock.monotonic
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
+        self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")
+        self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")
+        self._refused = metrics.counter("connections_refused", "Connections over a limit.")
+        self._config = config
+        self._clock = clock
+        self._open: dict[Connection, Timer | None] = {}
+        self._held: deque[Connection] = deque()
+        self._gone = asyncio.Event()
+        self._by_address: Tally[str] = Tally()
+        self._overrides = _overrides(config.max_connections_per_ip_overrides)
+        metrics.gauge("connections", "Connections now open.", lambda: len(self._open))
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def made(self, connection: Connection) -> None:
+        """
+        A peer has connected: serve it, let it wait, or close it.
+        """
+        self._accepted.value += 1
+        address = connection.address
+        self._by_address[address] += 1
+        allowed = self._overrides.get(address, self._config.max_connections_per_ip)
+        if self._by_address[address] > allowed:
+            self._refused.value += 1
+            connection.close(f"{address} has {allowed} connections already")
+        elif len(self._open) < self._config.max_connections:
+            self._admit(connection)
+        elif len(self._held) < self._config.socket_listen_backlog_size:
+            connection.hold()
+            self._held.append(connection)
+        else:
+            self._refused.value += 1
+            connection.close(f"there are {len(self._open)} connections already")
+
+    def lost(self, connection: Connection) -> None:
+        """
+        A peer is gone.
+        """
+        self._by_address[connection.address] -= 1
+        if not self._by_address[connection.address]:
+            del self._by_address[connection.address]
+        if connection not in self._open:
+            if connection in self._held:
+                self._held.remove(connection)
+            return
+        timer = self._open.pop(connection)
+        if timer is not None:
+            timer.cancel()
+        if not self._open:
+            self._gone.set()
+        if self._held and len(self._open) < self._config.max_connections:
+            self._admit(self._held.popleft())
+
+    async def drain(self, seconds: float) -> None:
+        """
+        Answer what was asked, for at most that long, and close all connections.
+        """
+        self._gone.clear()
+        for connection in (*self._held, *self._open):
+            connection.finish()
+        if self._open:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), seconds)
+        if self._open:
+            logger.warning("ending %d connections that are not done", len(self._open))
+        for connection in tuple(self._open):
+            connection.abort()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    def _admit(self, connection: Connection) -> None:
+        connection.last_active = self._clock.monotonic()
+        self._open[connection] = None
+        self._watch(connection, self._config.connections_max_idle_ms / 1000)
+        connection.admit()
+
+    def _watch(self, connection: Connection, seconds: float) -> None:
+        if self._config.connections_max_idle_ms >= 0:
+            self._open[connection] = self._clock.call_later(seconds, self._idle, connection)
+
+    def _idle(self, connection: Connection) -> None:
+        """
+        The time of a connection may be up. Its activity does not move the timer: that would cost
+        every request what this costs once in ten minutes.
+        """
+        limit = self._config.connections_max_idle_ms / 1000
+        left = limit - (self._clock.monotonic() - connection.last_active)
+        if connection.waiting:
+            self._watch(connection, limit)
+        elif left > A_MOMENT:
+            self._watch(connection, left)
+        else:
+            connection.close(f"silent for {limit - left:.0f} s")
+
+
+def _overrides(text: str) -> dict[str, int]:
+    """
+    The exceptions of ``max.connections.per.ip.overrides``, names resolved to addresses.
+    """
+    limits: dict[str, int] = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        host, _, count = pair.rpartition(":")
+        for *_, address in socket.getaddrinfo(host, None):
+            limits[str(address[0])] = int(count)
+    return limits

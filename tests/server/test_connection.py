@@ -1,0 +1,527 @@
+"""
+A connection: order of answers, back-pressure, the end.
+
+What requests mean is played by ``Desk``: a frame is a word that says how it is to be answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from struct import pack
+from typing import Any, cast
+
+import pytest
+
+from barnabas.server.clock import ManualClock
+from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.connection import Connection
+from barnabas.server.connections import Connections
+from barnabas.server.context import CloseConnection
+from barnabas.server.metrics import Metrics
+from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.stored_records import StoredRecords
+from barnabas.storage.fetch_data import FileSlice
+from barnabas.storage.files import WouldBlock
+from tests.support.wire_client import Disconnected, WireClient
+
+LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
+
+
+class Hurried(Delayed):
+    """
+    An answer that can be had early, as that of a waiting fetch.
+    """
+
+    __slots__ = ()
+
+    def hurry(self) -> None:
+        self.answer(cast(Any, "hurried"))
+
+
+class Answer:
+    """
+    Stands for the exchange of the dispatcher.
+    """
+
+    def parts(self, outcome: Outcome) -> list[Any]:
+        if isinstance(outcome, CloseConnection):
+            raise outcome
+        return [] if outcome is None else [framed(str(outcome))]
+
+
+class Numbers:
+    """
+    A file whose byte at each position is known, and which may not be in the page cache.
+    """
+
+    path = Path("numbers.log")
+
+    def __init__(self, size: int, *, cached: bool) -> None:
+        self.size = size
+        self.cached = cached
+        self.reads = 0
+
+    def read(self, position: int, size: int, *, nowait: bool = False) -> bytes:
+        if nowait and not self.cached:
+            raise WouldBlock
+        self.reads += 1
+        end = min(position + size, self.size)
+        return bytes(index % 251 for index in range(position, end))
+
+
+class Desk:
+    """
+    Answers frames as they say.
+    """
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.delayed: dict[str, Delayed] = {}
+        self.tasks: dict[str, asyncio.Event] = {}
+        self.file = Numbers(0, cached=True)
+
+    def __call__(self, frame: memoryview, connection: Connection) -> Any:
+        word = bytes(frame).decode()
+        self.started.append(word)
+        verb, _, name = word.partition(":")
+        return getattr(self, verb)(name)
+
+    def now(self, name: str) -> list[bytes]:
+        return [framed(name)]
+
+    def none(self, name: str) -> None:
+        return None
+
+    def close(self, name: str) -> None:
+        raise CloseConnection(f"no {name}")
+
+    def delay(self, name: str) -> tuple[Answer, Delayed]:
+        self.delayed[name] = Delayed()
+        return Answer(), self.delayed[name]
+
+    def poll(self, name: str) -> tuple[Answer, Delayed]:
+        self.delayed[name] = Hurried()
+        return Answer(), self.delayed[name]
+
+    def task(self, name: str) -> tuple[Answer, Awaitable[str]]:
+        event = self.tasks[name] = asyncio.Event()
+
+        async def work() -> str:
+            await event.wait()
+            return name
+
+        return Answer(), work()
+
+    def big(self, size: str) -> list[bytes]:
+        return [framed("x" * int(size))]
+
+    def stored(self, _: str) -> list[Any]:
+        size = self.file.size
+        records = StoredRecords(FileSlice(cast(Any, self.file), 0, size))
+        return [pack(">i", size + 2) + b"<", records, b">"]
+
+
+def framed(text: str) -> bytes:
+    data = text.encode()
+    return pack(">i", len(data)) + data
+
+
+class Server:
+    """
+    Connections on a free port.
+    """
+
+    def __init__(self, **options: str) -> None:
+        config = BrokerConfig.parse({name.replace("_", "."): v for name, v in options.items()})
+        self.desk = Desk()
+        self.clock = ManualClock()
+        self.metrics = Metrics()
+        self.connections = Connections(
+            config, self.clock, ThreadPoolExecutor(1), cast(Any, self.desk), self.metrics
+        )
+        self.port = 0
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Connection(self.connections, LISTENER), "127.0.0.1", 0
+        )
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        assert self._server is not None
+        self._server.close()
+        await self.connections.drain(5.0)
+
+    async def client(self) -> Client:
+        return await Client.open(self.port)
+
+
+class Client(WireClient):
+    """
+    Sends words.
+    """
+
+    def say(self, *words: str) -> None:
+        self.send_bytes(b"".join(framed(word) for word in words))
+
+    async def hear(self, count: int = 1) -> list[str]:
+        return [(await self.receive_frame()).decode() for _ in range(count)]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+@pytest.fixture
+async def client(server: Server) -> AsyncIterator[Client]:
+    async with await server.client() as client:
+        yield client
+
+
+async def turns(count: int = 20) -> None:
+    """
+    Let the loop run, also for what has to go through a socket.
+    """
+    for _ in range(count):
+        await asyncio.sleep(0.001)
+
+
+async def test_answers_leave_in_order(client: Client) -> None:
+    client.say(*(f"now:{n}" for n in range(1000)))
+
+    assert [str(n) for n in range(1000)] == await client.hear(1000)
+
+
+async def test_an_answer_waits_for_those_before_it(server: Server, client: Client) -> None:
+    client.say("delay:a", "delay:b", "now:c")
+    await turns()
+
+    server.desk.delayed["b"].answer(cast(Any, "b"))
+    await turns()
+    server.desk.delayed["a"].answer(cast(Any, "a"))
+
+    assert ["a", "b", "c"] == await client.hear(3)
+
+
+async def test_effects_of_requests_behind_a_delayed_answer_happen(
+    server: Server, client: Client
+) -> None:
+    client.say("delay:a", "none:b", "now:c")
+    await turns()
+
+    assert ["delay:a", "none:b", "now:c"] == server.desk.started
+    server.desk.delayed["a"].answer(cast(Any, "a"))
+    assert ["a", "c"] == await client.hear(2)
+
+
+async def test_nothing_starts_behind_a_task(server: Server, client: Client) -> None:
+    client.say("task:a", "now:b", "task:c", "now:d")
+    await turns()
+    first = list(server.desk.started)
+
+    server.desk.tasks["a"].set()
+    await turns()
+    second = list(server.desk.started)
+    server.desk.tasks["c"].set()
+
+    assert ["task:a"] == first
+    assert ["task:a", "now:b", "task:c"] == second
+    assert ["a", "b", "c", "d"] == await client.hear(4)
+
+
+async def test_a_long_poll_ends_when_an_answer_stands_behind_it(client: Client) -> None:
+    client.say("poll:a", "poll:b")
+    await turns()
+
+    client.say("now:c")
+
+    assert ["hurried", "hurried", "c"] == await client.hear(3)
+
+
+async def test_two_long_polls_do_not_end_each_other(server: Server, client: Client) -> None:
+    client.say("poll:a", "poll:b")
+    await turns()
+
+    assert not any(delayed.done for delayed in server.desk.delayed.values())
+
+
+async def test_a_long_poll_ends_when_a_later_one_has_its_answer(
+    server: Server, client: Client
+) -> None:
+    client.say("poll:a", "poll:b")
+    await turns()
+
+    server.desk.delayed["b"].answer(cast(Any, "b"))
+
+    assert ["hurried", "b"] == await client.hear(2)
+
+
+async def test_a_request_without_an_answer_leaves_no_gap(client: Client) -> None:
+    client.say("now:a", "none:b", "now:c")
+
+    assert ["a", "c"] == await client.hear(2)
+
+
+async def test_a_connection_is_closed_with_one_line_that_says_why(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    client.say("now:a", "close:way", "now:b")
+
+    assert ["a"] == await client.hear()
+    with pytest.raises(Disconnected):
+        await client.hear()
+    (message,) = caplog.messages
+    assert message.startswith("closing the connection of a client at 127.0.0.1:")
+    assert message.endswith(": no way")
+
+
+async def test_records_are_sent_from_their_file_in_pieces(server: Server, client: Client) -> None:
+    server.desk.file = Numbers(1_500_000, cached=True)
+    client.say("stored:", "now:after")
+
+    frame = await client.receive_frame()
+
+    assert b"<" + server.desk.file.read(0, 1_500_000) + b">" == frame
+    assert 3 + 1 == server.desk.file.reads
+    assert ["after"] == await client.hear()
+
+
+async def test_records_that_are_not_cached_are_read_elsewhere(
+    server: Server, client: Client
+) -> None:
+    server.desk.file = Numbers(1_500_000, cached=False)
+    client.say("stored:", "now:after")
+
+    frame = await client.receive_frame()
+
+    assert b"<" + server.desk.file.read(0, 1_500_000) + b">" == frame
+    assert ["after"] == await client.hear()
+
+
+async def test_a_promise_of_bytes_that_are_gone_ends_the_connection(
+    server: Server, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.desk.file = Numbers(1000, cached=True)
+    records = StoredRecords(FileSlice(cast(Any, server.desk.file), 0, 2000))
+    server.desk.stored = lambda _: [pack(">i", 2000), records]  # type: ignore[method-assign]
+    client.say("stored:")
+
+    with pytest.raises(Disconnected):
+        await client.receive_frame()
+    assert "numbers.log ends before 2000" in caplog.text
+
+
+async def test_a_peer_that_does_not_read_is_not_read_from(server: Server, client: Client) -> None:
+    client.pause_reading()
+    words = ["big:100000"] * 300
+    client.say(*words)
+    await turns(50)
+    started = len(server.desk.started)
+
+    client.resume_reading()
+    answers = await client.hear(300)
+
+    # The socket buffers of both ends take some megabytes, our own a few hundred kilobytes.
+    assert started < 200
+    assert 300 == len(answers)
+    assert words == server.desk.started
+
+
+async def test_a_peer_that_does_not_read_costs_a_piece_of_a_file(
+    server: Server, client: Client
+) -> None:
+    server.desk.file = file = Numbers(0, cached=True)
+    file.size = 2**30
+    file.read = lambda position, size, **_: bytes(size)  # type: ignore[method-assign]
+    client.pause_reading()
+    client.say("stored:", "stored:", "stored:")
+    await turns(50)
+
+    assert ["stored:"] == server.desk.started
+    assert server.metrics.value("network_bytes_out") < 64 * 1024 * 1024
+
+
+async def test_only_so_many_requests_wait_for_answers() -> None:
+    server = Server(queued_max_requests="3")
+    await server.start()
+    async with await server.client() as client:
+        client.say(*(f"delay:{n}" for n in range(6)))
+        await turns()
+        waiting = len(server.desk.started)
+        for n in range(6):
+            server.desk.delayed[str(n)].answer(cast(Any, n))
+            await turns(3)
+
+        assert 3 == waiting
+        assert [str(n) for n in range(6)] == await client.hear(6)
+    await server.stop()
+
+
+async def test_a_dead_peer_is_waited_for_by_nobody(server: Server) -> None:
+    client = await server.client()
+    client.say("delay:a", "poll:b")
+    await turns()
+
+    await client.close()
+    await turns()
+
+    assert server.desk.delayed["a"].done
+    assert server.desk.delayed["b"].done
+    assert 0 == len(server.connections)
+
+
+async def test_a_task_outlives_its_connection(server: Server) -> None:
+    client = await server.client()
+    client.say("task:a")
+    await turns()
+
+    await client.close()
+    await turns()
+
+    assert 1 == len(server.connections.tasks)
+    server.desk.tasks["a"].set()
+    await turns()
+    assert 0 == len(server.connections.tasks)
+
+
+async def test_a_silent_connection_is_closed_in_the_end() -> None:
+    server = Server(connections_max_idle_ms="1000")
+    await server.start()
+    async with await server.client() as client:
+        client.say("now:a")
+        await client.hear()
+        await server.clock.pass_time(0.9)
+        client.say("now:b")
+        await client.hear()
+        await server.clock.pass_time(0.9)
+        before = len(server.connections)
+        await server.clock.pass_time(0.1)
+
+        assert 1 == before
+        assert await client.disconnected()
+    await server.stop()
+
+
+async def test_a_connection_that_waits_for_an_answer_is_not_idle() -> None:
+    server = Server(connections_max_idle_ms="1000")
+    await server.start()
+    async with await server.client() as client:
+        client.say("delay:a")
+        await turns()
+        await server.clock.pass_time(10.0)
+        server.desk.delayed["a"].answer(cast(Any, "a"))
+
+        assert ["a"] == await client.hear()
+    await server.stop()
+
+
+async def test_an_address_may_have_so_many_connections() -> None:
+    server = Server(max_connections_per_ip="1", max_connections_per_ip_overrides="127.0.0.1:2")
+    await server.start()
+    async with await server.client() as first, await server.client() as second:
+        async with await server.client() as third:
+            assert await third.disconnected()
+        first.say("now:a")
+        second.say("now:b")
+
+        assert (["a"], ["b"]) == (await first.hear(), await second.hear())
+    await server.stop()
+
+
+async def test_a_connection_too_many_waits_until_another_one_ends() -> None:
+    server = Server(max_connections="1")
+    await server.start()
+    first = await server.client()
+    first.say("now:a")
+    await first.hear()
+    async with await server.client() as second:
+        second.say("now:b")
+        await turns()
+        started = list(server.desk.started)
+        await first.close()
+
+        assert ["now:a"] == started
+        assert ["b"] == await second.hear()
+    await server.stop()
+
+
+async def test_draining_answers_what_was_asked_and_then_closes(server: Server) -> None:
+    client = await server.client()
+    client.say("poll:a", "task:b")
+    await turns()
+
+    drained = asyncio.create_task(server.connections.drain(5.0))
+    await turns()
+    client.say("now:late")
+    server.desk.tasks["b"].set()
+
+    assert ["hurried", "b"] == await client.hear(2)
+    assert await client.disconnected()
+    await client.close()
+    await drained
+    assert ["poll:a", "task:b"] == server.desk.started
+
+
+async def test_draining_ends_also_what_does_not_end(server: Server) -> None:
+    client = await server.client()
+    client.say("task:never")
+    await turns()
+
+    await server.connections.drain(0.01)
+
+    assert await client.disconnected()
+    await client.close()
+    assert not server.connections.tasks
+
+
+@pytest.mark.parametrize("size", [-1, 0, 2**31 - 1, 100 * 2**20 + 1])
+async def test_a_frame_of_an_impossible_size_ends_the_connection(
+    server: Server, client: Client, size: int
+) -> None:
+    client.send_bytes(pack(">i", size))
+
+    assert await client.disconnected()
+
+
+@pytest.mark.parametrize(
+    ("data", "hint"),
+    [(b"GET / HTTP/1.1\r\n\r\n", "HTTP"), (b"\x16\x03\x01\x02\x00\x01\x00", "TLS")],
+    ids=["http", "tls"],
+)
+async def test_a_client_of_another_protocol_is_named(
+    server: Server, client: Client, caplog: pytest.LogCaptureFixture, data: bytes, hint: str
+) -> None:
+    caplog.set_level("INFO")
+
+    client.send_bytes(data)
+
+    assert await client.disconnected()
+    assert hint in caplog.text
+
+
+async def test_a_frame_that_comes_byte_by_byte_is_whole_in_the_end(
+    server: Server, client: Client
+) -> None:
+    connection = Connection(server.connections, LISTENER)
+    ours, theirs = socket.socketpair()
+    loop = asyncio.get_running_loop()
+    await loop.create_connection(lambda: connection, sock=ours)
+    theirs.setblocking(False)
+
+    for byte in framed("now:slow") + framed("now:er"):
+        await loop.sock_sendall(theirs, bytes([byte]))
+        await asyncio.sleep(0)
+
+    assert framed("slow") + framed("er") == await loop.sock_recv(theirs, 100)
+    theirs.close()
+    await turns()

@@ -1,0 +1,42 @@
+"""
+What a request or a timeout makes of the coordinator's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.server.coordinators.records import Record
+
+Written: TypeAlias = Callable[[ErrorCode | None, int], None]
+"""
+Called with the error that kept records out of the log, or None, and with the time in ms.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """
+    Records to write, and what follows from them.
+
+    Where ``ahead`` is false, the records are the change: it happens when they are applied, right
+    after the append. A classic group in a rebalance is ``ahead`` of its log: the records only tell
+    what it has become, and what is left to do once they are durable is in ``written``.
+
+    Where ``divisible`` is true, the records may be spread over several batches, of which some may
+    make it and others not (Kafka's ``isAtomic``, negated).
+    """
+
+    records: Sequence[Record] = ()
+    ahead: bool = False
+    divisible: bool = False
+    written: Written | None = None
+
+
+NOTHING: Final = Changes()
+"""
+No change.
+"""

@@ -1,0 +1,328 @@
+"""
+OffsetCommit, OffsetFetch and OffsetDelete, and whatever else deletes offsets.
+
+Follows Kafka's ``OffsetMetadataManager``, the half that answers requests. Whether topics and
+partitions exist has been seen to by the handlers; what arrives here has both name and id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    GroupIdNotFound,
+    IllegalGeneration,
+    KafkaError,
+)
+from barnabas.protocol.group_records import OffsetCommitValue
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+from barnabas.protocol.schema import ZERO_UUID
+from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.coordinators.changes import Changes
+from barnabas.server.coordinators.group import ClassicGroup
+from barnabas.server.coordinators.group_state import GroupState
+from barnabas.server.coordinators.group_type import GroupType
+from barnabas.server.coordinators.groups import Group, Groups
+from barnabas.server.coordinators.offset_answers import NO_METADATA, no_offset
+from barnabas.server.coordinators.offset_expiry import expired_offsets
+from barnabas.server.coordinators.offsets import CommittedOffset, OffsetStore
+from barnabas.server.coordinators.persistence import group_tombstones
+from barnabas.server.coordinators.rebalance import Rebalance
+from barnabas.server.coordinators.records import NO_EXPIRY, OffsetRecord, Record
+
+DEFAULT_RETENTION: Final = -1
+GROUP_ID_NOT_FOUND_SINCE: Final = 9
+
+
+class DeletedTopic(NamedTuple):
+    """
+    A topic that is no more.
+    """
+
+    name: str
+    topic_id: UUID
+
+
+class Committing:
+    """
+    Takes requests about offsets to the groups of one partition.
+    """
+
+    def __init__(
+        self, groups: Groups, offsets: OffsetStore, rebalance: Rebalance, options: GroupOptions
+    ) -> None:
+        self._groups = groups
+        self._offsets = offsets
+        self._rebalance = rebalance
+        self._options = options
+
+    # OffsetCommit
+
+    def commit(
+        self, request: OffsetCommitRequest, version: int, now_ms: int
+    ) -> tuple[Changes, OffsetCommitResponse]:
+        """
+        Commit offsets.
+
+        Raises:
+            KafkaError: this committer may not, as of now.
+        """
+        self._validate_commit(request, version)
+        expires = request.retention_time_ms != DEFAULT_RETENTION
+        records: list[Record] = []
+        topics: list[OffsetCommitResponseTopic] = []
+        for topic in request.topics:
+            partitions: list[OffsetCommitResponsePartition] = []
+            for partition in topic.partitions:
+                error = ErrorCode.NONE
+                if self._is_metadata_too_long(partition):
+                    error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                else:
+                    value = OffsetCommitValue(
+                        offset=partition.committed_offset,
+                        leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.committed_metadata or NO_METADATA,
+                        commit_timestamp=now_ms,
+                        expire_timestamp=(
+                            now_ms + request.retention_time_ms if expires else NO_EXPIRY
+                        ),
+                        # A record with an expiry has no room for it.
+                        topic_id=ZERO_UUID if expires else topic.topic_id,
+                    )
+                    records.append(
+                        OffsetRecord(request.group_id, topic.name, partition.partition_index, value)
+                    )
+                partitions.append(
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error
+                    )
+                )
+            topics.append(
+                OffsetCommitResponseTopic(
+                    name=topic.name, topic_id=topic.topic_id, partitions=partitions
+                )
+            )
+        return Changes(records=records), OffsetCommitResponse(topics=topics)
+
+    def _validate_commit(self, request: OffsetCommitRequest, version: int) -> None:
+        generation_id = request.generation_id_or_member_epoch
+        group = self._groups.get(request.group_id)
+        if group is None:
+            if generation_id < 0:
+                # The admin client, or a consumer that assigns partitions to itself: the group comes
+                # into being with its first offset.
+                return
+            if version >= GROUP_ID_NOT_FOUND_SINCE:
+                raise GroupIdNotFound(f"Group {request.group_id} not found.")
+            raise IllegalGeneration
+        group.validate_commit(
+            request.member_id, request.group_instance_id, generation_id, version=version
+        )
+        if isinstance(group, ClassicGroup) and group.state in {
+            GroupState.STABLE,
+            GroupState.PREPARING_REBALANCE,
+        }:
+            self._rebalance.prolong_session(group, group.members[request.member_id])
+
+    def _is_metadata_too_long(self, partition: OffsetCommitRequestPartition) -> bool:
+        metadata = partition.committed_metadata
+        if metadata is None:
+            return False
+        most = self._options.offset_metadata_max_bytes
+        # Kafka means bytes and counts UTF-16.
+        return len(metadata) > most or (
+            not metadata.isascii() and len(metadata.encode("utf-16-le")) > 2 * most
+        )
+
+    # OffsetFetch
+
+    def fetch(
+        self, request: OffsetFetchRequestGroup, *, require_stable: bool
+    ) -> OffsetFetchResponseGroup:
+        """
+        Read committed offsets: the ones asked for, or all of them.
+
+        What was never committed is no error: its offset is -1.
+
+        Raises:
+            KafkaError: the member is none, or is behind.
+        """
+        group_id = request.group_id
+        try:
+            self._groups.expect(group_id).validate_fetch(request.member_id, request.member_epoch)
+            committed = self._offsets.committed.of_group(group_id)
+        except GroupIdNotFound:
+            committed = {}
+        unstable = self._offsets.pending_partitions(group_id) if require_stable else {}
+        topics: list[OffsetFetchResponseTopics] = []
+        if request.topics is None:
+            for name, offsets in committed.items():
+                partitions = [
+                    _fetched(partition, offset, is_unstable=(name, partition) in unstable)
+                    for partition, offset in offsets.items()
+                ]
+                topics.append(_fetched_topic(name, ZERO_UUID, partitions))
+        else:
+            nothing: Mapping[int, CommittedOffset] = {}
+            for topic in request.topics:
+                offsets = committed.get(topic.name, nothing)
+                partitions = [
+                    _fetched(
+                        partition,
+                        _of_topic_id(offsets.get(partition), topic.topic_id),
+                        is_unstable=(topic.name, partition) in unstable,
+                    )
+                    for partition in topic.partition_indexes
+                ]
+                topics.append(_fetched_topic(topic.name, topic.topic_id, partitions))
+        return OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=ErrorCode.NONE)
+
+    # OffsetDelete, DeleteGroups, and deletion for other reasons
+
+    def delete(self, request: OffsetDeleteRequest) -> tuple[Changes, OffsetDeleteResponse]:
+        """
+        Delete offsets of topics that nobody in the group subscribes to.
+
+        Raises:
+            GroupIdNotFound: there is no such group.
+            NonEmptyGroup: nobody knows what its members subscribe to.
+        """
+        group = self._groups.expect(request.group_id)
+        group.validate_offset_delete()
+        records: list[Record] = []
+        topics: list[OffsetDeleteResponseTopic] = []
+        for topic in request.topics:
+            is_subscribed = group.is_subscribed_to(topic.name)
+            error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
+            indexes = [partition.partition_index for partition in topic.partitions]
+            if not is_subscribed:
+                records += [
+                    OffsetRecord(group.group_id, topic.name, index, None)
+                    for index in indexes
+                    if self._offsets.is_known(group.group_id, topic.name, index)
+                ]
+            topics.append(
+                OffsetDeleteResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        OffsetDeleteResponsePartition(partition_index=index, error_code=error)
+                        for index in indexes
+                    ],
+                )
+            )
+        response = OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics)
+        return Changes(records=records), response
+
+    def delete_groups(
+        self, group_ids: Iterable[str]
+    ) -> tuple[Changes, list[tuple[str, ErrorCode]]]:
+        """
+        Delete groups without members, and all their offsets; tell for each what became of it.
+        """
+        records: list[Record] = []
+        results: list[tuple[str, ErrorCode]] = []
+        for group_id in group_ids:
+            try:
+                group = self._groups.expect(group_id)
+                group.validate_delete()
+            except KafkaError as error:
+                results.append((group_id, error.code))
+                continue
+            records += self._all_offsets(group)
+            records += group_tombstones(group)
+            results.append((group_id, ErrorCode.NONE))
+        return Changes(records=records), results
+
+    def _all_offsets(self, group: Group) -> list[OffsetRecord]:
+        group_id = group.group_id
+        committed = self._offsets.committed.of_group(group_id)
+        partitions = [(topic, index) for topic, offsets in committed.items() for index in offsets]
+        for topic, index in self._offsets.pending_partitions(group_id):
+            if index not in committed.get(topic, {}):
+                partitions.append((topic, index))
+        return [OffsetRecord(group_id, topic, index, None) for topic, index in partitions]
+
+    def forget_topics(self, topics: Iterable[DeletedTopic]) -> Changes:
+        """
+        Delete the offsets of topics that are no more.
+
+        A topic of the same name may exist by now: offsets that name another topic id stay.
+        """
+        records: list[Record] = []
+        for name, topic_id in topics:
+            for source in (self._offsets.committed.of_topic, self._offsets.pending_of_topic):
+                records += [
+                    OffsetRecord(group_id, name, partition, None)
+                    for group_id, partition, offset in source(name)
+                    if offset.topic_id in {ZERO_UUID, topic_id}
+                ]
+        return Changes(records=records)
+
+    def expire(self, now_ms: int) -> Changes:
+        """
+        Delete offsets past their retention, and empty groups that are left without any.
+        """
+        retention_ms = self._options.offsets_retention_minutes * 60_000
+        records: list[Record] = []
+        for group in self._groups:
+            if group.type is GroupType.SHARE:
+                continue
+            expired, is_all = expired_offsets(
+                group, self._offsets, now_ms=now_ms, retention_ms=retention_ms
+            )
+            records += expired
+            if is_all and group.is_empty:
+                records += group_tombstones(group)
+        return Changes(records=records, divisible=True)
+
+
+def _of_topic_id(offset: CommittedOffset | None, topic_id: UUID) -> CommittedOffset | None:
+    """
+    The offset, unless it is known to belong to an earlier topic of the same name.
+    """
+    if offset is None or ZERO_UUID in {offset.topic_id, topic_id} or offset.topic_id == topic_id:
+        return offset
+    return None
+
+
+def _fetched(
+    partition: int, offset: CommittedOffset | None, *, is_unstable: bool
+) -> OffsetFetchResponsePartitions:
+    if is_unstable:
+        return no_offset(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT)
+    if offset is None:
+        return no_offset(partition)
+    return OffsetFetchResponsePartitions(
+        partition_index=partition,
+        committed_offset=offset.offset,
+        committed_leader_epoch=offset.leader_epoch,
+        metadata=offset.metadata,
+        error_code=ErrorCode.NONE,
+    )
+
+
+def _fetched_topic(
+    name: str, topic_id: UUID, partitions: list[OffsetFetchResponsePartitions]
+) -> OffsetFetchResponseTopics:
+    return OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=partitions)

@@ -1,0 +1,68 @@
+"""
+DeleteGroups, across the partitions that the groups belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from barnabas.server.coordinators.answers import coordinator_error
+from barnabas.server.coordinators.shard import Shard
+from barnabas.server.purgatory import Delayed
+
+
+class GroupDeletion(Delayed):
+    """
+    Answers when the deletions of all partitions are committed; each group has its own result.
+    """
+
+    __slots__ = ("_group_ids", "_missing", "_results")
+
+    def __init__(self, group_ids: Sequence[str]) -> None:
+        super().__init__()
+        self._group_ids = group_ids
+        self._results: dict[str, ErrorCode] = {}
+        self._missing = 0
+
+    def begin(self, shard_of: Callable[[str], Shard]) -> None:
+        """
+        Delete the groups that can be deleted.
+
+        Args:
+            shard_of: finds the shard of a group, or raises ``KafkaError``.
+        """
+        by_shard: dict[Shard, list[str]] = {}
+        for group_id in self._group_ids:
+            try:
+                shard = shard_of(group_id)
+                shard.check()
+            except KafkaError as error:
+                self._results[group_id] = coordinator_error(error.code)
+            else:
+                by_shard.setdefault(shard, []).append(group_id)
+        self._missing = len(by_shard)
+        for shard, ids in by_shard.items():
+            changes, outcome = shard.state.committing.delete_groups(ids)
+            shard.write(changes, partial(self._settled, dict(outcome)))
+        if not by_shard:
+            self._answer()
+
+    def _settled(self, outcome: dict[str, ErrorCode], error: ErrorCode | None) -> None:
+        for group_id, code in outcome.items():
+            if error is None or code is not ErrorCode.NONE:
+                self._results[group_id] = code
+            else:
+                self._results[group_id] = coordinator_error(error)
+        self._missing -= 1
+        if not self._missing:
+            self._answer()
+
+    def _answer(self) -> None:
+        results = [
+            DeletableGroupResult(group_id=group_id, error_code=self._results[group_id])
+            for group_id in self._group_ids
+        ]
+        self.answer(DeleteGroupsResponse(results=results))

@@ -1,0 +1,84 @@
+"""
+Answers to requests about offsets that carry one error in all their slots.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopics,
+)
+
+GROUP_ERROR_SINCE: Final = 2
+NO_OFFSET: Final = -1
+NO_EPOCH: Final = -1
+NO_METADATA: Final = ""
+
+
+def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+    """
+    No offset was committed.
+    """
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def fetch_error(
+    request: OffsetFetchRequestGroup, error: ErrorCode, version: int
+) -> OffsetFetchResponseGroup:
+    """
+    No offset can be told. Before v2 there is no room for that but the partitions.
+    """
+    if version >= GROUP_ERROR_SINCE:
+        return OffsetFetchResponseGroup(group_id=request.group_id, topics=[], error_code=error)
+    return OffsetFetchResponseGroup(
+        group_id=request.group_id,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[no_offset(index, error) for index in topic.partition_indexes],
+            )
+            for topic in request.topics or ()
+        ],
+        error_code=error,
+    )
+
+
+def no_offset(
+    partition: int, error: ErrorCode = ErrorCode.NONE, metadata: str | None = NO_METADATA
+) -> OffsetFetchResponsePartitions:
+    """
+    A partition without a committed offset, or for which it cannot be told.
+    """
+    return OffsetFetchResponsePartitions(
+        partition_index=partition,
+        committed_offset=NO_OFFSET,
+        committed_leader_epoch=NO_EPOCH,
+        metadata=metadata,
+        error_code=error,
+    )

@@ -1,0 +1,46 @@
+"""
+DescribeGroups: the members of classic groups.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from barnabas.protocol.schema import replace
+from barnabas.server.context import Context
+from barnabas.server.coordinators.answers import coordinator_error
+from barnabas.server.coordinators.describing import described_error
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
+
+
+def _error_response(
+    request: DescribeGroupsRequest, _version: int, code: ErrorCode, _message: str | None
+) -> DescribeGroupsResponse:
+    return DescribeGroupsResponse(
+        groups=[described_error(group_id, code) for group_id in request.groups]
+    )
+
+
+@handles(DescribeGroupsRequest, error_response=_error_response)
+def describe_groups(request: DescribeGroupsRequest, context: Context) -> DescribeGroupsResponse:
+    """
+    Describe each group that is named, the empty name included.
+    """
+    return DescribeGroupsResponse(
+        groups=[_describe(group_id, request, context) for group_id in request.groups]
+    )
+
+
+def _describe(group_id: str, request: DescribeGroupsRequest, context: Context) -> DescribedGroup:
+    try:
+        group = context.groups.describe_group(group_id, context.version)
+    except KafkaError as error:
+        return described_error(group_id, coordinator_error(error.code))
+    if request.include_authorized_operations and group.error_code == ErrorCode.NONE:
+        return replace(group, authorized_operations=GROUP_OPERATIONS)
+    return group

@@ -1,0 +1,17 @@
+"""
+Heartbeat: a member is alive.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+
+@handles(HeartbeatRequest)
+def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    """
+    Prolong the session of the member, or tell it that it has to join again.
+    """
+    return HeartbeatResponse(error_code=context.groups.heartbeat(request))

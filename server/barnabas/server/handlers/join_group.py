@@ -1,0 +1,41 @@
+"""
+JoinGroup: somebody wants to be a member of a group, or of its next generation.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from barnabas.protocol.schema import replace
+from barnabas.server.context import Context
+from barnabas.server.coordinators.answers import NO_MEMBER_ID, join_error
+from barnabas.server.coordinators.joining import Caller
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.client_host import client_host
+
+NULL_PROTOCOL_SINCE: Final = 7
+
+
+def _error_response(
+    _request: JoinGroupRequest, version: int, code: ErrorCode, _message: str | None
+) -> JoinGroupResponse:
+    return _of_version(join_error(NO_MEMBER_ID, code), version)
+
+
+@handles(JoinGroupRequest, error_response=_error_response)
+async def join_group(request: JoinGroupRequest, context: Context) -> JoinGroupResponse:
+    """
+    Answer when the round of joins is over, or at once if there is nothing to wait for.
+    """
+    caller = Caller(
+        context.version, context.client_id or "", client_host(context.connection.address)
+    )
+    return _of_version(await context.groups.join(request, caller), context.version)
+
+
+def _of_version(response: JoinGroupResponse, version: int) -> JoinGroupResponse:
+    if response.protocol_name is None and version < NULL_PROTOCOL_SINCE:
+        return replace(response, protocol_name="")
+    return response

@@ -1,0 +1,37 @@
+"""
+LeaveGroup: members go, or are sent away.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.shaping import shaped
+from barnabas.server.purgatory import Delayed
+
+SEVERAL_MEMBERS_SINCE: Final = 3
+
+
+@handles(LeaveGroupRequest)
+def leave_group(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse | Delayed:
+    """
+    Remove the members that are named; before v3 that is one, and its error is the only one.
+    """
+    if context.version >= SEVERAL_MEMBERS_SINCE:
+        return context.groups.leave(request.group_id, request.members)
+    member = MemberIdentity(member_id=request.member_id)
+    return shaped(context.groups.leave(request.group_id, [member]), _of_one_member)
+
+
+def _of_one_member(response: LeaveGroupResponse) -> LeaveGroupResponse:
+    if response.error_code != ErrorCode.NONE:
+        return response
+    return LeaveGroupResponse(error_code=response.members[0].error_code)

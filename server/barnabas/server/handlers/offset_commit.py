@@ -1,0 +1,115 @@
+"""
+OffsetCommit: a group says how far it has come.
+
+Before the coordinator sees the request, topics get both their name and their id, and what does not
+exist is answered (Kafka's ``KafkaApis.handleOffsetCommitRequest``).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from barnabas.protocol.schema import replace
+from barnabas.server.context import Context
+from barnabas.server.coordinators.offset_answers import commit_error
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.shaping import shaped
+from barnabas.server.purgatory import Delayed
+
+TOPIC_IDS_SINCE: Final = 10
+
+
+def _error_response(
+    request: OffsetCommitRequest, _version: int, code: ErrorCode, _message: str | None
+) -> OffsetCommitResponse:
+    return commit_error(request, code)
+
+
+@handles(OffsetCommitRequest, error_response=_error_response)
+def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommitResponse | Delayed:
+    """
+    Commit what can be committed.
+    """
+    refused = _Refused()
+    topics = []
+    for topic in request.topics:
+        known = _known_part(topic, context, refused)
+        if known is not None and known.partitions:
+            topics.append(known)
+    if not topics:
+        return OffsetCommitResponse(topics=refused.topics())
+    answer = context.groups.commit_offsets(replace(request, topics=topics), context.version)
+    return shaped(answer, refused.merge)
+
+
+def _known_part(
+    topic: OffsetCommitRequestTopic, context: Context, refused: _Refused
+) -> OffsetCommitRequestTopic | None:
+    """
+    The topic with those of its partitions that exist.
+    """
+    if context.version >= TOPIC_IDS_SINCE:
+        found = context.topics.get_by_id(topic.topic_id)
+        unknown = ErrorCode.UNKNOWN_TOPIC_ID
+    else:
+        found = context.topics.get(topic.name)
+        unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if found is None:
+        for partition in topic.partitions:
+            refused.add(topic.name, topic.topic_id, partition, unknown)
+        return None
+    known = []
+    for partition in topic.partitions:
+        if partition.partition_index in found.partitions:
+            known.append(partition)
+        else:
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.add(found.name, found.id, partition, error)
+    return OffsetCommitRequestTopic(name=found.name, topic_id=found.id, partitions=known)
+
+
+class _Refused:
+    """
+    The part of the answer that the coordinator has no say in.
+
+    Each topic comes once in the answer, whoever refuses or accepts its partitions.
+    """
+
+    def __init__(self) -> None:
+        self._topics: dict[tuple[str, UUID], list[OffsetCommitResponsePartition]] = {}
+
+    def add(
+        self, name: str, topic_id: UUID, partition: OffsetCommitRequestPartition, error: ErrorCode
+    ) -> None:
+        self._topics.setdefault((name, topic_id), []).append(
+            OffsetCommitResponsePartition(
+                partition_index=partition.partition_index, error_code=error
+            )
+        )
+
+    def topics(self) -> list[OffsetCommitResponseTopic]:
+        return [
+            OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=partitions)
+            for (name, topic_id), partitions in self._topics.items()
+        ]
+
+    def merge(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
+        """
+        The answer of the coordinator, with what it was not asked.
+        """
+        if not self._topics:
+            return response
+        for topic in response.topics:
+            partitions = self._topics.setdefault((topic.name, topic.topic_id), [])
+            partitions.extend(topic.partitions)
+        return OffsetCommitResponse(topics=self.topics())

@@ -1,0 +1,58 @@
+"""
+OffsetDelete: an administrator makes a group forget single offsets.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from barnabas.protocol.schema import replace
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.shaping import shaped
+from barnabas.server.purgatory import Delayed
+
+
+@handles(OffsetDeleteRequest)
+def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse | Delayed:
+    """
+    Have offsets of partitions that exist deleted, and answer for those that do not.
+    """
+    refused: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    topics = []
+    for topic in request.topics:
+        found = context.topics.get(topic.name)
+        known = []
+        for partition in topic.partitions:
+            if found is not None and partition.partition_index in found.partitions:
+                known.append(partition)
+            else:
+                refused.setdefault(topic.name, []).append(
+                    OffsetDeleteResponsePartition(
+                        partition_index=partition.partition_index,
+                        error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                    )
+                )
+        if known:
+            topics.append(OffsetDeleteRequestTopic(name=topic.name, partitions=known))
+
+    def merge(response: OffsetDeleteResponse) -> OffsetDeleteResponse:
+        if response.error_code != ErrorCode.NONE or not refused:
+            return response
+        for topic in response.topics:
+            refused.setdefault(topic.name, []).extend(topic.partitions)
+        return OffsetDeleteResponse(
+            error_code=ErrorCode.NONE,
+            topics=[
+                OffsetDeleteResponseTopic(name=name, partitions=partitions)
+                for name, partitions in refused.items()
+            ],
+        )
+
+    return shaped(context.groups.delete_offsets(replace(request, topics=topics)), merge)

@@ -1,0 +1,134 @@
+"""
+OffsetFetch: how far groups have come.
+
+Internally every request is one for several groups, each with its own error, as since v8.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+from barnabas.protocol.schema import ZERO_UUID, replace
+from barnabas.server.context import Context
+from barnabas.server.coordinators.offset_answers import fetch_error, no_offset
+from barnabas.server.handlers import handles
+
+SEVERAL_GROUPS_SINCE: Final = 8
+TOPIC_IDS_SINCE: Final = 10
+
+
+def _error_response(
+    request: OffsetFetchRequest, version: int, code: ErrorCode, _message: str | None
+) -> OffsetFetchResponse:
+    groups = [fetch_error(group, code, version) for group in _groups(request, version)]
+    return _of_version(groups, version)
+
+
+@handles(OffsetFetchRequest, error_response=_error_response)
+def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
+    """
+    Answer for each group: the topics that are named, or all that it has offsets of.
+    """
+    groups = [
+        _fetch(group, request.require_stable, context)
+        for group in _groups(request, context.version)
+    ]
+    return _of_version(groups, context.version)
+
+
+def _groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+    if version >= SEVERAL_GROUPS_SINCE:
+        return request.groups
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+
+
+def _fetch(
+    group: OffsetFetchRequestGroup, require_stable: bool, context: Context
+) -> OffsetFetchResponseGroup:
+    if context.version < TOPIC_IDS_SINCE:
+        return context.groups.fetch_offsets(group, context.version, require_stable=require_stable)
+    named = group
+    unknown: list[OffsetFetchResponseTopics] = []
+    if group.topics is not None:
+        topics, unknown = _name(group.topics, context)
+        named = replace(group, topics=topics)
+    answer = context.groups.fetch_offsets(named, context.version, require_stable=require_stable)
+    if answer.error_code != ErrorCode.NONE:
+        return answer
+    if group.topics is None:
+        return replace(answer, topics=_identify(answer.topics, context))
+    return replace(answer, topics=answer.topics + unknown)
+
+
+def _name(
+    topics: list[OffsetFetchRequestTopics], context: Context
+) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]:
+    """
+    The topics with their names, and the answer for those that have none.
+    """
+    named, unknown = [], []
+    for topic in topics:
+        found = context.topics.get_by_id(topic.topic_id)
+        if found is not None:
+            named.append(replace(topic, name=found.name))
+            continue
+        error = ErrorCode.UNKNOWN_TOPIC_ID
+        partitions = [no_offset(index, error) for index in topic.partition_indexes]
+        unknown.append(OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=partitions))
+    return named, unknown
+
+
+def _identify(
+    topics: list[OffsetFetchResponseTopics], context: Context
+) -> list[OffsetFetchResponseTopics]:
+    """
+    The topics with their ids; those that do not exist any more cannot be told of.
+    """
+    identified = []
+    for topic in topics:
+        found = context.topics.get(topic.name)
+        if found is not None and topic.topic_id == ZERO_UUID:
+            identified.append(replace(topic, topic_id=found.id))
+    return identified
+
+
+def _of_version(groups: list[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+    if version >= SEVERAL_GROUPS_SINCE:
+        return OffsetFetchResponse(groups=groups)
+    (group,) = groups
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=partition.partition_index,
+                        committed_offset=partition.committed_offset,
+                        committed_leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.metadata,
+                        error_code=partition.error_code,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in group.topics
+        ],
+    )

@@ -1,0 +1,26 @@
+"""
+SyncGroup: the leader brings the assignment, the others come for theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.server.context import Context
+from barnabas.server.coordinators.answers import sync_error
+from barnabas.server.handlers import handles
+
+PROTOCOL_REQUIRED_SINCE: Final = 5
+
+
+@handles(SyncGroupRequest)
+async def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse:
+    """
+    Answer when the assignment is there.
+    """
+    names_protocol = request.protocol_type is not None and request.protocol_name is not None
+    if context.version >= PROTOCOL_REQUIRED_SINCE and not names_protocol:
+        return sync_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    return await context.groups.sync(request)

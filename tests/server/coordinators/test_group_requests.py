@@ -1,0 +1,106 @@
+"""
+What a group answers in each of its states: one table, every request and every state.
+
+``tests/interop/test_group_table.py`` puts the same table to a running broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.schema import Message
+from tests.support.coordination import GROUP, Coordination
+from tests.support.group_handlers import HandlerBroker
+from tests.support.group_table import CELLS, TABLE, UNUSED, USED, code_of, set_up
+
+DELAY = 3.0
+
+
+class Handlers:
+    """
+    The handlers in this process, on a clock that is moved by hand.
+    """
+
+    def __init__(self) -> None:
+        self.broker = HandlerBroker(
+            {USED: 1, UNUSED: 1}, group_initial_rebalance_delay_ms=int(DELAY * 1000)
+        )
+
+    async def send(self, request: Message, version: int) -> asyncio.Future[Any]:
+        return asyncio.ensure_future(self.broker.ask(request, version))
+
+    async def answer(self, future: asyncio.Future[Any]) -> Any:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return await future if future.done() else None
+
+    async def pass_delay(self) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)
+        # Somebody has joined meanwhile, so it waits twice.
+        await self.broker.world.clock.pass_time(2 * DELAY)
+
+    async def unload(self) -> None:
+        state = self.broker.world.coordinator.state_of(GROUP)
+        state.unloaded(self.broker.world.clock.now_ms())
+
+
+@pytest_asyncio.fixture
+async def peer() -> AsyncIterator[Handlers]:
+    made = Handlers()
+    yield made
+    await made.broker.close()
+
+
+@pytest.mark.parametrize(("request_name", "state", "expected"), CELLS)
+async def test_what_a_group_answers(
+    peer: Handlers, request_name: str, state: str, expected: int | str
+) -> None:
+    """
+    Whatever a client sends, in whatever state it finds its group.
+    """
+    scene = await set_up(peer, GROUP, state)
+
+    assert expected == await code_of(peer, TABLE[request_name][0](scene))
+
+
+def test_the_first_join_of_a_group_writes_it_even_if_it_is_refused() -> None:
+    """
+    Kafka's group is there from then on.
+    """
+    c = Coordination()
+
+    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == c.join(protocols=()).now.error_code
+
+    assert 1 == len(c.log)
+    assert c.group.is_empty
+
+
+def test_a_join_with_an_unknown_id_does_not_make_a_group() -> None:
+    """
+    Nothing is written for it.
+    """
+    c = Coordination()
+
+    c.join("elsewhere")
+
+    assert [] == c.log
+    assert c.state.groups.get(GROUP) is None
+
+
+def test_an_id_that_was_given_out_cannot_become_static() -> None:
+    """
+    Kafka fails on it with an unexpected exception, and says so.
+    """
+    c = Coordination()
+    member_id = c.join().now.member_id
+
+    answer = c.join(member_id, instance_id="i").now
+
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code

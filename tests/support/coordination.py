@@ -1,0 +1,401 @@
+"""
+A partition of the group coordinator without a server: a state, a log in a list, a clock that is
+moved by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+from uuid import UUID
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from barnabas.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from barnabas.protocol.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinators.changes import Changes
+from barnabas.server.coordinators.group import ClassicGroup
+from barnabas.server.coordinators.group_state import GroupState
+from barnabas.server.coordinators.joining import Caller
+from barnabas.server.coordinators.offsets import NO_PRODUCER_ID
+from barnabas.server.coordinators.records import OffsetRecord, Record, decode_record, encode_record
+from barnabas.server.coordinators.shard_state import ShardState
+from barnabas.server.coordinators.timers import TimerQueue
+
+R = TypeVar("R")
+
+START_MS = 1_700_000_000_000
+GROUP = "group"
+TOPIC_ID = UUID("00112233-4455-6677-8899-aabbccddeeff")
+Offer = tuple[tuple[str, bytes], ...]
+RANGE: Offer = (("range", b"range of anybody"),)
+
+
+def subscription(*topics: str) -> bytes:
+    """
+    What a consumer tells its leader, version 0.
+    """
+    listed = b"".join(len(topic).to_bytes(2, "big") + topic.encode() for topic in topics)
+    return b"\0\0" + len(topics).to_bytes(4, "big") + listed + b"\xff\xff\xff\xff"
+
+
+class Answer(Generic[R]):
+    """
+    The answer to a request that may be parked: None until it comes.
+    """
+
+    def __init__(self) -> None:
+        self.response: R | None = None
+        self.count = 0
+
+    def __call__(self, response: R) -> None:
+        self.count += 1
+        self.response = response
+
+    @property
+    def is_parked(self) -> bool:
+        return self.count == 0
+
+    @property
+    def now(self) -> R:
+        """
+        The answer, which must be there, and only once.
+        """
+        assert self.count == 1, f"{self.count} answers"
+        assert self.response is not None
+        return self.response
+
+
+class Coordination:
+    """
+    One partition of the coordinator.
+
+    Args:
+        options: those of ``BrokerConfig``, by attribute.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        self.options = BrokerConfig(**options)
+        self.now_ms = START_MS
+        self.queue = TimerQueue(lambda: self.now_ms / 1000)
+        self.state = ShardState(self.queue, self.options)
+        self.log: list[tuple[bytes, bytes | None]] = []
+        self.batches: list[list[Record]] = []
+        self.append_error: ErrorCode | None = None
+        self.is_slow = False
+        self._uncommitted: list[Callable[[ErrorCode | None], None]] = []
+
+    # The log and the clock
+
+    def write(self, changes: Changes) -> None:
+        """
+        What the shard does: append, apply, and tell, unless commits are slow.
+        """
+        if not changes.records:
+            return
+
+        def settle(error: ErrorCode | None) -> None:
+            if changes.written is not None:
+                changes.written(error, self.now_ms)
+
+        if self.append_error is not None:
+            settle(self.append_error)
+            return
+        self.batches.append(list(changes.records))
+        for record in changes.records:
+            if not changes.ahead:
+                self.state.apply(record, len(self.log), NO_PRODUCER_ID)
+            self.log.append(encode_record(record))
+        if self.is_slow:
+            self._uncommitted.append(settle)
+        else:
+            settle(None)
+
+    def commit(self, error: ErrorCode | None = None) -> None:
+        """
+        End the wait of everything that was appended while commits were slow.
+        """
+        waiting, self._uncommitted = self._uncommitted, []
+        for settle in waiting:
+            settle(error)
+
+    def commit_in_transaction(self, record: Record, producer_id: int, partition: int) -> None:
+        """
+        Apply a record like that one, for another partition and by a transactional producer.
+        """
+        assert isinstance(record, OffsetRecord)
+        self.state.apply(record._replace(partition=partition), len(self.log), producer_id)
+
+    def advance(self, ms: int) -> None:
+        """
+        Move the clock, firing what falls due on the way.
+        """
+        target = self.now_ms + ms
+        while (when := self.queue.next_look()) is not None and when <= target:
+            self.now_ms = max(self.now_ms, when)
+            while (operation := self.queue.pop_due()) is not None:
+                self.write(operation(self.now_ms))
+        self.now_ms = target
+
+    def replayed(self) -> ShardState:
+        """
+        What a coordinator would know that only has the log.
+        """
+        state = ShardState(TimerQueue(lambda: self.now_ms / 1000), self.options)
+        for offset, (key, value) in enumerate(self.log):
+            record = decode_record(key, value)
+            assert record is not None
+            state.apply(record, offset, NO_PRODUCER_ID)
+        return state
+
+    def restart(self) -> None:
+        """
+        Lose everything but the log.
+        """
+        self.queue.clear()
+        self.state = ShardState(self.queue, self.options)
+        for offset, (key, value) in enumerate(self.log):
+            record = decode_record(key, value)
+            assert record is not None
+            self.state.apply(record, offset, NO_PRODUCER_ID)
+        self.state.loaded(self.now_ms)
+
+    # Requests
+
+    def join(
+        self,
+        member_id: str = "",
+        *,
+        group_id: str = GROUP,
+        version: int = 9,
+        instance_id: str | None = None,
+        protocols: Iterable[tuple[str, bytes]] = RANGE,
+        protocol_type: str = "consumer",
+        session_timeout_ms: int = 10_000,
+        rebalance_timeout_ms: int = 60_000,
+        client_id: str = "client",
+    ) -> Answer[JoinGroupResponse]:
+        answer: Answer[JoinGroupResponse] = Answer()
+        request = JoinGroupRequest(
+            group_id=group_id,
+            session_timeout_ms=session_timeout_ms,
+            rebalance_timeout_ms=rebalance_timeout_ms,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type=protocol_type,
+            protocols=[JoinGroupRequestProtocol(name=n, metadata=m) for n, m in protocols],
+        )
+        caller = Caller(version, client_id, "/127.0.0.1")
+        self.write(self.state.joining.join(request, caller, answer, self.now_ms))
+        return answer
+
+    def sync(
+        self,
+        member_id: str,
+        generation_id: int,
+        assignment: dict[str, bytes] | None = None,
+        *,
+        group_id: str = GROUP,
+        instance_id: str | None = None,
+        protocol_type: str | None = None,
+        protocol_name: str | None = None,
+    ) -> Answer[SyncGroupResponse]:
+        answer: Answer[SyncGroupResponse] = Answer()
+        request = SyncGroupRequest(
+            group_id=group_id,
+            generation_id=generation_id,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            protocol_type=protocol_type,
+            protocol_name=protocol_name,
+            assignments=[
+                SyncGroupRequestAssignment(member_id=m, assignment=a)
+                for m, a in (assignment or {}).items()
+            ],
+        )
+        self.write(self.state.membership.sync(request, answer, self.now_ms))
+        return answer
+
+    def heartbeat(
+        self,
+        member_id: str,
+        generation_id: int,
+        *,
+        group_id: str = GROUP,
+        instance_id: str | None = None,
+    ) -> None:
+        self.state.membership.heartbeat(
+            HeartbeatRequest(
+                group_id=group_id,
+                generation_id=generation_id,
+                member_id=member_id,
+                group_instance_id=instance_id,
+            )
+        )
+
+    def leave(
+        self, *members: tuple[str, str | None] | str, group_id: str = GROUP
+    ) -> LeaveGroupResponse:
+        identities = [
+            MemberIdentity(member_id=m)
+            if isinstance(m, str)
+            else MemberIdentity(member_id=m[0], group_instance_id=m[1])
+            for m in members
+        ]
+        changes, response = self.state.membership.leave(group_id, identities, self.now_ms)
+        self.write(changes)
+        return response
+
+    def commit_offsets(
+        self,
+        offsets: dict[tuple[str, int], int],
+        *,
+        member_id: str = "",
+        generation_id: int = -1,
+        group_id: str = GROUP,
+        instance_id: str | None = None,
+        version: int = 9,
+        retention_ms: int = -1,
+        metadata: str | None = "",
+        leader_epoch: int = -1,
+        topic_id: UUID = TOPIC_ID,
+    ) -> OffsetCommitResponse:
+        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in offsets.items():
+            topics.setdefault(topic, []).append(
+                OffsetCommitRequestPartition(
+                    partition_index=partition,
+                    committed_offset=offset,
+                    committed_leader_epoch=leader_epoch,
+                    committed_metadata=metadata,
+                )
+            )
+        request = OffsetCommitRequest(
+            group_id=group_id,
+            generation_id_or_member_epoch=generation_id,
+            member_id=member_id,
+            group_instance_id=instance_id,
+            retention_time_ms=retention_ms,
+            topics=[
+                OffsetCommitRequestTopic(name=name, topic_id=topic_id, partitions=partitions)
+                for name, partitions in topics.items()
+            ],
+        )
+        changes, response = self.state.committing.commit(request, version, self.now_ms)
+        self.write(changes)
+        return response
+
+    # Short cuts
+
+    @property
+    def group(self) -> ClassicGroup:
+        group = self.state.groups.get_classic(GROUP)
+        assert group is not None
+        return group
+
+    def is_in(self, state: GroupState) -> bool:
+        """
+        Whether the group is in that state.
+        """
+        return self.group.state is state
+
+    def new_member(self, **options: Any) -> tuple[str, Answer[JoinGroupResponse]]:
+        """
+        A dynamic member as clients of v4 and later make one: with an id that was given out first.
+        """
+        required = self.join(**options).now
+        assert required.error_code == ErrorCode.MEMBER_ID_REQUIRED
+        return required.member_id, self.join(required.member_id, **options)
+
+    def stable(self, count: int = 1, *, offers: Sequence[Offer] = (), **options: Any) -> list[str]:
+        """
+        A stable group of that many dynamic members, the leader first; each is assigned its own id.
+        """
+        joins = [
+            self.new_member(protocols=offers[i] if offers else RANGE, **options)
+            for i in range(count)
+        ]
+        self.advance(self.options.group_initial_rebalance_delay_ms)
+        while any(answer.is_parked for _, answer in joins):
+            self.advance(self.options.group_initial_rebalance_delay_ms or 1)
+        generation_id = joins[0][1].now.generation_id
+        leader_id = joins[0][1].now.leader
+        ids = sorted((i for i, _ in joins), key=lambda i: i != leader_id)
+        syncs = [self.sync(i, generation_id) for i in ids[1:]]
+        syncs.append(self.sync(ids[0], generation_id, {i: i.encode() for i in ids}))
+        assert all(s.now.error_code == ErrorCode.NONE for s in syncs)
+        return ids
+
+    def durable(self) -> dict[str, Any]:
+        """
+        All that must survive a restart.
+        """
+        return durable(self.state)
+
+
+class GroupFacts(NamedTuple):
+    """
+    All of a classic group that must survive a restart.
+    """
+
+    state: GroupState
+    generation_id: int
+    protocol_type: str | None
+    protocol_name: str | None
+    leader_id: str | None
+    subscribed_topics: frozenset[str] | None
+    members: dict[str, tuple[Any, ...]]
+
+    @property
+    def is_simple(self) -> bool:
+        """
+        Whether it may be there without a record of its own.
+        """
+        return self.protocol_type is None and self.generation_id == 0
+
+
+def durable(state: ShardState) -> dict[str, Any]:
+    """
+    All of a state that must survive a restart, as something that can be compared.
+    """
+    groups = {
+        group.group_id: GroupFacts(
+            group.state,
+            group.generation_id,
+            group.protocol_type,
+            group.protocol_name,
+            group.leader_id,
+            group.subscribed_topics,
+            {
+                member.member_id: (
+                    member.instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout_ms,
+                    member.session_timeout_ms,
+                    [p.metadata for p in member.protocols if p.name == group.protocol_name],
+                    member.assignment,
+                )
+                for member in group.members.values()
+            },
+        )
+        for group in state.groups
+        if isinstance(group, ClassicGroup)
+    }
+    return {"groups": groups, "offsets": sorted(state.offsets.committed)}

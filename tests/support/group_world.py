@@ -1,0 +1,86 @@
+"""
+The group coordinator with partitions in memory, on a clock that is moved by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+from barnabas.protocol.errors import CoordinatorLoadInProgress
+from barnabas.server.background import Background
+from barnabas.server.clock import ManualClock
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinators.group_coordinator import GroupCoordinator
+from barnabas.server.partition import Partition
+from tests.support.memory_log import MemoryLog
+
+if TYPE_CHECKING:
+    from barnabas.storage.log import Log
+
+OFFSETS_TOPIC_ID = UUID(int=17)
+
+
+class World:
+    """
+    A coordinator with partitions in memory, on a clock that stands still.
+    """
+
+    def __init__(self, partition_count: int = 1, **options: Any) -> None:
+        self.clock = ManualClock(1_700_000_000_000)
+        self.io = ThreadPoolExecutor(1)
+        self.background = Background(self.clock)
+        self.config = BrokerConfig(offsets_topic_num_partitions=partition_count, **options)
+        self.logs = [MemoryLog() for _ in range(partition_count)]
+        self.coordinator = self.new_coordinator()
+
+    def new_coordinator(self) -> GroupCoordinator:
+        return GroupCoordinator(
+            options=self.config, clock=self.clock, io=self.io, background=self.background
+        )
+
+    def partitions(self) -> list[Partition]:
+        return [
+            Partition(
+                GROUP_METADATA_TOPIC,
+                index,
+                topic_id=OFFSETS_TOPIC_ID,
+                leader_epoch=0,
+                log=cast("Log", log),
+                io=self.io,
+            )
+            for index, log in enumerate(self.logs)
+        ]
+
+    def start(self) -> None:
+        self.coordinator.start()
+        self.coordinator.lead(self.partitions())
+
+    async def restart(self) -> None:
+        """
+        Stop, and come back with nothing but the logs.
+        """
+        self.coordinator.stop()
+        await self.background.stop()
+        self.background = Background(self.clock)
+        self.coordinator = self.new_coordinator()
+        self.start()
+        await self.loaded()
+
+    async def loaded(self) -> None:
+        for _ in range(1000):
+            try:
+                self.coordinator.list_groups([], [])
+            except CoordinatorLoadInProgress:
+                await asyncio.sleep(0.001)
+            else:
+                return
+        raise AssertionError("it does not come to an end")
+
+    @property
+    def log(self) -> MemoryLog:
+        (log,) = self.logs
+        return log

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.storage.files import Files
 from barnabas.storage.segment import LogSegment
@@ -40,14 +40,17 @@ def padded_batch(
     A batch of one record that is exactly *size* bytes long.
     """
     timestamp = FIRST_TIMESTAMP + offset if timestamp is None else timestamp
-    padding = size
-    while True:
-        record = SimpleRecord(timestamp, None, bytes(padding))
-        batch = build_batch([record], base_offset=offset, partition_leader_epoch=leader_epoch)
-        if len(batch) <= size:
-            assert len(batch) == size, f"no batch has {size} bytes"
-            return memoryview(batch)
-        padding -= len(batch) - size
+    # Where the length of the value needs one more byte, a size is left out that a key makes up for.
+    for key in (None, b"k"):
+        for padding in range(max(0, size - 80), size - HEADER_SIZE):
+            batch = build_batch(
+                [SimpleRecord(timestamp, key, bytes(padding))],
+                base_offset=offset,
+                partition_leader_epoch=leader_epoch,
+            )
+            if len(batch) == size:
+                return memoryview(batch)
+    raise ValueError(f"no batch has {size} bytes")
 
 
 def batch_of(offset: int, timestamps: list[int], *, leader_epoch: int = 0) -> memoryview:

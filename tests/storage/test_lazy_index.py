@@ -1,0 +1,122 @@
+"""
+Indexes that are opened when somebody needs them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.lazy_index import LazyIndex
+from barnabas.storage.offset_index import OffsetIndex
+from tests.support.disk import FailingFiles, MemoryFiles
+
+D = Path("/data")
+PATH = D / "00000000000000000100.index"
+DELETED = D / "00000000000000000100.index.deleted"
+
+
+def lazy(files: MemoryFiles, size: int = 80) -> LazyIndex[OffsetIndex]:
+    files.make_directory(D)
+    return LazyIndex(OffsetIndex, files, PATH, 100, size)
+
+
+def test_the_file_is_made_when_it_is_first_needed() -> None:
+    """
+    And opened once. Renaming and closing are no such needs.
+    """
+    files = MemoryFiles()
+    index = lazy(files)
+
+    index.rename_to(DELETED)
+    index.rename_to(PATH)
+    index.close()
+    assert index.index is None
+    assert [] == files.names(D)
+
+    assert index.get() is index.get() is index.index
+    assert 80 == files.size(PATH)
+
+
+def test_an_index_that_cannot_be_made_can_be_tried_again() -> None:
+    """
+    The next one that needs it has the same error, or none.
+    """
+    files = FailingFiles()
+    index = lazy(files)
+    files.fail(only=frozenset({"map"}))
+
+    with pytest.raises(KafkaStorageError):
+        index.get()
+    assert 0 == index.get().entries
+    with pytest.raises(ValueError, match="Invalid max index size"):
+        LazyIndex(OffsetIndex, files, DELETED, 100, 7).get()
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_renames_are_followed(opened: bool) -> None:
+    """
+    Whether it was open before or not.
+    """
+    files = MemoryFiles()
+    lazy(files).get().append(105, 50)
+    index = lazy(files)
+    if opened:
+        index.get()
+
+    index.rename_to(DELETED)
+    moved = Path("/data2")
+    files.rename(D, moved)
+    index.update_parent_dir(moved)
+
+    assert moved / DELETED.name == index.path == index.get().path
+    assert 105 == index.get().entry(0).offset
+    assert [DELETED.name] == files.names(moved)
+
+
+def test_a_removed_index_that_nobody_had_needed_is_not_made_again() -> None:
+    """
+    A reader that is still at its segment finds no entries, and scans instead.
+    """
+    files = MemoryFiles()
+    lazy(files).get().append(105, 50)
+    index = lazy(files)
+
+    assert index.delete_if_exists()
+
+    assert (100, 0) == index.get().lookup(2**40)
+    index.get().flush()
+    index.get().resize(0)
+    index.close()
+    index.close_handler()
+    assert [] == files.names(D)
+    assert not index.delete_if_exists()
+
+
+def test_a_reader_of_a_removed_index_goes_on_reading() -> None:
+    """
+    The memory map outlives the file.
+    """
+    files = MemoryFiles()
+    index = lazy(files)
+    index.get().append(105, 50)
+
+    index.delete_if_exists()
+
+    assert (105, 50) == index.get().lookup(110)
+
+
+def test_a_disk_that_failed_is_not_touched_again() -> None:
+    """
+    Closing the handler leaves the file as long as it is.
+    """
+    files = FailingFiles()
+    index = lazy(files)
+    index.get().append(105, 50)
+    files.fail(forever=True)
+
+    index.close_handler()
+    with pytest.raises(KafkaStorageError):
+        index.close()

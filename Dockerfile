@@ -45,8 +45,8 @@ USER barnabas
 VOLUME /var/lib/barnabas
 EXPOSE 9092
 
-HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["barnabas", "healthcheck"]
+HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
+  CMD ["barnabas", "healthcheck", "--config", "/etc/barnabas/server.properties"]
 
 ENTRYPOINT ["barnabas"]
 CMD ["serve", "--config", "/etc/barnabas/server.properties"]

@@ -10,6 +10,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # What these tests start they stop themselves: the watchdog of testcontainers is not needed, and
@@ -22,7 +23,6 @@ import pytest
 from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.image import DockerImage
-from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
 from tests.interop.clients.base import PATIENCE, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
@@ -73,36 +73,49 @@ def volume(engine: docker.DockerClient) -> Iterator[str]:
     made.remove(force=True)
 
 
-def run(image: str, volume: str, port: int, **environment: str) -> DockerContainer:
+@contextmanager
+def running(image: str, volume: str, port: int, **environment: str) -> Iterator[Container]:
     """
     A container as careful people run one: nothing writable but the volume, no capabilities.
     """
-    return (
-        DockerContainer(image, read_only=True, cap_drop=["ALL"], init=False)
+    container = (
+        DockerContainer(image, read_only=True, cap_drop=["ALL"])
         .with_bind_ports(9092, port)
         .with_volume_mapping(volume, "/var/lib/barnabas", "rw")
         .with_envs(**environment)
-        .waiting_for(HealthcheckWaitStrategy().with_startup_timeout(60))
     )
+    with container:
+        wrapped: Container = container.get_wrapped_container()
+        try:
+            wait_for(lambda: answers(port), "the broker in the container", PATIENCE)
+            yield wrapped
+        finally:
+            print(wrapped.logs().decode()[-4000:])
 
 
-def stop(container: DockerContainer) -> tuple[int, float]:
+def stop(container: Container) -> tuple[int, float]:
     """
     ``docker stop``: the exit status, and the seconds it took.
     """
-    wrapped: Container = container.get_wrapped_container()
     began = time.monotonic()
-    wrapped.stop(timeout=30)
+    container.stop(timeout=30)
     took = time.monotonic() - began
-    status: int = wrapped.wait()["StatusCode"]
-    print(wrapped.logs().decode()[-4000:])
-    return status, took
+    return container.wait()["StatusCode"], took
+
+
+def health(container: Container) -> str:
+    """
+    What the image's own check says.
+    """
+    container.reload()
+    return container.health
 
 
 def test_records_outlive_the_container_on_its_volume(image: str, volume: str) -> None:
     """
     Clients on the host write and read through the published port; a second container on the same
-    volume has their records and where their groups were. Both stop cleanly, within five seconds.
+    volume has their records and where their groups were. It is healthy by its own check, and both
+    stop cleanly, within five seconds.
     """
     port = free_port()
     bootstrap = f"localhost:{port}"
@@ -111,20 +124,21 @@ def test_records_outlive_the_container_on_its_volume(image: str, volume: str) ->
     new = [NewRecord(value, partition=0) for value in values]
     left = {}
 
-    with run(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as first:
+    with running(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as first:
         for client in CLIENTS:
             client.create_topic(bootstrap, client.name, 2, {})
             client.produce(bootstrap, client.name, new[:RECORDS], "lz4")
             one, two = client.consume_in_group(bootstrap, client.name, "group", RECORDS)
             assert values[:RECORDS] == [record.value for record in one + two]
         left["first"] = stop(first)
-    with run(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as second:
+    with running(image, volume, port, KAFKA_ADVERTISED_LISTENERS=advertised) as second:
         for client in CLIENTS:
             client.produce(bootstrap, client.name, new[RECORDS:], "lz4")
             one, two = client.consume_in_group(bootstrap, client.name, "group", RECORDS)
             assert values[RECORDS:] == [record.value for record in one + two]
             read = client.read(bootstrap, client.name, 2, 2 * RECORDS)
             assert values == [record.value for record in read]
+        wait_for(lambda: health(second) == "healthy", "the health check", 60)
         left["second"] = stop(second)
 
     for status, seconds in left.values():
@@ -174,7 +188,7 @@ def test_the_variables_of_the_official_image_are_understood(image: str, volume: 
         "CLUSTER_ID": "5L6g3nShT-eMCtK--X86sw",
     }
 
-    with run(image, volume, port, **variables) as container:
+    with running(image, volume, port, **variables) as container:
         bootstrap = f"localhost:{port}"
         KafkaPython().produce(bootstrap, "created-by-use", [NewRecord(b"value")], "none")
         admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)

@@ -90,22 +90,36 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
-    parser.description = "Ask a broker for its API versions; exit 0 if it answers, 1 if not."
-    parser.add_argument("--bootstrap-server", default="127.0.0.1:9092", metavar="HOST:PORT")
+    parser.description = (
+        "Ask a broker for its API versions; exit 0 if it answers, 1 if not. Without an address, ask"
+        " the one that --config and the KAFKA_* variables describe, on this machine."
+    )
+    parser.add_argument("--bootstrap-server", metavar="HOST:PORT")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="as for serve")
     parser.add_argument("--timeout", type=float, default=3.0, metavar="SECONDS")
     parser.set_defaults(command=_healthcheck)
 
 
 def _healthcheck(options: argparse.Namespace) -> int:
-    from barnabas.server.healthcheck import check  # noqa: PLC0415  # only this command needs it
+    from barnabas.server.healthcheck import (  # noqa: PLC0415  # only this command needs it
+        BadAddress,
+        address_of,
+        check,
+        configured_address,
+    )
+    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # the same
 
-    host, _, port = options.bootstrap_server.rpartition(":")
-    if not port.isdigit():
-        print(f"barnabas: {options.bootstrap_server}: not HOST:PORT", file=sys.stderr)
+    try:
+        if options.bootstrap_server is not None:
+            host, port = address_of(options.bootstrap_server)
+        else:
+            host, port = configured_address(options.config, os.environ)
+    except (BadAddress, ConfigError) as error:
+        print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE
-    failure = check(host or "127.0.0.1", int(port), options.timeout)
+    failure = check(host, port, options.timeout)
     if failure is not None:
-        print(f"barnabas: {options.bootstrap_server}: {failure}", file=sys.stderr)
+        print(f"barnabas: {host}:{port}: {failure}", file=sys.stderr)
         return 1
     return 0
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Mapping
+from pathlib import Path
 
 from barnabas.protocol.codec import decode, encode
 from barnabas.protocol.errors import DecodeError, ErrorCode
@@ -17,6 +19,43 @@ from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersi
 _CORRELATION_ID = 1
 _CLIENT_ID = b"barnabas-healthcheck"
 _MOST = 1 << 20
+_LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+"""
+The address to reach what listens on every interface.
+"""
+
+
+class BadAddress(ValueError):
+    """
+    What was given is not ``HOST:PORT``.
+    """
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """
+    The host and port that *text* names; without a host, this machine.
+
+    Raises:
+        BadAddress: it names none.
+    """
+    host, _, port = text.rpartition(":")
+    if not port.isdigit():
+        raise BadAddress(f"{text}: not HOST:PORT")
+    return host.strip("[]") or "127.0.0.1", int(port)
+
+
+def configured_address(file: Path | None, environment: Mapping[str, str]) -> tuple[str, int]:
+    """
+    Where a broker of this configuration is reached from its own machine.
+
+    Raises:
+        ConfigError: an option of the configuration is not acceptable.
+    """
+    from barnabas.server.config import load_settings  # noqa: PLC0415  # takes longer than the check
+
+    config = load_settings(file=file, environment=environment).config()
+    listener = config.client_listeners[0]
+    return _LOOPBACK.get(listener.host, listener.host), listener.port
 
 
 def check(host: str, port: int, seconds: float) -> str | None:

@@ -264,6 +264,8 @@ class LogSegment(SegmentFiles):
         if total == 0:
             return
         self.ensure_offset_in_range(largest_offset)
+        # Asked for also if no entry is due: both files are there from the first append on.
+        offset_index = self.offset_index
         start = position = self.log.size
         self.log.append(records)
         largest = self.read_max_timestamp_and_offset_so_far()
@@ -277,7 +279,7 @@ class LogSegment(SegmentFiles):
                 largest = TimestampOffset(timestamp, last_offset)
                 self._max_timestamp_and_offset_so_far = largest
             if since > self.index_interval_bytes:
-                self.offset_index.append(last_offset, position)
+                offset_index.append(last_offset, position)
                 self.time_index.maybe_append(largest.timestamp, largest.offset)
                 since = 0
             size = length + LOG_OVERHEAD

@@ -339,7 +339,7 @@ class RecordScan:
             return position
         if self._stage == _HEADER_COUNT:
             self._headers_left = value
-            if value < 0 or (self._exact and value > self._left):
+            if value < 0 or (self._exact and value > max(self._left, 0)):
                 self.malformed = f"a record cannot have {value} headers"
             value = 0
         elif self._stage == _HEADER_NAME and value < 0:

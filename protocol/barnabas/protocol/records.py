@@ -24,8 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from barnabas.protocol.errors import InvalidRecord, UnknownServerError
-from barnabas.protocol.varints import CUT, append_varint, next_varint, next_varlong, varint_size
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.varints import CUT, append_varint, next_varint, next_varlong
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -93,52 +93,6 @@ def _append_nullable(out: bytearray, data: bytes | None) -> None:
     else:
         append_varint(out, len(data))
         out += data
-
-
-def renumber_records(
-    payload: Buffer,
-    record_count: int,
-    *,
-    base_timestamp: int,
-    new_base_timestamp: int,
-    log_append_time: int | None = None,
-) -> bytearray:
-    """
-    The same records with offset deltas 0, 1, 2, ... and timestamps from another base.
-
-    What a broker stores that changes the codec of a batch. Keys, values and headers are copied as
-    they are.
-
-    Args:
-        payload: not compressed, and found whole by a ``RecordScan``.
-        log_append_time: the timestamp of all records; their own are then not looked at.
-
-    Raises:
-        InvalidRecord: the records are not whole after all.
-        UnknownServerError: a timestamp is negative, but not -1: Kafka's MemoryRecordsBuilder
-            refuses it, and Kafka foresaw no answer to it.
-    """
-    data = payload if isinstance(payload, bytes) else bytes(payload)
-    out = bytearray()
-    position: i64 = 0
-    size: i64 = len(data)
-    for number in range(record_count):
-        length, start = _varint(data, position)
-        position = start + length
-        if length < 0 or position > size:
-            raise InvalidRecord(f"A record says it has {length} bytes, which are not there.")
-        delta, at = _varlong(data, start + 1)
-        _, at = _varint(data, at)
-        timestamp = base_timestamp + delta if log_append_time is None else log_append_time
-        if timestamp < -1:
-            raise UnknownServerError(f"Invalid negative timestamp {timestamp}")
-        delta = timestamp - new_base_timestamp
-        append_varint(out, 1 + varint_size(delta) + varint_size(number) + position - at)
-        out.append(0)
-        append_varint(out, delta)
-        append_varint(out, number)
-        out += data[at:position]
-    return out
 
 
 def iter_records(

@@ -80,15 +80,3 @@ def append_varint(out: bytearray, value: i64) -> None:
         byte = rest & 0x7F
         rest >>= 7
     out.append(byte)
-
-
-def varint_size(value: i64) -> i64:
-    """
-    Bytes that ``append_varint`` appends for *value*.
-    """
-    rest: i64 = (value if value >= 0 else ~value) >> 6
-    size: i64 = 1
-    while rest:
-        rest >>= 7
-        size += 1
-    return size

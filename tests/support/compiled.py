@@ -1,0 +1,86 @@
+"""
+The two ways in which some modules run: as plain Python, and compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import tomllib
+from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+
+
+def compilable() -> dict[str, list[str]]:
+    """
+    The modules that can be compiled, by the folder that they are in.
+    """
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        wheel = tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["wheel"]
+    modules: dict[str, list[str]] = wheel["hooks"]["custom"]["modules"]
+    return modules
+
+
+def fingerprint(sources: Iterable[Path]) -> str:
+    """
+    What the build hook puts into the name of the library made of *sources*.
+    """
+    contents = hashlib.sha256()
+    for source in sources:
+        contents.update(source.read_bytes())
+    return contents.hexdigest()[:8]
+
+
+def compiled(name: str) -> ModuleType:
+    """
+    The module *name*; skips the test if it is not compiled here.
+    """
+    module = import_module(name)
+    if _file(module).suffix == ".py":
+        pytest.skip(f"{name} is not compiled here (BARNABAS_COMPILE=1)")
+    return module
+
+
+def plain(*names: str) -> ModuleType:
+    """
+    The last of *names* as plain Python, and those before it, which it imports, as well.
+    """
+    imported = {name: sys.modules.pop(name, None) for name in names}
+    try:
+        for name in names:
+            source = _source(name)
+            spec = spec_from_file_location(name, source)
+            assert spec is not None
+            assert spec.loader is not None
+            module = module_from_spec(spec)
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+        return module
+    finally:
+        for name, before in imported.items():
+            if before is None:
+                del sys.modules[name]
+            else:
+                sys.modules[name] = before
+
+
+def _source(name: str) -> Path:
+    package, _, module = name.rpartition(".")
+    for directory in import_module(package).__path__:
+        source = Path(directory, f"{module}.py")
+        if source.exists():
+            return source
+    raise AssertionError(f"{name} has no source")
+
+
+def _file(module: ModuleType) -> Path:
+    assert module.__file__ is not None
+    return Path(module.__file__)

@@ -83,9 +83,11 @@ class MemoryLog:
 
     def read(self, offset: int, max_length: int, *_: Any) -> Found:
         self.reads += 1
-        found = b""
+        found: list[bytes] = []
+        size = 0
         for data in self.data:
             (batch,) = batches(data)
-            if batch.next_offset > offset and (not found or len(found) + len(data) <= max_length):
-                found += data
-        return Found(Slice(found) if found else None)
+            if batch.next_offset > offset and (not found or size + len(data) <= max_length):
+                found.append(data)
+                size += len(data)
+        return Found(Slice(b"".join(found)) if found else None)

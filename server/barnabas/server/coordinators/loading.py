@@ -1,5 +1,14 @@
 """
 Replaying a partition of the coordinator from its log.
+
+A log that was not compacted yet has many records of each key, and all but the last are decoded for
+nothing. So records are only collected at first, by key, as compaction would::
+
+    a1 b1 a2 c1 a3  -->  b1 c1 a3  -->  applied in this order
+
+That is as good as replaying every one of them, for the same reason for which the log may be
+compacted: only groups that were made for offsets which are all deleted by now leave no trace. Where
+a transaction comes in between, what is collected so far is applied first.
 """
 
 from __future__ import annotations
@@ -7,7 +16,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.record_batch import RecordBatch, batches
 from barnabas.storage.fetch_isolation import FetchIsolation
 
 if TYPE_CHECKING:
@@ -17,9 +26,52 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def load(state: ShardState, source: Log, buffer_bytes: int) -> int:
+class Loader:
     """
-    Apply everything that is in a log, and return how many batches that were.
+    Feeds the batches of a log to a state.
+
+    Invariants:
+
+    1. ``_latest`` has the last record of each key that is not applied yet, in the order of offsets.
+    2. When ``finish`` has returned, the state is what replaying the compacted log would make it.
+    """
+
+    def __init__(self, state: ShardState) -> None:
+        self._state = state
+        self._latest: dict[bytes | None, tuple[int, bytes | None]] = {}
+
+    def add(self, batch: RecordBatch) -> None:
+        """
+        Take the next batch.
+
+        Raises:
+            Exception: as ``ShardState.replay``.
+        """
+        if batch.is_control or batch.has_producer_id:
+            self.finish()
+            self._state.replay(batch)
+            return
+        latest = self._latest
+        for record in batch.records():
+            key = record.key
+            latest.pop(key, None)  # It belongs where its last record is.
+            latest[key] = (record.offset, record.value)
+
+    def finish(self) -> None:
+        """
+        Apply what was collected.
+
+        Raises:
+            Exception: as ``ShardState.replay_record``.
+        """
+        latest, self._latest = self._latest, {}
+        for key, (offset, value) in latest.items():
+            self._state.replay_record(key, value, offset)
+
+
+def load(state: ShardState, source: Log, buffer_bytes: int) -> None:
+    """
+    Apply everything that is in a log.
 
     Blocks; nobody else may use the state meanwhile, nor append to the log.
 
@@ -29,17 +81,17 @@ def load(state: ShardState, source: Log, buffer_bytes: int) -> int:
     Raises:
         Exception: as ``ShardState.replay`` and ``Log.read``.
     """
-    offset, end, count = source.log_start_offset, source.log_end_offset, 0
+    loader = Loader(state)
+    offset, end = source.log_start_offset, source.log_end_offset
     while offset < end:
         found = source.read(offset, buffer_bytes, FetchIsolation.LOG_END, True).records
         before = offset
         if found is not None:
             for batch in batches(found.read()):
-                state.replay(batch)
+                loader.add(batch)
                 offset = batch.next_offset
-                count += 1
         if offset == before:
             # Compaction has left nothing from here to the end.
             break
-    log.info("Loaded %d batches up to offset %d: %d groups", count, end, len(state.groups))
-    return count
+    loader.finish()
+    log.info("Loaded %d groups from a log that ends at offset %d", len(state.groups), end)

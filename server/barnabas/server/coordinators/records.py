@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec import decode_from, encode
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.group_records import (
     GroupMetadataKey,
@@ -93,14 +93,14 @@ def decode_record(key: bytes | None, value: bytes | None) -> Record | None:
     Raises:
         DecodeError: the bytes are not what they say they are.
     """
-    record_type, rest = _version_of(key)
+    record_type = _version_of(key)
     assert key is not None
     if record_type in {LEGACY_OFFSET_COMMIT, OffsetCommitKey.api.key}:
-        whose = decode(OffsetCommitKey, 0, rest)
+        whose = decode_from(OffsetCommitKey, 0, key, VERSION.size)[0]
         offset = _decode_value(OffsetCommitValue, value)
         return OffsetRecord(whose.group, whose.topic, whose.partition, offset)
     if record_type == GroupMetadataKey.api.key:
-        group_id = decode(GroupMetadataKey, 0, rest).group
+        group_id = decode_from(GroupMetadataKey, 0, key, VERSION.size)[0].group
         return GroupRecord(group_id, _decode_value(GroupMetadataValue, value))
     return modern_record(record_type, key, value)
 
@@ -116,14 +116,14 @@ def _encode_value(value: Message, version: int) -> bytes:
 def _decode_value(cls: type[M], data: bytes | None) -> M | None:
     if data is None:
         return None
-    version, rest = _version_of(data)
+    version = _version_of(data)
     if version not in cls.api.versions:
         raise DecodeError(f"{cls.__name__} v{version} is not known")
-    return decode(cls, version, rest)
+    return decode_from(cls, version, data, VERSION.size)[0]
 
 
-def _version_of(data: bytes | None) -> tuple[int, bytes]:
+def _version_of(data: bytes | None) -> int:
     if data is None or len(data) < VERSION.size:
         raise DecodeError("a record without a type or a version")
-    (version,) = VERSION.unpack_from(data)
-    return version, data[VERSION.size :]
+    version: int = VERSION.unpack_from(data)[0]
+    return version

@@ -22,7 +22,7 @@ from barnabas.server.coordinators.joining import Joining
 from barnabas.server.coordinators.membership import Membership
 from barnabas.server.coordinators.modern_group import ModernGroup
 from barnabas.server.coordinators.modern_records import ModernRecord
-from barnabas.server.coordinators.offsets import OffsetStore
+from barnabas.server.coordinators.offsets import NO_PRODUCER_ID, OffsetStore
 from barnabas.server.coordinators.rebalance import Rebalance
 from barnabas.server.coordinators.records import (
     GroupRecord,
@@ -90,11 +90,30 @@ class ShardState:
                     self.offsets.end_transaction(batch.producer_id, committed=is_commit)
             return
         for stored in batch.records():
-            record = decode_record(stored.key, stored.value)
-            if record is None:
-                log.warning("A record at offset %d is of no known type", stored.offset)
-            else:
-                self.apply(record, stored.offset, batch.producer_id)
+            self.replay_record(stored.key, stored.value, stored.offset, batch.producer_id)
+
+    def replay_record(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        record_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """
+        Apply a record as it is in the log.
+
+        Raises:
+            DecodeError, ValueError: it is not what a coordinator writes.
+        """
+        try:
+            record = decode_record(key, value)
+            if record is not None:
+                self.apply(record, record_offset, producer_id)
+                return
+        except Exception as error:
+            error.add_note(f"record at offset {record_offset}, key {key!r}")
+            raise
+        log.warning("The record at offset %d is of no known type: %r", record_offset, key)
 
     def loaded(self, now_ms: int) -> None:
         """

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.storage import disk
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import WouldBlock
@@ -344,7 +343,13 @@ def test_a_map_is_flushed_when_there_is_something_to_flush(
     Also after the descriptor for writing was given back; but not twice for the same bytes.
     """
     synced: list[int] = []
-    monkeypatch.setattr(disk, "_sync", synced.append)
+    real = os.fsync
+
+    def sync(fd: int) -> None:
+        real(fd)
+        synced.append(fd)
+
+    monkeypatch.setattr(os, "fsync", sync)
     mapped = FILES.map(tmp_path / "index", 16)
 
     changes: list[Callable[[], None]] = [

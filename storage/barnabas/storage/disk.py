@@ -225,7 +225,8 @@ class DiskMappedFile:
             return
         self._dirty = False
         with _errors("sync", self.path):
-            _sync((self._writing or _Handle(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))).fd)
+            handle = self._writing or _Handle(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))
+            _sync(handle.fd)
 
     def close(self) -> None:
         self._writing = None

@@ -1,0 +1,173 @@
+"""
+The index files that Apache Kafka has written, made again from the batches beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.storage.checkpoints import (
+    LEADER_EPOCH_CHECKPOINT,
+    LeaderEpochCheckpointFile,
+    parse_checkpoint,
+    parse_epoch_entry,
+)
+from barnabas.storage.disk import DiskFiles
+from barnabas.storage.file_records import FileRecords
+from barnabas.storage.leader_epochs import LeaderEpochFileCache
+from barnabas.storage.log_files import offset_from_file_name
+from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.segment import LogSegment, RollParams
+from tests.support.clock import StillClock
+
+FILES = DiskFiles()
+NEVER = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Topic:
+    """
+    What the topic was configured with, where it matters here, and how it was written to.
+    """
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * 86_400_000
+    segment_index_bytes: int = 10 * 1024 * 1024
+    index_interval_bytes: int = 4096
+    rolls_at_random: bool = False
+    restarted_at: tuple[int, ...] = ()
+
+    def random_segment_jitter(self) -> int:
+        return 0
+
+
+TOPICS = {
+    "canary": Topic(segment_bytes=16384),
+    "canary-index300": Topic(
+        segment_bytes=16384, segment_index_bytes=300, index_interval_bytes=150
+    ),
+    "canary-index300-default": Topic(segment_bytes=16384, segment_index_bytes=300),
+    "index-full-150": Topic(segment_index_bytes=300, index_interval_bytes=150),
+    "index-full-0": Topic(segment_index_bytes=300, index_interval_bytes=0),
+    "constant-time": Topic(segment_index_bytes=300, index_interval_bytes=0),
+    "index-100": Topic(segment_index_bytes=100, index_interval_bytes=150),
+    "interval-4096": Topic(segment_bytes=20000),
+    "size-1000": Topic(segment_bytes=1000),
+    "size-exact": Topic(segment_bytes=900),
+    "roll-ms": Topic(segment_ms=100),
+    "roll-jitter": Topic(segment_ms=1000, rolls_at_random=True),
+    "no-timestamp": Topic(segment_ms=100, index_interval_bytes=0, rolls_at_random=True),
+    "out-of-order": Topic(index_interval_bytes=0, segment_bytes=1200),
+    "multi-record": Topic(index_interval_bytes=0, segment_bytes=600),
+    "future": Topic(segment_bytes=1000, index_interval_bytes=300),
+    "append-time": Topic(segment_bytes=1000, index_interval_bytes=300),
+    "preallocated": Topic(segment_bytes=4000, segment_index_bytes=1000),
+    "restarts": Topic(segment_bytes=2000, index_interval_bytes=150, restarted_at=(7, 14)),
+    "empty": Topic(),
+}
+
+
+def logs_of(directory: Path) -> list[int]:
+    """
+    The base offsets of the segments in *directory*.
+    """
+    return sorted(offset_from_file_name(path.name) for path in directory.glob("*.log"))
+
+
+def batches_of(directory: Path, base_offset: int) -> Iterator[RecordBatch]:
+    path = directory / f"{base_offset:020d}.log"
+    return FileRecords.open(FILES, path, mutable=False).batches()
+
+
+def index_files(directory: Path, base_offset: int, *suffixes: str) -> dict[str, bytes]:
+    """
+    The bytes of the index files of a segment; those that are missing are left out.
+    """
+    paths = [directory / f"{base_offset:020d}{suffix}" for suffix in suffixes]
+    return {path.name: path.read_bytes() for path in paths if path.exists()}
+
+
+def open_segment(directory: Path, base_offset: int, topic: Topic) -> LogSegment:
+    return LogSegment(directory, base_offset, topic, StillClock(), files=FILES)
+
+
+def should_roll(segment: LogSegment, batch: RecordBatch, topic: Topic) -> bool:
+    return segment.should_roll(
+        RollParams(
+            max_segment_ms=topic.segment_ms,
+            max_segment_bytes=topic.segment_bytes,
+            max_timestamp_in_messages=batch.max_timestamp,
+            max_offset_in_messages=batch.last_offset,
+            messages_size=batch.size,
+            now=StillClock().now_ms(),
+        )
+    )
+
+
+@pytest.mark.parametrize("name", TOPICS)
+def test_appending_the_batches_again_makes_the_same_indexes(
+    name: str, golden: Path, tmp_path: Path
+) -> None:
+    """
+    Byte for byte; and the log goes on in a new segment where Kafka's did.
+    """
+    topic = TOPICS[name]
+    theirs = golden / "segments" / "data" / f"{name}-0"
+    base_offsets = logs_of(theirs)
+
+    for base_offset in base_offsets:
+        segment = open_segment(tmp_path, base_offset, topic)
+        for batch in batches_of(theirs, base_offset):
+            if batch.base_offset in topic.restarted_at:
+                segment.close()
+                segment = open_segment(tmp_path, base_offset, topic)
+                segment.resize_indexes(topic.segment_index_bytes)
+            assert topic.rolls_at_random or not should_roll(segment, batch, topic)
+            segment.append(batch.last_offset, batch.data)
+        if base_offset == base_offsets[-1]:
+            segment.flush()
+            segment.close()
+        else:
+            following = next(batches_of(theirs, segment.read_next_offset()))
+            assert topic.rolls_at_random or should_roll(segment, following, topic)
+            segment.on_become_inactive_segment()
+
+        suffixes = (".log", ".index", ".timeindex")
+        expected = index_files(theirs, base_offset, *suffixes)
+        assert 3 == len(expected)
+        assert expected == index_files(tmp_path, base_offset, *suffixes)
+
+
+@pytest.mark.parametrize("version", ["tv0", "tv1", "tv2"])
+@pytest.mark.parametrize("partition", ["txn-0", "txn-1", "idem-0"])
+def test_recovering_segments_makes_the_same_indexes(
+    version: str, partition: str, golden: Path, tmp_path: Path
+) -> None:
+    """
+    Offsets, times and aborted transactions, and the epochs of the log.
+    """
+    theirs = golden / f"transactions-{version}" / "data" / partition
+    clock = StillClock()
+    epochs = LeaderEpochFileCache(partition, LeaderEpochCheckpointFile(FILES, tmp_path))
+    producers = ProducerStateManager(
+        partition, tmp_path, ProducerStateManagerConfig(), clock, files=FILES
+    )
+
+    for base_offset in logs_of(theirs):
+        name = f"{base_offset:020d}.log"
+        (tmp_path / name).write_bytes((theirs / name).read_bytes())
+        segment = open_segment(tmp_path, base_offset, Topic(index_interval_bytes=200))
+
+        assert 0 == segment.recover(producers, epochs)
+
+        suffixes = (".log", ".index", ".timeindex", ".txnindex")
+        expected = index_files(theirs, base_offset, *suffixes)
+        assert len(expected) >= 3
+        assert expected == index_files(tmp_path, base_offset, *suffixes)
+    data = (theirs / LEADER_EPOCH_CHECKPOINT).read_bytes()
+    assert parse_checkpoint(data, theirs, parse_epoch_entry) == list(epochs.epoch_entries)

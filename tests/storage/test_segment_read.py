@@ -140,7 +140,7 @@ def test_translation_finds_what_a_scan_finds(
     For batches of any sizes with gaps between them; with or without memory of the last append.
     """
     files = MemoryFiles()
-    segment = open_segment(10, files=files, interval=300)
+    segment = open_segment(10, files=files, interval=300, index_bytes=30_000)
     placed: list[tuple[int, int, int, int]] = []
     offset, position = 10, 0
     for count, gap, _ in batches:
@@ -151,7 +151,7 @@ def test_translation_finds_what_a_scan_finds(
         offset, position = offset + count, position + len(batch)
     if reopened:
         segment.close()
-        segment = open_segment(10, files=files)
+        segment = open_segment(10, files=files, index_bytes=30_000)
 
     for target in range(8, offset + 3):
         expected = next(((b, p, s) for b, last, p, s in placed if last >= target), None)

@@ -5,6 +5,7 @@ Segments and the batches to put into them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
@@ -33,6 +34,7 @@ class Config:
         return self.jitter_ms
 
 
+@lru_cache(maxsize=1000)
 def padded_batch(
     offset: int, *, size: int = 150, timestamp: int | None = None, leader_epoch: int = 0
 ) -> memoryview:
@@ -49,7 +51,7 @@ def padded_batch(
                 partition_leader_epoch=leader_epoch,
             )
             if len(batch) == size:
-                return memoryview(batch)
+                return memoryview(bytes(batch))
     raise ValueError(f"no batch has {size} bytes")
 
 

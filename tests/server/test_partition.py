@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
@@ -32,6 +33,8 @@ class Info(NamedTuple):
     first_offset: int
     last_offset: int
     valid_bytes: int
+    flush_due: bool
+    is_duplicate: bool = False
 
 
 class Epoch(NamedTuple):
@@ -68,7 +71,8 @@ class FakeLog:
     def append_as_leader(self, records: memoryview, leader_epoch: int) -> Info:
         first = self.log_end_offset
         self.log_end_offset += 1
-        return Info(first, first, len(records))
+        flush_due = self.log_end_offset - self.recovery_point >= self.config.flush_messages
+        return Info(first, first, len(records), flush_due)
 
     def update_high_watermark(self, offset: int) -> None:
         assert offset <= self.log_end_offset
@@ -96,6 +100,7 @@ class Executor(ThreadPoolExecutor):
     def __init__(self) -> None:
         super().__init__(1)
         self.waiting: list[Callable[[], None]] = []
+        self.meanwhile: Callable[[], object] = lambda: None
 
     def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         from concurrent.futures import Future  # noqa: PLC0415  # shadows the name above
@@ -118,6 +123,8 @@ class Executor(ThreadPoolExecutor):
         waiting, self.waiting = self.waiting, []
         for work in waiting:
             work()
+        self.meanwhile()
+        self.meanwhile = lambda: None
         for _ in range(5):
             await asyncio.sleep(0)
 
@@ -179,18 +186,44 @@ async def test_appends_that_wait_together_share_one_fsync(
 ) -> None:
     log.config.flush_messages = 1
     told: list[int] = []
+
+    def note(offset: int, _error: KafkaError | None) -> None:
+        told.append(offset)
+
     for offset in range(10):
         partition.append(batch())
-        partition.when_committed(offset + 1, lambda _, offset=offset: told.append(offset))
+        partition.when_committed(offset + 1, partial(note, offset))
 
+    await io.run()
+
+    assert list(range(10)) == told
+    assert 1 == log.flushes
+    assert [] == io.waiting
+
+
+async def test_what_comes_while_an_fsync_runs_shares_the_next_one(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    told: list[int] = []
+
+    def append(offset: int) -> None:
+        partition.append(batch())
+        partition.when_committed(offset + 1, lambda _: told.append(offset))
+
+    def append_more() -> None:
+        for offset in range(1, 10):
+            append(offset)
+
+    append(0)
+    io.meanwhile = append_more
     await io.run()
     first = list(told)
     await io.run()
 
-    assert [0] == first, "the first fsync began before the others were appended"
+    assert [0] == first
     assert list(range(10)) == told
     assert 2 == log.flushes
-    assert [] == io.waiting
 
 
 async def test_an_append_during_an_fsync_waits_although_it_owes_none_itself(
@@ -202,7 +235,6 @@ async def test_an_append_during_an_fsync_waits_although_it_owes_none_itself(
     partition.append(batch())
 
     assert 1 == log.high_watermark
-    await io.run()
     await io.run()
 
     assert 3 == log.high_watermark

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
+    from barnabas.server.cluster.image import MetadataImage
     from barnabas.server.config import BrokerConfig
     from barnabas.server.connection import Connection
     from barnabas.server.coordinators.group_coordinator import GroupCoordinator
@@ -42,6 +43,7 @@ class Parts:
     config: BrokerConfig
     clock: ServerClock
     log_manager: LogManager
+    image: MetadataImage  # what the metadata log adds up to; it changes as the log does
     topics: Topics
     partitions: Partitions
     groups: GroupCoordinator
@@ -86,6 +88,10 @@ class Context:
     @property
     def log_manager(self) -> LogManager:
         return self.parts.log_manager
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.parts.image
 
     @property
     def topics(self) -> Topics:

@@ -32,7 +32,10 @@ from barnabas.storage.errors import KafkaStorageError
 
 if TYPE_CHECKING:
     from barnabas.server.delayed_fetch import Watch
-    from barnabas.storage.log import FetchDataInfo, FetchIsolation, Log, LogAppendInfo
+    from barnabas.storage.append_info import LogAppendInfo
+    from barnabas.storage.fetch_data import FetchDataInfo
+    from barnabas.storage.fetch_isolation import FetchIsolation
+    from barnabas.storage.log import Log
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +82,7 @@ class Partition:
         "_commits",
         "_flushing",
         "_io",
-        "_unseen",
+        "_pending",
         "_watches",
         "error",
         "index",
@@ -109,7 +112,7 @@ class Partition:
         self._watches: dict[Watch, None] = {}
         self._commits: deque[tuple[int, CommitListener]] = deque()  # by offset
         self._flushing = False
-        self._unseen = 0  # bytes appended above the high watermark
+        self._pending: deque[tuple[int, int]] = deque()  # next offset, size of what owes an fsync
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index}>"
@@ -129,13 +132,16 @@ class Partition:
         if self.error is not None:
             raise self.error
         info = self.log.append_as_leader(records, self.leader_epoch, **options)
-        self._unseen += info.valid_bytes
-        if self._flushing:
+        if info.is_duplicate:
             return info
-        if self._owes_flush():
+        next_offset = info.last_offset + 1
+        if self._flushing:
+            self._pending.append((next_offset, info.valid_bytes))
+        elif info.flush_due:
+            self._pending.append((next_offset, info.valid_bytes))
             self._flush()
         else:
-            self._advance(self.log.log_end_offset)
+            self._advance(next_offset, info.valid_bytes)
         return info
 
     def when_committed(self, next_offset: int, listener: CommitListener) -> None:
@@ -273,11 +279,13 @@ class Partition:
 
     # The high watermark
 
-    def _advance(self, offset: int) -> None:
+    def _advance(self, offset: int, size: int) -> None:
+        """
+        Move the high watermark to *offset*, that many bytes further, and tell who waited for it.
+        """
         log = self.log
         stable = log.last_stable_offset
         log.update_high_watermark(offset)
-        size, self._unseen = self._unseen, 0
         if self._watches:
             stable_moved = log.last_stable_offset > stable
             for watch in tuple(self._watches):
@@ -290,21 +298,16 @@ class Partition:
         while commits and commits[0][0] <= offset:
             commits.popleft()[1](None)
 
-    def _owes_flush(self) -> bool:
-        log = self.log
-        return log.log_end_offset - log.recovery_point >= log.config.flush_messages
-
     def _flush(self) -> None:
         """
-        Make the log durable in the executor, then acknowledge what that covers.
+        Make the log durable in the executor, then acknowledge what that covers: also what is
+        appended until the executor comes to it.
         """
         self._flushing = True
-        end = self.log.log_end_offset
-        covered, self._unseen = self._unseen, 0
         future = asyncio.get_running_loop().run_in_executor(self._io, self.log.flush)
-        future.add_done_callback(lambda done: self._flushed(end, covered, done))
+        future.add_done_callback(self._flushed)
 
-    def _flushed(self, end: int, covered: int, done: asyncio.Future[Any]) -> None:
+    def _flushed(self, done: asyncio.Future[Any]) -> None:
         self._flushing = False
         error = done.exception()
         if error is not None:
@@ -315,8 +318,19 @@ class Partition:
             return
         if self.error is not None:
             return
-        waiting, self._unseen = self._unseen, covered
-        self._advance(end)
-        self._unseen = waiting
-        if self.log.log_end_offset > end:
-            self._flush()
+        log = self.log
+        self._acknowledge(log.recovery_point)
+        if self._pending:
+            if log.log_end_offset - log.recovery_point >= log.config.flush_messages:
+                self._flush()
+            else:
+                self._acknowledge(log.log_end_offset)
+
+    def _acknowledge(self, offset: int) -> None:
+        pending = self._pending
+        size = 0
+        while pending and pending[0][0] <= offset:
+            next_offset, added = pending.popleft()
+            size += added
+        if size:
+            self._advance(next_offset, size)

@@ -1,0 +1,356 @@
+"""
+The broker: its parts, in the order in which they start and stop.
+
+::
+
+    addresses taken -> directories locked -> metadata log -> logs -> topics -> groups -> served
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from barnabas.server import handlers
+from barnabas.server.background import Background
+from barnabas.server.clock import ServerClock, SystemClock
+from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
+from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
+from barnabas.server.cluster.image import MetadataImage
+from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
+from barnabas.server.cluster.metadata_log import MetadataLog
+from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.connections import Connections
+from barnabas.server.context import Parts
+from barnabas.server.coordinators.group_coordinator import GroupCoordinator
+from barnabas.server.coordinators.producer_ids import ProducerIds
+from barnabas.server.delayed_fetch import FetchPurgatory
+from barnabas.server.dispatch import Dispatcher
+from barnabas.server.listening import Listening
+from barnabas.server.log_dir_failures import LogDirFailureHandler
+from barnabas.server.metrics import Metrics
+from barnabas.server.partitions import Partitions
+from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
+from barnabas.server.topics import Topics
+from barnabas.storage.disk import DiskFiles
+from barnabas.storage.files import Files
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
+from barnabas.storage.uuids import random_uuid
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Broker:
+    """
+    A broker on its log directories.
+
+    Invariants:
+
+    1. Nothing is read or written before the directories are locked, and no connection is served
+       before everything that was acknowledged can be read.
+    2. ``stop`` may be called at any time and as often as one likes; it waits for the first call.
+    3. A broker is started once.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        files: Files | None = None,
+        clock: ServerClock | None = None,
+        ephemeral: bool = False,
+    ) -> None:
+        """
+        Args:
+            files: another file system than the real one.
+            clock: another clock than the real one.
+            ephemeral: keep the data in a temporary directory that goes when the broker stops.
+        """
+        self._temporary: Path | None = None
+        if ephemeral:
+            self._temporary = Path(tempfile.mkdtemp(prefix="barnabas-"))
+            config = dataclasses.replace(config, log_dirs=(str(self._temporary),))
+        self.config = config
+        self.node_id = config.own_node_id
+        self.clock: ServerClock = clock or SystemClock()
+        self.metrics = Metrics()
+        self.partitions = Partitions()
+        self.fetches = FetchPurgatory()
+        self.background = Background(self.clock)
+        self.files: Files = files or DiskFiles()
+        self._io = ThreadPoolExecutor(config.background_threads, thread_name_prefix="io")
+        self._listening = Listening()
+        self._log_manager: LogManager | None = None
+        self._controller: Controller | None = None
+        self._groups: GroupCoordinator | None = None
+        self._failure_handler: LogDirFailureHandler | None = None
+        self._connections: Connections | None = None
+        self._stopping: asyncio.Task[None] | None = None
+
+    @property
+    def listeners(self) -> Sequence[Listener]:
+        """
+        Where the broker listens, with the ports it really has.
+        """
+        return self._listening.listeners
+
+    async def run(self, until: asyncio.Event) -> None:
+        """
+        Start, serve until the event is set, and stop.
+
+        Raises:
+            Exception: why it could not start, or could not go on.
+        """
+        try:
+            await self.start()
+            failed = asyncio.create_task(self.background.failure())
+            asked = asyncio.create_task(until.wait())
+            await asyncio.wait((failed, asked), return_when=asyncio.FIRST_COMPLETED)
+            asked.cancel()
+            failed.cancel()
+        finally:
+            await self.stop()
+        if failed.done() and not failed.cancelled():
+            raise failed.result()
+
+    async def start(self) -> None:
+        """
+        Start all parts; when this returns, clients are served.
+
+        Raises:
+            CannotListen: a listener's address cannot be taken.
+            LogDirectoryLocked: another broker uses a log directory.
+            KafkaError, CorruptMetadata: what is in the directories cannot be served.
+        """
+        began = self.clock.monotonic()
+        # Taken first: it tells most quickly that a broker runs here already.
+        self._listening.bind(self.config.client_listeners, self.config)
+        cluster_id = await self._blocking(self._format)
+        log_manager = self._log_manager = self._lock_directories()
+        metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))
+        configs = TopicConfigs(
+            BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
+        )
+        log_manager.default_config = configs.default()
+        controller = self._controller = Controller(
+            metadata_log, defaults=configs.election_defaults(), io=self._io
+        )
+        await controller.activate(read_bootstrap(self.config.metadata_directory, self.files))
+        topics = Topics(
+            node_id=self.node_id,
+            controller=controller,
+            configs=configs,
+            log_manager=log_manager,
+            partitions=self.partitions,
+            io=self._io,
+        )
+        clean_epoch = log_manager.broker_epoch_of_clean_shutdown()
+        report = await self._blocking(
+            lambda: log_manager.load(
+                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
+            )
+        )
+        await controller.register(
+            self._this_node(log_manager),
+            clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch,
+        )
+        await controller.unfence()
+        await topics.open()
+        groups = self._groups = GroupCoordinator(
+            options=self.config, clock=self.clock, io=self._io, background=self.background
+        )
+        groups.follow(topics, self.partitions)
+        groups.start()
+        self._watch(log_manager)
+        parts = Parts(
+            node_id=self.node_id,
+            cluster_id=cluster_id,
+            config=self.config,
+            clock=self.clock,
+            log_manager=log_manager,
+            image=metadata_log.image,
+            topics=topics,
+            partitions=self.partitions,
+            groups=groups,
+            producer_ids=ProducerIds(controller, self.node_id),
+            fetches=self.fetches,
+            metrics=self.metrics,
+            background=self.background,
+            io=self._io,
+        )
+        self._connections = Connections(
+            self.config, self.clock, self._io, Dispatcher(handlers.load(), parts), self.metrics
+        )
+        await self._listening.serve(self._connections)
+        self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
+
+    async def stop(self) -> None:
+        """
+        Stop all parts, in a few seconds whatever they do; what was acknowledged stays.
+        """
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._stop())
+        await asyncio.shield(self._stopping)
+
+    async def _stop(self) -> None:
+        began = self.clock.monotonic()
+        # Accept no more connections.
+        self._listening.close()
+        # Answer those who wait: fetches with what there is, members with the advice to look for
+        # another coordinator.
+        self.fetches.wake_all()
+        if self._groups is not None:
+            self._groups.stop()
+        # Answer what was asked, and close the connections.
+        if self._connections is not None:
+            await self._connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
+        # Stop the loops.
+        await self.background.stop()
+        if self._failure_handler is not None:
+            self._failure_handler.stop()
+        # Note in the metadata that this broker leads nothing any more.
+        if self._controller is not None:
+            await self._quietly("the controller", self._controller.stop())
+        # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
+        if self._log_manager is not None:
+            await self._quietly("the log manager", self._close_logs(self._log_manager))
+        self._io.shutdown(wait=False, cancel_futures=True)
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+        logger.info("stopped in %.2f s", self.clock.monotonic() - began)
+
+    # Starting
+
+    def _format(self) -> str:
+        return prepare_directories(
+            self.config.log_directories,
+            node_id=self.node_id,
+            cluster_id=None,
+            files=self.files,
+            now_ms=self.clock.now_ms(),
+        )
+
+    def _lock_directories(self) -> LogManager:
+        """
+        Make the log manager, which locks the directories, before anything in them is opened. What
+        the metadata says of topics' defaults it is told later.
+        """
+        config = self.config
+        nothing = MetadataImage()
+        return LogManager(
+            config.log_directories,
+            files=self.files,
+            clock=self.clock,
+            failures=LogDirFailureChannel(),
+            default_config=TopicConfigs(
+                BrokerConfigs(config, nothing, self.node_id), nothing
+            ).default(),
+            settings=LogManagerSettings(
+                retention_check_ms=config.log_retention_check_interval_ms,
+                flush_check_ms=config.log_flush_scheduler_interval_ms,
+                recovery_point_checkpoint_ms=config.log_flush_offset_checkpoint_interval_ms,
+                log_start_offset_checkpoint_ms=(
+                    config.log_flush_start_offset_checkpoint_interval_ms
+                ),
+                high_watermark_checkpoint_ms=config.replica_high_watermark_checkpoint_interval_ms,
+                producer_id_expiration_ms=config.producer_id_expiration_ms,
+                producer_id_expiration_check_ms=config.producer_id_expiration_check_interval_ms,
+                initial_task_delay_ms=config.log_initial_task_delay_ms,
+                recovery_threads_per_directory=config.num_recovery_threads_per_data_dir,
+            ),
+        )
+
+    def _open_metadata(self, log_manager: LogManager) -> MetadataLog:
+        return MetadataLog.open(
+            self.config.metadata_directory,
+            node_id=self.node_id,
+            config=self.config,
+            files=self.files,
+            clock=self.clock,
+            failures=log_manager.failures,
+        )
+
+    def _this_node(self, log_manager: LogManager) -> ThisNode:
+        return ThisNode(
+            node_id=self.node_id,
+            incarnation_id=random_uuid(),
+            endpoints=[
+                Endpoint(listener.name, listener.advertised_host, listener.advertised_port)
+                for listener in self.listeners
+            ],
+            log_dirs=list(log_manager.directory_ids.values()),
+            rack=self.config.broker_rack,
+        )
+
+    def _watch(self, log_manager: LogManager) -> None:
+        """
+        Begin to look after the logs, and after the health of their directories.
+        """
+        log_manager.start()
+        self._failure_handler = LogDirFailureHandler(
+            log_manager,
+            self.partitions,
+            metadata_dir=self.config.metadata_directory.absolute(),
+            fatal=self.background.fail,
+        )
+        self._failure_handler.start()
+        self.metrics.gauge(
+            "log_directories_offline",
+            "Log directories that have failed.",
+            lambda: len(log_manager.offline_directories),
+        )
+        self.metrics.gauge("partitions", "Partitions served.", lambda: len(self.partitions))
+        self.metrics.gauge(
+            "fetches_waiting", "Fetches that wait for bytes.", lambda: len(self.fetches.waiting)
+        )
+
+    def _say_ready(self, cluster_id: str, topics: int, report: LoadReport, seconds: float) -> None:
+        for path in report.unclean:
+            logger.info("%s was not stopped cleanly: its logs were recovered", path)
+        logger.info(
+            "node %d of cluster %s is ready in %.2f s: %d partitions of %d topics in %s,"
+            " loaded in %.2f s",
+            self.node_id,
+            cluster_id,
+            seconds,
+            len(self.partitions),
+            topics,
+            ", ".join(map(str, self.config.log_directories)),
+            report.seconds,
+        )
+        for listener in self.listeners:
+            logger.info(
+                "listening on %s, advertised as %s:%d",
+                listener,
+                listener.advertised_host,
+                listener.advertised_port,
+            )
+
+    # Stopping
+
+    async def _close_logs(self, log_manager: LogManager) -> None:
+        assert self._controller is not None or not len(self.partitions)
+        epoch = NO_BROKER_EPOCH if self._controller is None else self._controller.broker_epoch
+        await self._blocking(lambda: log_manager.shutdown(epoch))
+
+    async def _quietly(self, name: str, work: Awaitable[None]) -> None:
+        """
+        Do a step of stopping; if it fails the next ones have their turn all the same.
+        """
+        try:
+            await work
+        except Exception:
+            logger.exception("%s could not be stopped", name)
+
+    async def _blocking(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._io, work)

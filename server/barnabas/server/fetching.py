@@ -1,0 +1,185 @@
+"""
+What one fetch request reads.
+
+The rules are those of Kafka's ``ReplicaManager.readFromLog``. Partitions are walked in the order of
+the request. Each gives at most its own limit and what is left of the response's; as long as nothing
+was found, the first batch is given whole, however large, so that every client makes progress. After
+that, a partition whose first batch does not fit gives nothing.
+
+Only the places are looked up here; the bytes are read when they are sent (``stored_records.py``).
+Even that may need what the page cache lacks (``WouldBlock``), and is then done again where blocking
+is allowed. Nothing in here waits or keeps anything from one reading to the next, so it may run in
+any thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from barnabas.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchPartition,
+    PartitionData,
+)
+from barnabas.protocol.schema import Records
+from barnabas.server.partition import FetchResult, Partition
+from barnabas.server.stored_records import StoredRecords
+from barnabas.storage.fetch_isolation import FetchIsolation
+from barnabas.storage.files import WouldBlock
+
+logger = logging.getLogger(__name__)
+
+NO_OFFSET = -1
+NO_RECORDS = b""
+FIRST_STORAGE_ERROR_VERSION = 6
+
+
+class Wanted(NamedTuple):
+    """
+    A partition of a fetch request, and where it is, or why it is nowhere.
+    """
+
+    request: FetchPartition
+    partition: Partition | None
+    error: ErrorCode
+
+
+class Reading:
+    """
+    What a fetch found.
+    """
+
+    __slots__ = ("partitions", "size", "urgent")
+
+    def __init__(self) -> None:
+        self.partitions: list[PartitionData] = []
+        self.size = 0  # bytes of records in all
+        self.urgent = False  # something besides records that the client has to know now
+
+
+class FetchPlan(NamedTuple):
+    """
+    The part of a fetch request that says what to read.
+    """
+
+    wanted: Sequence[Wanted]
+    isolation: FetchIsolation
+    max_bytes: int
+    version: int
+
+    def find(self, *, nowait: bool) -> Reading:
+        """
+        Look where the bytes are.
+
+        Raises:
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        """
+        reading = Reading()
+        remaining = self.max_bytes
+        for wanted in self.wanted:
+            if wanted.partition is None:
+                # Known before anything was read, so it does not end the wait (Kafka answers for
+                # such partitions apart from the read).
+                reading.partitions.append(error_data(wanted.request, wanted.error))
+                continue
+            try:
+                result = self._find_one(wanted, wanted.partition, remaining, reading, nowait)
+            except KafkaError as error:
+                reading.urgent = True
+                reading.partitions.append(self._error(wanted.request, error))
+                continue
+            data = _found(wanted.request, result)
+            size = size_of(data)
+            reading.partitions.append(data)
+            reading.size += size
+            reading.urgent |= result.diverging is not None
+            remaining = max(0, remaining - size)
+        return reading
+
+    def _find_one(
+        self,
+        wanted: Wanted,
+        partition: Partition,
+        remaining: int,
+        reading: Reading,
+        nowait: bool,
+    ) -> FetchResult:
+        request = wanted.request
+        limit = min(request.partition_max_bytes, remaining)
+        if limit < 0:
+            raise UnknownServerError(f"a fetch cannot take {limit} bytes")
+        try:
+            return partition.read(
+                request.fetch_offset,
+                limit,
+                self.isolation,
+                min_one_message=not reading.size,
+                current_leader_epoch=request.current_leader_epoch,
+                last_fetched_epoch=request.last_fetched_epoch,
+                nowait=nowait,
+            )
+        except (KafkaError, WouldBlock):
+            raise
+        except Exception as error:
+            logger.exception("reading %r at %d failed", partition, request.fetch_offset)
+            raise UnknownServerError from error
+
+    def _error(self, request: FetchPartition, error: KafkaError) -> PartitionData:
+        code = error.code
+        if code is ErrorCode.KAFKA_STORAGE_ERROR and self.version < FIRST_STORAGE_ERROR_VERSION:
+            # Older clients do not know it, and would not try again.
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return error_data(request, code)
+
+
+def error_data(request: FetchPartition, code: ErrorCode) -> PartitionData:
+    """
+    The answer for a partition that cannot be read.
+    """
+    return PartitionData(
+        partition_index=request.partition,
+        error_code=code,
+        high_watermark=NO_OFFSET,
+        aborted_transactions=None,
+        records=NO_RECORDS,
+    )
+
+
+def size_of(data: PartitionData) -> int:
+    """
+    Bytes of records found in a partition.
+    """
+    return len(data.records or NO_RECORDS)
+
+
+def _found(request: FetchPartition, result: FetchResult) -> PartitionData:
+    data = PartitionData(
+        partition_index=request.partition,
+        error_code=0,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        aborted_transactions=None,
+        records=NO_RECORDS,
+    )
+    if result.diverging is not None:
+        epoch, end_offset = result.diverging
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    fetched = result.data
+    if fetched is None or fetched.first_entry_incomplete:
+        return data
+    if fetched.aborted_transactions is not None:
+        data.aborted_transactions = [
+            AbortedTransaction(
+                producer_id=transaction.producer_id, first_offset=transaction.first_offset
+            )
+            for transaction in fetched.aborted_transactions
+        ]
+    if fetched.records is not None and fetched.records.size:
+        # The encoder asks for no more than the length, and passes on what it was given.
+        data.records = cast(Records, StoredRecords(fetched.records))
+    return data

@@ -1,0 +1,80 @@
+"""
+ApiVersions: what this broker speaks, and what it can do (KIP-35, KIP-511, KIP-584).
+
+The list of APIs is the table of handlers. Features are listed only when what they switch on is
+here: a client that sees ``transaction.version`` 2 uses the protocol of KIP-890 at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
+from barnabas.server.cluster.features import METADATA_VERSION, SUPPORTED_FEATURES
+from barnabas.server.connection import ClientSoftware
+from barnabas.server.context import Context
+from barnabas.server.handlers import HANDLERS, Registration, handles
+
+SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
+    METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION]
+}
+"""
+The lowest and highest level of each feature that is implemented for clients. The metadata log may
+have more at a level above 0, for the Apache Kafka that opens it later.
+"""
+
+FEATURES_EPOCH: Final = 1
+"""
+The version of the finalized features; any number from 0 on says that they are known.
+"""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+@handles(ApiVersionsRequest)
+def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
+    if context.version >= 3:
+        name, version = request.client_software_name, request.client_software_version
+        if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
+        context.connection.software = ClientSoftware(name, version)
+    levels = {METADATA_VERSION: context.image.metadata_version}
+    return ApiVersionsResponse(
+        error_code=ErrorCode.NONE,
+        api_keys=[_entry(HANDLERS[key]) for key in sorted(HANDLERS)],
+        supported_features=[
+            SupportedFeatureKey(name=name, min_version=low, max_version=high)
+            for name, (low, high) in SERVED_FEATURES.items()
+            # Java clients up to 3.8 fail on a minimum of 0 (KAFKA-17011).
+            if low > 0 or context.version >= 4
+        ],
+        finalized_features_epoch=FEATURES_EPOCH,
+        finalized_features=[
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in levels.items()
+            if level > 0
+        ],
+    )
+
+
+def unsupported_version(registration: Registration) -> ApiVersionsResponse:
+    """
+    The answer, in version 0, to an ApiVersions request of a version that is not known.
+    """
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_entry(registration)]
+    )
+
+
+def _entry(registration: Registration) -> ApiVersion:
+    versions = registration.advertised
+    return ApiVersion(api_key=registration.key, min_version=versions[0], max_version=versions[-1])

@@ -1,0 +1,102 @@
+"""
+FindCoordinator: who coordinates a group. On one node, always this one.
+
+The first question for a group creates ``__consumer_offsets``, as in Kafka, which answers
+COORDINATOR_NOT_AVAILABLE until the topic is there; here the answer waits for it. Transactions have
+no coordinator yet, and are told so in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any, Final, NamedTuple
+
+from barnabas.protocol.errors import (
+    CoordinatorNotAvailable,
+    ErrorCode,
+    InvalidRequest,
+)
+from barnabas.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+SHARE: Final = 2
+FIRST_BATCHED_VERSION: Final = 4
+
+
+class Node(NamedTuple):
+    """
+    Where a coordinator is, or that there is none.
+    """
+
+    id: int = -1
+    host: str = ""
+    port: int = -1
+
+
+def error_response(
+    request: FindCoordinatorRequest, version: int, code: ErrorCode, message: str | None
+) -> FindCoordinatorResponse:
+    """
+    No coordinator, for that reason, for every key.
+    """
+    return _response(request, version, Node(), code, message)
+
+
+@handles(FindCoordinatorRequest, error_response=error_response)
+def find_coordinator(
+    request: FindCoordinatorRequest, context: Context
+) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
+    if request.key_type == TRANSACTION:
+        raise CoordinatorNotAvailable("Transactions are not supported")
+    if request.key_type == SHARE:
+        raise InvalidRequest("Share groups are not supported")
+    if request.key_type != GROUP:
+        raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
+    if GROUP_METADATA_TOPIC in context.topics:
+        return _found(request, context)
+    return _create_and_answer(request, context)
+
+
+async def _create_and_answer(
+    request: FindCoordinatorRequest, context: Context
+) -> FindCoordinatorResponse:
+    await context.topics.create_missing([GROUP_METADATA_TOPIC])
+    if GROUP_METADATA_TOPIC not in context.topics:
+        raise CoordinatorNotAvailable(f"{GROUP_METADATA_TOPIC} could not be created")
+    return _found(request, context)
+
+
+def _found(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
+    listener = context.connection.listener
+    here = Node(context.node_id, listener.advertised_host, listener.advertised_port)
+    return _response(request, context.version, here, ErrorCode.NONE, None)
+
+
+def _response(
+    request: FindCoordinatorRequest, version: int, node: Node, code: ErrorCode, message: str | None
+) -> FindCoordinatorResponse:
+    if version < FIRST_BATCHED_VERSION:
+        return FindCoordinatorResponse(
+            error_code=code, error_message=message, node_id=node.id, host=node.host, port=node.port
+        )
+    return FindCoordinatorResponse(
+        coordinators=[
+            Coordinator(
+                key=key,
+                node_id=node.id,
+                host=node.host,
+                port=node.port,
+                error_code=code,
+                error_message=message,
+            )
+            for key in request.coordinator_keys
+        ]
+    )

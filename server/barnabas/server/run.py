@@ -1,0 +1,55 @@
+"""
+Running a broker as a process: the event loop, signals, the exit status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+
+import uvloop
+
+from barnabas.server.broker import Broker
+from barnabas.server.config import BrokerConfig, Settings
+
+logger = logging.getLogger(__name__)
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) -> int:
+    """
+    Run a broker until it is told to stop.
+
+    Args:
+        settings: what the configuration was made of; what it leaves aside is told.
+
+    Returns:
+        0 if it was told to stop, 1 if it could not start or not go on.
+    """
+    for name, reason in settings.ignored.items():
+        logger.warning("%s has no effect here: %s", name, reason)
+    for variable in settings.unknown:
+        logger.warning("%s is no option of the broker", variable)
+    try:
+        uvloop.run(_serve(Broker(config, ephemeral=ephemeral)))
+    except Exception as error:
+        logger.error("the broker ends: %s", error, exc_info=error)
+        return 1
+    return 0
+
+
+async def _serve(broker: Broker) -> None:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+
+    def asked(number: signal.Signals) -> None:
+        logger.info("%s: stopping; a second one ends the process at once", number.name)
+        stop.set()
+        for other in SIGNALS:
+            loop.remove_signal_handler(other)
+
+    for number in SIGNALS:
+        loop.add_signal_handler(number, asked, number)
+    await broker.run(stop)

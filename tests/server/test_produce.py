@@ -1,0 +1,426 @@
+"""
+Produce, over the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.produce import ProduceRequest
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.clock import ManualClock
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.server import (
+    START_MS,
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    produce_topic,
+    running,
+)
+from tests.support.wire_client import WireClient
+
+LATEST = 13
+BY_NAME = 12
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[TestBroker]:
+    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
+        await broker.create("orders", partitions=2)
+        yield broker
+
+
+@pytest.fixture
+async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
+    async with await broker.client() as client:
+        yield client
+
+
+def start_at(broker: TestBroker, topic: str, offset: int) -> None:
+    """
+    Let a log start there, as DeleteRecords does.
+    """
+    broker.partitions.expect(topic, 0).log.delete_records(offset)
+
+
+async def ask_one(client: WireClient, request: ProduceRequest, version: int = BY_NAME) -> Any:
+    """
+    The answer for the only partition of a request.
+    """
+    answer = await client.ask(request, version)
+    (topic,) = answer.responses
+    (partition,) = topic.partition_responses
+    return partition
+
+
+@pytest.mark.parametrize("version", range(3, 13))
+@pytest.mark.parametrize("acks", [1, -1])
+async def test_records_get_the_next_offsets(client: WireClient, version: int, acks: int) -> None:
+    first = await ask_one(client, produce_request("orders", batch("a", "b"), acks=acks), version)
+    second = await ask_one(client, produce_request("orders", batch("c"), acks=acks), version)
+
+    assert (0, 0, -1) == (first.error_code, first.base_offset, first.log_append_time_ms)
+    assert (0, 2) == (second.error_code, second.base_offset)
+    assert (0 if version >= 5 else -1) == second.log_start_offset
+
+
+async def test_a_topic_can_be_named_by_its_id(broker: TestBroker, client: WireClient) -> None:
+    topic_id = await broker.topic_id("orders")
+
+    answer = await client.ask(produce_request(topic_id, batch("a"), partition=1), LATEST)
+
+    assert topic_id == answer.responses[0].topic_id
+    assert (1, 0, 0) == (
+        answer.responses[0].partition_responses[0].index,
+        answer.responses[0].partition_responses[0].error_code,
+        answer.responses[0].partition_responses[0].base_offset,
+    )
+
+
+async def test_with_acks_0_there_is_no_answer(client: WireClient) -> None:
+    client.send(produce_request("orders", batch("a"), acks=0), version=BY_NAME)
+    client.expect_no_answer()
+
+    following = await ask_one(client, produce_request("orders", batch("b")))
+
+    assert 1 == following.base_offset
+
+
+async def test_with_acks_0_an_error_ends_the_connection(
+    client: WireClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+
+    client.send(produce_request("nowhere", batch("a"), acks=0), version=BY_NAME)
+
+    assert await client.disconnected()
+    assert "{'nowhere-0': 'UNKNOWN_TOPIC_OR_PARTITION'}" in caplog.text
+
+
+@pytest.mark.parametrize(("topic", "partition"), [("nowhere", 0), ("orders", 2), ("orders", -1)])
+async def test_an_unknown_partition_is_told(client: WireClient, topic: str, partition: int) -> None:
+    answer = await ask_one(client, produce_request(topic, batch("a"), partition=partition))
+
+    assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, partition, -1, -1) == (
+        answer.error_code,
+        answer.index,
+        answer.base_offset,
+        answer.log_start_offset,
+    )
+
+
+async def test_an_unknown_topic_id_is_told(client: WireClient) -> None:
+    answer = await ask_one(client, produce_request(UUID(int=99), batch("a")), LATEST)
+
+    assert ErrorCode.UNKNOWN_TOPIC_ID == answer.error_code
+
+
+async def test_each_partition_stands_for_itself(client: WireClient) -> None:
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[
+            produce_topic("nowhere", {0: batch("x")}),
+            produce_topic("orders", {0: None, 1: batch("a"), 7: batch("x")}),
+        ],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+
+    assert [("nowhere", [(0, 3)]), ("orders", [(0, 87), (1, 0), (7, 3)])] == [
+        (topic.name, [(each.index, each.error_code) for each in topic.partition_responses])
+        for topic in answer.responses
+    ]
+
+
+def spoiled(position: int, value: int, size: int = 1) -> bytes:
+    """
+    A batch of which some bytes are others.
+    """
+    data = bytearray(batch("spoiled"))
+    data[position : position + size] = value.to_bytes(size, signed=value < 0)
+    return bytes(data)
+
+
+GOOD = batch("good")
+
+REFUSED_BEFORE_THE_LOG: dict[str, tuple[bytes | None, int]] = {
+    "null": (None, 87),
+    "empty": (b"", 87),
+    "two batches": (GOOD + GOOD, 87),
+    "a cut batch": (GOOD[:-1], 87),
+    "less than a header": (GOOD[:11], 87),
+    "magic 0": (spoiled(16, 0), 87),
+    "magic 1": (spoiled(16, 1), 87),
+    "magic 3": (spoiled(16, 3), 2),
+    "magic -1": (spoiled(16, -1), 2),
+    "length -1": (spoiled(8, -1, 4), 2),
+    "length 13": (spoiled(8, 13, 4), 2),
+    "length 48": (spoiled(8, 48, 4), 2),
+    "length 2**31-1": (spoiled(8, 2**31 - 1, 4), -1),
+    "length 2**31-13": (spoiled(8, 2**31 - 13, 4), 87),
+    "behind it, length 13": (GOOD + spoiled(8, 13, 4)[:12], 2),
+    "behind it, magic 3": (GOOD + spoiled(16, 3)[:17], 2),
+    "checksum": (spoiled(-1, 7), 2),
+    "too large": (batch("x" * 1_048_588), 10),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_BEFORE_THE_LOG)
+async def test_what_is_no_batch_is_refused(
+    broker: TestBroker, client: WireClient, case: str
+) -> None:
+    records, code = REFUSED_BEFORE_THE_LOG[case]
+    await ask_one(client, produce_request("orders", batch("a", "b", "c")))
+    start_at(broker, "orders", 2)
+
+    answer = await ask_one(client, produce_request("orders", records))
+    following = await ask_one(client, produce_request("orders", batch("d")))
+
+    assert (code, -1, -1) == (answer.error_code, answer.base_offset, answer.log_start_offset)
+    assert (3, 2) == (following.base_offset, following.log_start_offset)
+
+
+@pytest.mark.parametrize("tail", [b"", GOOD[:11], GOOD[:16], GOOD[:17], GOOD[:-1]], ids=len)
+async def test_the_beginning_of_another_batch_is_cut_off(client: WireClient, tail: bytes) -> None:
+    answer = await ask_one(client, produce_request("orders", GOOD + tail))
+    following = await ask_one(client, produce_request("orders", GOOD))
+
+    assert (0, 0, 1) == (answer.error_code, answer.base_offset, following.base_offset)
+
+
+REFUSED_BY_THE_LOG = {
+    "base offset": (batch("a", base_offset=5), 87),
+    "control batch": (batch("a", is_control=True), 87),
+    "producer without sequence": (batch("a", producer_id=9, producer_epoch=0), 87),
+    "unknown codec": (build_batch([], base_offset=0), 87),
+    "too new": (batch("a", timestamp=START_MS + 3_600_001), 32),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_BY_THE_LOG)
+async def test_what_the_log_refuses_comes_with_its_start(
+    broker: TestBroker, client: WireClient, case: str
+) -> None:
+    records, code = REFUSED_BY_THE_LOG[case]
+    await ask_one(client, produce_request("orders", batch("a", "b", "c")))
+    start_at(broker, "orders", 2)
+
+    answer = await ask_one(client, produce_request("orders", bytes(records)))
+
+    assert (code, -1, 2) == (answer.error_code, answer.base_offset, answer.log_start_offset)
+
+
+async def test_the_records_that_spoil_a_batch_are_named(
+    broker: TestBroker, client: WireClient
+) -> None:
+    await broker.create("compacted", cleanup_policy="compact")
+    records = [SimpleRecord(START_MS, key, b"v") for key in (b"k", None, b"k", None)]
+
+    answer = await ask_one(client, produce_request("compacted", bytes(build_batch(records))))
+    old = await ask_one(client, produce_request("compacted", bytes(build_batch(records))), 7)
+
+    assert ErrorCode.INVALID_RECORD == answer.error_code == old.error_code
+    assert [1, 3] == [error.batch_index for error in answer.record_errors]
+    assert all(error.batch_index_error_message for error in answer.record_errors)
+    assert answer.error_message is not None
+    assert ([], None) == (old.record_errors, old.error_message)
+
+
+async def test_zstd_needs_version_7(client: WireClient) -> None:
+    records = batch("a", compression=CompressionType.ZSTD)
+
+    old = await ask_one(client, produce_request("orders", records), 6)
+    new = await ask_one(client, produce_request("orders", records), 7)
+
+    assert ErrorCode.UNSUPPORTED_COMPRESSION_TYPE == old.error_code
+    assert 0 == new.error_code
+
+
+@pytest.mark.parametrize("acks", [2, -2, 32767])
+async def test_acks_are_0_1_or_all(client: WireClient, acks: int) -> None:
+    answer = await ask_one(client, produce_request("orders", batch("a"), acks=acks))
+
+    assert (ErrorCode.INVALID_REQUIRED_ACKS, -1) == (answer.error_code, answer.log_start_offset)
+
+
+async def test_a_retry_is_answered_with_its_first_offset(client: WireClient) -> None:
+    def numbered(sequence: int) -> bytes:
+        return batch("a", producer_id=7, producer_epoch=0, base_sequence=sequence)
+
+    for sequence in range(3):
+        await ask_one(client, produce_request("orders", numbered(sequence)))
+
+    again = await ask_one(client, produce_request("orders", numbered(1)))
+    gap = await ask_one(client, produce_request("orders", numbered(5)))
+
+    assert (0, 1, START_MS) == (again.error_code, again.base_offset, again.log_append_time_ms)
+    assert (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 0) == (gap.error_code, gap.log_start_offset)
+
+
+async def test_the_time_of_the_append_is_told(broker: TestBroker, client: WireClient) -> None:
+    await broker.create("timed", message_timestamp_type="LogAppendTime")
+
+    answer = await ask_one(client, produce_request("timed", batch("a", timestamp=5)))
+
+    assert START_MS == answer.log_append_time_ms
+
+
+async def test_a_transactional_batch_needs_a_transactional_id(client: WireClient) -> None:
+    records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[produce_topic("orders", {0: batch("plain"), 1: records})],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+
+    assert [(0, 53), (1, 53)] == [
+        (each.index, each.error_code) for each in answer.responses[0].partition_responses
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(10, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)],
+)
+async def test_a_partition_is_in_no_transaction_unless_added(
+    client: WireClient, version: int, code: ErrorCode
+) -> None:
+    records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
+
+    answer = await ask_one(
+        client, produce_request("orders", records, transactional_id="t"), version
+    )
+
+    assert (code, -1) == (answer.error_code, answer.log_start_offset)
+
+
+async def test_a_plain_batch_may_come_with_a_transactional_id(client: WireClient) -> None:
+    answer = await ask_one(client, produce_request("orders", GOOD, transactional_id="t"))
+
+    assert 0 == answer.error_code
+
+
+async def test_internal_topics_are_for_the_broker(broker: TestBroker) -> None:
+    await broker.create("__consumer_offsets", cleanup_policy="compact")
+    records = bytes(build_batch([SimpleRecord(START_MS, b"k", b"v")]))
+
+    async with await broker.client() as client, await broker.client("__admin_client") as admin:
+        answer = await ask_one(client, produce_request("__consumer_offsets", records))
+        allowed = await ask_one(admin, produce_request("__consumer_offsets", records))
+
+    assert (ErrorCode.INVALID_TOPIC_EXCEPTION, -1) == (answer.error_code, answer.log_start_offset)
+    assert 0 == allowed.error_code
+
+
+@pytest.mark.parametrize("version", range(3))
+async def test_versions_before_3_end_the_connection(client: WireClient, version: int) -> None:
+    client.send_bytes(b"\0\0\0\x12\0\0" + version.to_bytes(2) + b"\0\0\0\0\xff\xff" + bytes(8))
+
+    assert await client.disconnected()
+
+
+async def test_what_was_appended_can_be_fetched(client: WireClient) -> None:
+    records = batch("a", "b")
+    await ask_one(client, produce_request("orders", records))
+
+    answer = await client.ask(fetch_request(fetch_topic("orders", {0: 0})), 12)
+
+    stored = bytes(answer.responses[0].partitions[0].records)
+    # Only base offset and leader epoch are the broker's.
+    assert records[16:] == stored[16:]
+
+
+class SlowFiles(MemoryFiles):
+    """
+    A disk that takes its time to sync, once it is told to.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_sync = threading.Event()
+        self.may_sync.set()
+        self.slow = ""
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        if action == "sync" and self.slow and self.slow in str(path):
+            self.may_sync.wait(10)
+
+
+@pytest.fixture
+async def slow_broker() -> AsyncIterator[TestBroker]:
+    files = SlowFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("durable", flush_messages="1")
+        files.slow = "durable-0"
+        files.may_sync.clear()
+        yield broker
+        files.may_sync.set()
+
+
+async def turns() -> None:
+    for _ in range(30):
+        await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+async def test_an_answer_waits_for_the_sync_that_flush_messages_asks_for(
+    slow_broker: TestBroker, acks: int
+) -> None:
+    files: Any = slow_broker.files
+    async with await slow_broker.client() as client:
+        for _ in range(3):
+            client.send(produce_request("durable", GOOD, acks=acks), version=BY_NAME)
+        answers = asyncio.create_task(client.receive())
+        await turns()
+        early = answers.done()
+        files.may_sync.set()
+
+        first = await answers
+        others = [await client.receive() for _ in range(2)]
+
+    assert not early
+    assert [0, 1, 2] == [
+        answer.responses[0].partition_responses[0].base_offset for answer in (first, *others)
+    ]
+
+
+async def test_a_wait_for_all_replicas_ends_after_the_timeout(slow_broker: TestBroker) -> None:
+    clock: Any = slow_broker.clock
+    async with await slow_broker.client() as client:
+        client.send(produce_request("durable", GOOD, acks=-1, timeout_ms=500), version=BY_NAME)
+        await turns()
+
+        await clock.pass_time(0.5)
+        answer = await client.receive()
+
+    partition = answer.responses[0].partition_responses[0]
+    assert ErrorCode.REQUEST_TIMED_OUT == partition.error_code
+
+
+async def test_a_disk_that_fails_is_told() -> None:
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        async with await broker.client() as client:
+            await ask_one(client, produce_request("orders", GOOD))
+            files.fail(only=frozenset({"write"}), forever=True)
+
+            answer = await ask_one(client, produce_request("orders", GOOD))
+
+    assert (ErrorCode.KAFKA_STORAGE_ERROR, -1) == (answer.error_code, answer.log_start_offset)

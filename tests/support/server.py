@@ -1,0 +1,182 @@
+"""
+A broker in the process of the test, on a free port of this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from barnabas.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.broker import Broker
+from barnabas.server.clock import ServerClock
+from barnabas.server.config import BrokerConfig
+from barnabas.storage.files import Files
+from tests.support.wire_client import WireClient
+
+DATA = Path("/data")
+START_MS = 1_700_000_000_000
+
+
+def broker_config(**options: str) -> BrokerConfig:
+    """
+    A configuration for tests; options have ``_`` for ``.``.
+    """
+    given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(DATA)}
+    return BrokerConfig.parse(
+        given | {name.replace("_", "."): value for name, value in options.items()}
+    )
+
+
+class TestBroker(Broker):
+    """
+    A broker with a few things that every test wants.
+    """
+
+    __test__ = False
+
+    @property
+    def port(self) -> int:
+        return self.listeners[0].port
+
+    async def client(self, client_id: str | None = "t") -> WireClient:
+        """
+        A new connection.
+        """
+        return await WireClient.open(self.port, client_id=client_id)
+
+    async def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
+        """
+        Create a topic over the wire; configs have ``_`` for ``.``.
+        """
+        request = CreateTopicsRequest(
+            topics=[
+                CreatableTopic(
+                    name=topic,
+                    num_partitions=partitions,
+                    replication_factor=1,
+                    assignments=[],
+                    configs=[
+                        CreatableTopicConfig(name=name.replace("_", "."), value=value)
+                        for name, value in configs.items()
+                    ],
+                )
+            ],
+            timeout_ms=10_000,
+        )
+        async with await self.client() as client:
+            answer = await client.ask(request, 7)
+            assert 0 == answer.topics[0].error_code, answer
+
+    async def topic_id(self, topic: str) -> Any:
+        """
+        The id of a topic, as metadata has it.
+        """
+        async with await self.client() as client:
+            answer = await client.ask(
+                MetadataRequest(
+                    topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
+                ),
+                12,
+            )
+            return answer.topics[0].topic_id
+
+
+@asynccontextmanager
+async def running(
+    files: Files, clock: ServerClock | None = None, **options: str
+) -> AsyncIterator[TestBroker]:
+    """
+    A broker that runs as long as the block.
+    """
+    broker = TestBroker(broker_config(**options), files=files, clock=clock)
+    try:
+        await broker.start()
+        yield broker
+    finally:
+        await broker.stop()
+
+
+def batch(*values: bytes | str, timestamp: int = START_MS, **options: Any) -> bytes:
+    """
+    A batch of records without keys.
+    """
+    records = [
+        SimpleRecord(timestamp, None, value.encode() if isinstance(value, str) else value)
+        for value in values
+    ]
+    return bytes(build_batch(records, **options))
+
+
+def produce_request(
+    topic: str | UUID,
+    records: bytes | None,
+    *,
+    partition: int = 0,
+    acks: int = 1,
+    timeout_ms: int = 30_000,
+    transactional_id: str | None = None,
+) -> ProduceRequest:
+    """
+    A request that appends to one partition of the topic with that name or id.
+    """
+    return ProduceRequest(
+        transactional_id=transactional_id,
+        acks=acks,
+        timeout_ms=timeout_ms,
+        topic_data=[produce_topic(topic, {partition: records})],
+    )
+
+
+def produce_topic(topic: str | UUID, records: Mapping[int, bytes | None]) -> TopicProduceData:
+    """
+    The part of a produce request for one topic.
+    """
+    data = [PartitionProduceData(index=index, records=data) for index, data in records.items()]
+    if isinstance(topic, UUID):
+        return TopicProduceData(topic_id=topic, partition_data=data)
+    return TopicProduceData(name=topic, partition_data=data)
+
+
+def fetch_request(*topics: FetchTopic, **options: Any) -> FetchRequest:
+    """
+    A request that does not wait, unless *options* say so.
+    """
+    defaults: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 1}
+    return FetchRequest(topics=list(topics), **(defaults | options))
+
+
+def fetch_topic(topic: str | UUID, offsets: Mapping[int, int], **options: Any) -> FetchTopic:
+    """
+    The part of a fetch request for one topic: from which offset to read each partition.
+    """
+    partitions = [
+        FetchPartition(
+            **{
+                "partition": partition,
+                "fetch_offset": offset,
+                "partition_max_bytes": 1 << 20,
+                **options,
+            }
+        )
+        for partition, offset in offsets.items()
+    ]
+    if isinstance(topic, UUID):
+        return FetchTopic(topic_id=topic, partitions=partitions)
+    return FetchTopic(topic=topic, partitions=partitions)

@@ -4,7 +4,7 @@ The reference of all options, made from their tables.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from barnabas.server.config.broker_config import BrokerConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
@@ -69,7 +69,7 @@ def _row(option: Option, fifth: str) -> str:
     return f"| `{option.name}` | {kind} | {shown} | {option.range_text} | {fifth} | {option.doc} |"
 
 
-def _names(title: str, reasons: dict[str, str]) -> Iterator[str]:
+def _names(title: str, reasons: Mapping[str, str]) -> Iterator[str]:
     yield ""
     yield f"## {title}"
     by_reason: dict[str, list[str]] = {}

@@ -1,0 +1,310 @@
+"""
+All logs of a broker.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import InconsistentTopicId
+from barnabas.server.manual_clock import ManualClock
+from barnabas.storage.errors import (
+    InvalidLogDirectory,
+    KafkaStorageError,
+    LogDirectoryLocked,
+)
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.manager import LogManager
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
+from tests.support.log_manager import T0, T1, TOPIC_ID, fill, load, open_manager
+
+DATA = Path("/data")
+OTHER = Path("/other")
+SMALL = LogConfig(internal_segment_bytes=1000, retention_ms=-1, file_delete_delay_ms=60_000)
+
+
+def crash(manager: LogManager) -> None:
+    """
+    Leave the files as they are; only the locks go, as with any process.
+    """
+    for directory in manager._directories.values():
+        directory.release()
+
+
+def test_a_log_is_found_from_its_creation_to_its_deletion() -> None:
+    manager = load(open_manager(MemoryFiles()))
+
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+
+    assert log is manager.get_log(T0)
+    assert log is manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.delete_log(T0)
+    assert manager.get_log(T0) is None
+
+
+def test_a_log_belongs_to_one_topic_id() -> None:
+    manager = load(open_manager(MemoryFiles()))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+
+    with pytest.raises(InconsistentTopicId):
+        manager.get_or_create_log(T0, topic_id=UUID(int=1))
+
+
+def test_new_logs_go_to_the_directory_that_has_the_fewest() -> None:
+    manager = load(open_manager(MemoryFiles(), [DATA, OTHER]))
+
+    parents = [
+        manager.get_or_create_log(TopicPartition("t", index), topic_id=TOPIC_ID).parent_dir
+        for index in range(4)
+    ]
+
+    assert sorted([DATA, DATA, OTHER, OTHER]) == sorted(parents)
+
+
+def test_after_a_clean_stop_everything_is_there_and_nothing_is_recovered() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+
+    assert manager.shutdown(broker_epoch=7)
+
+    assert files.exists(DATA / ".kafka_cleanshutdown")
+    assert not files.exists(DATA / ".lock")
+    again = open_manager(files)
+    assert 7 == again.broker_epoch_of_clean_shutdown()
+    report = again.load({}, lambda topic_id, partition: False)
+    assert (1, 0, []) == (report.loaded, report.recovered, report.unclean)
+    log = again.get_log(T0)
+    assert log is not None
+    assert (10, 10, TOPIC_ID) == (log.log_end_offset, log.high_watermark, log.topic_id)
+
+
+@pytest.mark.scenario(71)
+def test_after_a_crash_the_logs_are_recovered() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+    crash(manager)
+
+    assert not files.exists(DATA / ".kafka_cleanshutdown")
+    again = open_manager(files)
+    assert again.broker_epoch_of_clean_shutdown() is None
+    report = again.load({}, lambda topic_id, partition: False)
+    assert (1, 1, [DATA]) == (report.loaded, report.recovered, report.unclean)
+    log = again.get_log(T0)
+    assert log is not None
+    assert 10 == log.log_end_offset
+    assert again.shutdown(broker_epoch=9)
+    assert b'{"version":0,"brokerEpoch":9}' == files.read_bytes(DATA / ".kafka_cleanshutdown")
+
+
+def test_the_mark_of_a_clean_stop_is_gone_before_anything_is_loaded() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.shutdown()
+    files.make_directory(DATA / "lost+found")
+
+    broken = open_manager(files)
+    with pytest.raises(InvalidLogDirectory, match="'lost\\+found' is not in the form"):
+        load(broken)
+
+    assert not files.exists(DATA / ".kafka_cleanshutdown")
+
+
+@pytest.mark.scenario(70)
+def test_a_second_broker_is_refused() -> None:
+    files = MemoryFiles()
+    manager = open_manager(files)
+
+    with pytest.raises(LogDirectoryLocked, match=r"Failed to acquire lock on file \.lock in /data"):
+        open_manager(files, [OTHER, DATA])
+
+    assert not files.exists(OTHER / ".lock"), "what was locked before the refusal is free again"
+    manager.shutdown()
+    open_manager(files)
+
+
+def test_two_directories_for_one_partition_are_refused() -> None:
+    files = MemoryFiles()
+    for parent in (DATA, OTHER):
+        manager = load(open_manager(files, [parent]))
+        manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+        manager.shutdown()
+
+    with pytest.raises(InvalidLogDirectory, match="Duplicate log directories for t-0"):
+        load(open_manager(files, [DATA, OTHER]))
+
+
+def test_what_the_metadata_does_not_know_is_set_aside() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 3)
+    manager.shutdown()
+
+    again = open_manager(files)
+    report = again.load({}, lambda topic_id, partition: topic_id == TOPIC_ID)
+
+    (stray,) = report.strays
+    assert stray.name.startswith("t-0.")
+    assert stray.name.endswith("-stray")
+    assert again.get_log(T0) is None
+    assert 0 == again.get_or_create_log(T0, topic_id=UUID(int=5)).log_end_offset
+    assert again.shutdown()
+    third = load(open_manager(files))
+    assert [T0] == list(third.logs())
+    assert stray.name in files.names(DATA), "set aside once, it is left alone"
+
+
+@pytest.mark.scenario(58)
+def test_a_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
+    files, clock = MemoryFiles(), StillClock()
+    manager = load(open_manager(files, clock=clock, config=SMALL))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    fill(manager.get_or_create_log(T1, topic_id=TOPIC_ID), 1)
+    manager.checkpoint_recovery_points()
+    assert b"t 0" in files.read_bytes(DATA / "recovery-point-offset-checkpoint")
+
+    manager.delete_log(T0)
+
+    (renamed,) = [name for name in files.names(DATA) if name.startswith("t-0")]
+    assert renamed.endswith("-delete")
+    assert 32 == len(renamed.removeprefix("t-0.").removesuffix("-delete"))
+    assert b"t 0" not in files.read_bytes(DATA / "recovery-point-offset-checkpoint")
+    clock.advance(59_999)
+    manager.remove_deleted()
+    assert renamed in files.names(DATA)
+    clock.advance(1)
+    manager.remove_deleted()
+    assert renamed not in files.names(DATA)
+
+
+def test_a_deletion_that_a_stop_cut_short_goes_on_after_the_next_start() -> None:
+    files, clock = MemoryFiles(), StillClock()
+    manager = load(open_manager(files, clock=clock))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.delete_log(T0)
+    manager.shutdown()
+
+    again = load(open_manager(files, clock=clock))
+    assert again.get_log(T0) is None
+    clock.advance(60_000)
+    again.remove_deleted()
+
+    assert [] == [name for name in files.names(DATA) if name.startswith("t-0")]
+
+
+def test_one_log_that_fails_does_not_end_a_round_for_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = StillClock()
+    config = LogConfig(internal_segment_bytes=150, retention_bytes=150)
+    manager = load(open_manager(MemoryFiles(), clock=clock, config=config))
+    broken = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    healthy = manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    fill(healthy, 5)
+    monkeypatch.setattr(type(broken), "delete_old_segments", _fail_for(broken))
+
+    manager.check_retention()
+
+    assert 4 == healthy.log_start_offset
+    assert "t-0" in caplog.text
+
+
+def _fail_for(broken: object) -> object:
+    from barnabas.storage.log import Log  # noqa: PLC0415  # the original, before it is replaced
+
+    original = Log.delete_old_segments
+
+    def delete_old_segments(self: Log) -> int:
+        if self is broken:
+            raise RuntimeError("one bad segment")
+        return original(self)
+
+    return delete_old_segments
+
+
+def test_start_offsets_are_only_noted_where_they_are_inside_a_segment() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files, config=SMALL))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    fill(log, 10)
+
+    manager.checkpoint_log_start_offsets()
+    assert b"0\n0\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
+    log.delete_records(7)
+    manager.checkpoint_log_start_offsets()
+
+    assert b"0\n1\nt 0 7\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
+    crash(manager)
+    recovered = load(open_manager(files, config=SMALL)).get_log(T0)
+    assert recovered is not None
+    assert 7 == recovered.log_start_offset
+
+
+def test_a_failed_directory_takes_its_logs_offline_and_the_others_serve_on() -> None:
+    manager = load(open_manager(MemoryFiles(), [DATA, OTHER]))
+    lost = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    kept = manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    assert (DATA, OTHER) == (lost.parent_dir, kept.parent_dir)
+
+    manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
+
+    assert [T0] == manager.handle_failures()
+    assert (OTHER,) == manager.live_directories
+    assert (DATA,) == manager.offline_directories
+    assert manager.get_log(T0) is None
+    with pytest.raises(KafkaStorageError):
+        fill(lost, 1)
+    fill(kept, 1)
+    with pytest.raises(KafkaStorageError, match="are offline"):
+        manager.get_or_create_log(T0, topic_id=TOPIC_ID, is_new=False)
+
+
+def test_the_end_of_the_last_directory_is_told() -> None:
+    told: list[bool] = []
+    files = MemoryFiles()
+    manager = open_manager(files)
+    manager._on_all_failed = lambda: told.append(True)
+    load(manager)
+
+    manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
+    manager.handle_failures()
+
+    assert [True] == told
+
+
+def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_forget_deletions() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    manager.shutdown()
+    files.write_atomically(DATA / "log-start-offset-checkpoint", b"0\n2\nt 0 7\n")
+
+    again = open_manager(files)
+    load(again)
+
+    assert (DATA,) == again.offline_directories
+
+
+def test_retention_is_checked_by_the_clock() -> None:
+    clock = ManualClock(1_700_000_000_000)
+    config = LogConfig(internal_segment_bytes=150, retention_ms=3_600_000)
+    manager = load(open_manager(MemoryFiles(), clock=clock, config=config))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    fill(log, 3)
+    manager.start()
+    try:
+        clock.advance(3_600)
+        assert 0 == log.log_start_offset
+        clock.advance(300)
+        assert 3 == log.log_start_offset
+    finally:
+        assert manager.shutdown()
+    assert not [thread for thread in threading.enumerate() if thread.name == "retention-check"]

@@ -8,6 +8,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes is the affair of the machine, which may be busy with something else.
+settings.register_profile("barnabas", deadline=None)
+settings.load_profile("barnabas")
 
 
 @pytest.fixture(scope="session")

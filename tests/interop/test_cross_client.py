@@ -28,7 +28,7 @@ def test_each_client_reads_what_another_wrote(
     Keys, values, headers and timestamps of all shapes, in every codec, come back as they went in.
     """
     writer = client_named(writer_name)
-    writer.create_topic(broker.bootstrap, topic, PARTITIONS, {})
+    writer.create_topic(broker.bootstrap, topic, PARTITIONS, {"retention.ms": "-1"})
     expected = []
     for codec in CODECS:
         records = _all_shapes(codec, null_headers=writer.sends_null_headers)

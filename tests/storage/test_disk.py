@@ -75,18 +75,6 @@ def test_a_read_that_the_system_cuts_short_goes_on(
     assert b"bcdef" == FILES.open(tmp_path / "a").read(1, 5)
 
 
-def test_a_buffer_is_filled(tmp_path: Path) -> None:
-    """
-    ``read_into`` says how much there was.
-    """
-    (tmp_path / "a").write_bytes(b"abcdef")
-    buffer = bytearray(8)
-
-    count = FILES.open(tmp_path / "a").read_into(2, buffer)
-
-    assert (4, b"cdef\0\0\0\0") == (count, bytes(buffer))
-
-
 def test_a_read_may_refuse_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Where the page cache lacks something, a read without waiting says so instead of waiting.
@@ -147,7 +135,6 @@ def test_a_failing_disk_is_told_with_the_file_and_the_cause(tmp_path: Path) -> N
         lambda: file.append(b"x"),
         lambda: file.read(0, 1),
         lambda: file.read(0, 1, nowait=True),
-        lambda: file.read_into(0, bytearray(1)),
         lambda: file.truncate(0),
         file.size,
         file.sync,

@@ -165,7 +165,11 @@ def test_walks_see_every_batch() -> None:
     assert bytes(records.batch_at(headers[1]).data) == bytes(batches[0].data)
 
 
-@given(st.lists(st.integers(80, 40_000), min_size=1, max_size=12))
+# Where the length of the record needs one more byte, no batch of one record has that size.
+SIZES = st.integers(80, 40_000).filter(lambda size: size not in (126, 8255))
+
+
+@given(st.lists(SIZES, min_size=1, max_size=12))
 def test_batches_of_any_size_are_found(sizes: list[int]) -> None:
     """
     Also those that are larger than what is read at once, or lie across its end.

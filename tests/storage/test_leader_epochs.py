@@ -60,6 +60,7 @@ def test_the_first_epoch_makes_eight_bytes() -> None:
 
     assert b"0\n1\n0 0\n" == files.read_bytes(FILE)
     assert 0 == cache.latest_epoch
+    assert EpochEntry(0, 0) == cache.earliest_entry == cache.latest_entry
 
 
 def test_the_file_is_read_at_the_start() -> None:
@@ -173,21 +174,6 @@ def test_of_no_epochs_nothing_is_known() -> None:
     Neither end nor epoch.
     """
     assert EpochEndOffset(-1, -1) == cache_of().end_offset_for(0, 10)
-
-
-def test_neighbours_and_offsets_are_found() -> None:
-    """
-    What the log asks besides.
-    """
-    cache = cache_of((2, 10), (5, 20))
-
-    assert [None, None, (2, 10), (2, 10), (5, 20)] == [
-        cache.previous_entry(epoch) for epoch in (0, 2, 3, 5, 6)
-    ]
-    assert [None, 2, 2, 5, 5] == [cache.epoch_for_offset(at) for at in (9, 10, 19, 20, 99)]
-    assert EpochEntry(5, 20) == cache.epoch_entry(5)
-    assert cache.epoch_entry(4) is None
-    assert EpochEntry(2, 10) == cache.earliest_entry
 
 
 @pytest.mark.parametrize(

@@ -120,11 +120,6 @@ class MemoryFile:
             raise WouldBlock
         return bytes(self._node.data[position : position + size])
 
-    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
-        data = self.read(position, len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
     def truncate(self, size: int) -> None:
         self._check_writable()
         self._files.step("truncate", self.path, size)

@@ -141,20 +141,6 @@ class DiskFile:
             del data[count:]
         return data
 
-    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
-        handle = self._handle
-        view = memoryview(buffer)
-        done = 0
-        try:
-            while done < len(view):
-                count = os.preadv(handle.fd, [view[done:]], position + done)
-                if count == 0:
-                    break
-                done += count
-        except OSError as error:
-            raise storage_error("read", self.path, error) from error
-        return done
-
     def truncate(self, size: int) -> None:
         with _errors("truncate", self.path):
             os.ftruncate(self._handle.fd, size)

@@ -60,21 +60,6 @@ class LogOffsetMetadata(NamedTuple):
             return False
         return self.segment_base_offset < that.segment_base_offset
 
-    def on_same_segment(self, that: LogOffsetMetadata) -> bool:
-        """
-        Whether both are in one segment; no if either is not known.
-        """
-        if self.message_offset_only or that.message_offset_only:
-            return False
-        return self.segment_base_offset == that.segment_base_offset
-
-    def position_diff(self, that: LogOffsetMetadata) -> int:
-        """
-        Bytes from *that* up to this, both in one segment.
-        """
-        assert self.on_same_segment(that), f"{self} and {that} are not in one segment"
-        return self.relative_position_in_segment - that.relative_position_in_segment
-
 
 class AbortedTransaction(NamedTuple):
     """

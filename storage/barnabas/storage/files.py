@@ -50,11 +50,6 @@ class File(Protocol):
             WouldBlock: with *nowait*, if the disk would have to be asked.
         """
 
-    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
-        """
-        Fill *buffer* from the file; how many bytes there were.
-        """
-
     def truncate(self, size: int) -> None:
         """
         Cut the file, or lengthen it with zeros that take no space.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -101,25 +101,6 @@ class LeaderEpochFileCache:
     def latest_epoch(self) -> int | None:
         entries = self._entries
         return entries[-1].epoch if entries else None
-
-    def previous_entry(self, epoch: int) -> EpochEntry | None:
-        """
-        The last entry of an epoch before *epoch*.
-        """
-        entries = self._entries
-        at = bisect_left(entries, epoch, key=_epoch)
-        return entries[at - 1] if at else None
-
-    def epoch_entry(self, epoch: int) -> EpochEntry | None:
-        return next((entry for entry in self._entries if entry.epoch == epoch), None)
-
-    def epoch_for_offset(self, offset: int) -> int | None:
-        """
-        The epoch in which *offset* was written, if it is not older than all that are known.
-        """
-        entries = self._entries
-        at = bisect_right(entries, offset, key=_start_offset)
-        return entries[at - 1].epoch if at else None
 
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> EpochEndOffset:
         """

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.errors import CorruptIndex, KafkaStorageError
 from barnabas.storage.files import Files
-from barnabas.storage.index import WARM_BYTES, SearchResult, search
+from barnabas.storage.index_search import WARM_BYTES, SearchResult, search
 from barnabas.storage.offset_index import OffsetIndex
 from barnabas.storage.time_index import TimeIndex
 from tests.support.disk import FailingFiles, MemoryFiles

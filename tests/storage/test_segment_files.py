@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log_files import offset_from_file_name
+from barnabas.storage.segment_files import delete_files_if_exist
 from barnabas.storage.txn_index import AbortedTxn
 from tests.support.clock import StillClock
 from tests.support.disk import FailingFiles, MemoryFiles
@@ -305,3 +307,20 @@ def test_a_crash_of_the_machine_after_a_flush_takes_nothing() -> None:
 
     for node in files.nodes.values():
         assert node.durable == node.data
+
+
+def test_files_of_a_segment_that_is_not_open_are_removed_by_their_names() -> None:
+    """
+    Those of that base offset and suffix, whichever there are.
+    """
+    files = MemoryFiles()
+    append_padded(open_segment(files=files), range(1))
+    append_padded(open_segment(7, files=files), range(7, 8))
+    files.open(DIRECTORY / "00000000000000000000.log.swap").close()
+
+    delete_files_if_exist(files, DIRECTORY, 0)
+    assert "00000000000000000000.log.swap" in files.names(DIRECTORY)
+    delete_files_if_exist(files, DIRECTORY, 0, ".swap")
+
+    assert {7} == {offset_from_file_name(name) for name in files.names(DIRECTORY)}
+    assert 3 == len(files.names(DIRECTORY))

@@ -17,7 +17,8 @@ from typing import Final, NamedTuple
 
 from barnabas.storage.errors import CorruptIndex, InvalidOffset
 from barnabas.storage.files import MappedFile
-from barnabas.storage.index import Index, SearchResult
+from barnabas.storage.index import Index
+from barnabas.storage.index_search import SearchResult
 
 _ENTRY: Final = Struct(">ii")
 _INT32: Final = Struct(">i")

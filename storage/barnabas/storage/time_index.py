@@ -19,7 +19,8 @@ from typing import Final, NamedTuple
 from barnabas.protocol.record_batch import NO_TIMESTAMP
 from barnabas.storage.errors import CorruptIndex, InvalidOffset
 from barnabas.storage.files import MappedFile
-from barnabas.storage.index import Index, SearchResult
+from barnabas.storage.index import Index
+from barnabas.storage.index_search import SearchResult
 
 _ENTRY: Final = Struct(">qi")
 _INT64: Final = Struct(">q")

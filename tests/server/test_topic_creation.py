@@ -9,13 +9,10 @@ import pytest
 
 from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import ErrorCode, InvalidConfig, PolicyViolation
-from barnabas.protocol.messages.create_topics import (
-    CreatableReplicaAssignment,
-    CreatableTopic,
-    CreatableTopicConfig,
-)
+from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.topic_creation import CreationPlan, CreationRules, plan_creation
+from tests.support.cluster_node import creatable
 
 DIRECTORY = UUID(int=4711)
 
@@ -61,25 +58,6 @@ def rules() -> CreationRules:
     )
 
 
-def topic(
-    name: str,
-    partitions: int = 1,
-    factor: int = 1,
-    assignments: Sequence[tuple[int, list[int]]] = (),
-    configs: Mapping[str, str | None] | None = None,
-) -> CreatableTopic:
-    return CreatableTopic(
-        name=name,
-        num_partitions=partitions,
-        replication_factor=factor,
-        assignments=[
-            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
-            for index, brokers in assignments
-        ],
-        configs=[CreatableTopicConfig(name=n, value=v) for n, v in (configs or {}).items()],
-    )
-
-
 def plan(*topics: CreatableTopic, **facts: object) -> CreationPlan:
     return plan_creation(image(**facts), topics, rules())  # type: ignore[arg-type]  # as given
 
@@ -88,7 +66,7 @@ def test_the_records_of_a_topic() -> None:
     """
     The topic comes first, then its configs, then its partitions, as Kafka writes them.
     """
-    made = plan(topic("t", 2, 1, configs={"retention.ms": "5", "cleanup.policy": "compact"}))
+    made = plan(creatable("t", 2, 1, configs={"retention.ms": "5", "cleanup.policy": "compact"}))
 
     assert made.errors == {}
     expected = [
@@ -126,7 +104,7 @@ def test_min_insync_replicas_clears_the_eligible_leaders() -> None:
     """
     Kafka writes CLEAR_ELR behind the configs of such a topic.
     """
-    made = plan(topic("t", configs={"min.insync.replicas": "2"}))
+    made = plan(creatable("t", configs={"min.insync.replicas": "2"}))
 
     assert records.ClearElrRecord(topic_name="t") == made.records[2][0]
 
@@ -135,7 +113,7 @@ def test_defaults_stand_in_for_minus_one() -> None:
     """
     -1 asks for what the broker is configured to.
     """
-    made = plan(topic("t", -1, -1))
+    made = plan(creatable("t", -1, -1))
 
     assert (2, 1) == (made.created["t"].num_partitions, made.created["t"].replication_factor)
 
@@ -146,94 +124,94 @@ REGISTERED = "broker(s) are registered or some brokers have all their log direct
 @pytest.mark.parametrize(
     ("wanted", "code", "message"),
     [
-        (topic("old"), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'old' already exists."),
-        (topic("old.x"), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'old.x' already exists."),
+        (creatable("old"), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'old' already exists."),
+        (creatable("old.x"), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'old.x' already exists."),
         (
-            topic("old_x"),
+            creatable("old_x"),
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             "Topic 'old_x' collides with existing topic: old.x",
         ),
         (
-            topic("b@d", 0, 0, configs={"bad": "1"}),
+            creatable("b@d", 0, 0, configs={"bad": "1"}),
             ErrorCode.INVALID_TOPIC_EXCEPTION,
             "Topic name is invalid: 'b@d' contains one or more characters other than ASCII"
             " alphanumerics, '.', '_' and '-'",
         ),
         (
-            topic("t", 0, configs={"bad": "1"}),
+            creatable("t", 0, configs={"bad": "1"}),
             ErrorCode.INVALID_CONFIG,
             "Unknown topic config name: bad",
         ),
         (
-            topic("t", configs={"a": None, "b": "1", "c": None}),
+            creatable("t", configs={"a": None, "b": "1", "c": None}),
             ErrorCode.INVALID_CONFIG,
             "Null value not supported for topic configs: a,c",
         ),
         (
-            topic("t", configs={"a": "x" * 32_768}),
+            creatable("t", configs={"a": "x" * 32_768}),
             ErrorCode.INVALID_CONFIG,
             "The configuration value cannot be added because it exceeds the maximum value size of"
             " 32767 bytes.",
         ),
         (
-            topic("t", 0),
+            creatable("t", 0),
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         ),
         (
-            topic("t", -2),
+            creatable("t", -2),
             ErrorCode.INVALID_PARTITIONS,
             "Number of partitions was set to an invalid non-positive value.",
         ),
         (
-            topic("t", 0, 0),
+            creatable("t", 0, 0),
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         ),
         (
-            topic("t", 1, -2),
+            creatable("t", 1, -2),
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         ),
         (
-            topic("t", 1, 3),
+            creatable("t", 1, 3),
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Unable to replicate the partition 3 time(s): The target replication factor of 3"
             f" cannot be reached because only 1 {REGISTERED}",
         ),
         (
-            topic("t", 1, 1, [(0, [1])]),
+            creatable("t", 1, 1, [(0, [1])]),
             ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but replication factor was not set to"
             " -1.",
         ),
         (
-            topic("t", 1, -1, [(0, [1])]),
+            creatable("t", 1, -1, [(0, [1])]),
             ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but numPartitions was not set to -1.",
         ),
         (
-            topic("t", -1, -1, [(0, [1]), (2, [1])]),
+            creatable("t", -1, -1, [(0, [1]), (2, [1])]),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         ),
         (
-            topic("t", -1, -1, [(0, [1]), (0, [1])]),
+            creatable("t", -1, -1, [(0, [1]), (0, [1])]),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "Found multiple manual partition assignments for partition 0",
         ),
         (
-            topic("t", -1, -1, [(0, [2])]),
+            creatable("t", -1, -1, [(0, [2])]),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes broker 2, but no such broker is registered.",
         ),
         (
-            topic("t", -1, -1, [(0, [1, 1])]),
+            creatable("t", -1, -1, [(0, [1, 1])]),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes the broker 1 more than once.",
         ),
         (
-            topic("t", -1, -1, [(0, [])]),
+            creatable("t", -1, -1, [(0, [])]),
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "The manual partition assignment includes an empty replica list.",
         ),
@@ -257,7 +235,7 @@ def test_replicas_of_unequal_number() -> None:
     """
     All partitions of a topic have as many replicas as the first.
     """
-    made = plan(topic("t", -1, -1, [(0, [2, 1]), (1, [1])]), brokers=2)
+    made = plan(creatable("t", -1, -1, [(0, [2, 1]), (1, [1])]), brokers=2)
 
     assert str(made.errors["t"]) == (
         "The manual partition assignment includes a partition with 1 replica(s), but this is not"
@@ -269,7 +247,7 @@ def test_a_manual_assignment_says_who_leads() -> None:
     """
     The first replica of a partition leads it, and partitions are written in their order.
     """
-    made = plan(topic("t", -1, -1, [(1, [1, 2]), (0, [2, 1])]), brokers=2)
+    made = plan(creatable("t", -1, -1, [(1, [1, 2]), (0, [2, 1])]), brokers=2)
 
     partitions = [
         record for record, _ in made.records if isinstance(record, records.PartitionRecord)
@@ -283,7 +261,7 @@ def test_one_bad_topic_does_not_spoil_the_others() -> None:
     """
     Each topic of a request succeeds or fails by itself.
     """
-    made = plan(topic("good"), topic("b@d"), topic("too", 0))
+    made = plan(creatable("good"), creatable("b@d"), creatable("too", 0))
 
     assert ["good"] == list(made.created)
     assert {"b@d", "too"} == set(made.errors)
@@ -296,7 +274,7 @@ def test_the_replication_factor_can_be_clamped(factor: int, clamped: int) -> Non
     With the option, a factor made for a larger cluster works on one node.
     """
     made = plan_creation(
-        image(), [topic("t", 1, factor)], replace(rules(), clamp_replication_factor=True)
+        image(), [creatable("t", 1, factor)], replace(rules(), clamp_replication_factor=True)
     )
 
     assert clamped == made.created["t"].replication_factor
@@ -309,7 +287,7 @@ def test_a_fenced_broker_gets_no_topics() -> None:
     cluster = image()
     cluster.apply(records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1))
 
-    made = plan_creation(cluster, [topic("a"), topic("b", -1, -1, [(0, [1])])], rules())
+    made = plan_creation(cluster, [creatable("a"), creatable("b", -1, -1, [(0, [1])])], rules())
 
     assert [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT] == [
         error.code for error in made.errors.values()
@@ -319,12 +297,12 @@ def test_a_fenced_broker_gets_no_topics() -> None:
 @pytest.mark.parametrize(
     ("topics", "message"),
     [
-        ([topic("a", 10_001)], "Excessively large number of partitions per request."),
+        ([creatable("a", 10_001)], "Excessively large number of partitions per request."),
         (
-            [topic("a", 9_999), topic("b", -1)],
+            [creatable("a", 9_999), creatable("b", -1)],
             "Excessively large number of partitions per request.",
         ),
-        ([topic("a", 10_000)], "Unable to perform excessively large batch operation."),
+        ([creatable("a", 10_000)], "Unable to perform excessively large batch operation."),
     ],
 )
 def test_requests_that_are_too_large(topics: list[CreatableTopic], message: str) -> None:

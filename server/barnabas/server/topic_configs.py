@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from barnabas.protocol.errors import InvalidConfig
 from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.cluster.lifecycle import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.options import HOURS, MINUTES, ConfigError, Option
@@ -148,6 +149,16 @@ class TopicConfigs:
             if value is not None:
                 values[name.replace(".", "_")] = value
         return LogConfig(**values)
+
+    def election_defaults(self) -> Mapping[str, str]:
+        """
+        What elections go by where neither a topic nor the cluster says anything.
+        """
+        options = self.brokers.static.options()
+        return {
+            name: str(options[name].format(getattr(self.brokers.static, name.replace(".", "_"))))
+            for name in (MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION)
+        }
 
     def log_config(self, topic: str) -> LogConfig:
         """

@@ -1,0 +1,318 @@
+"""
+``__cluster_metadata-0``: the log that the cluster's metadata is made of (KRaft, KIP-500, KIP-630).
+
+::
+
+    00000000000000000000.log ...               segments and indexes, as of any log
+    00000000000000000047-0000000001.checkpoint ...                              snapshots
+    quorum-state                               the epoch of this start
+    leader-epoch-checkpoint                    where each epoch begins
+    partition.metadata                         the id of this topic, which is always the same
+
+Each start is an epoch of its own, begun by a LEADER_CHANGE control batch. Records are appended in
+batches that say base offset and epoch themselves, synced, and only then applied; a batch that was
+not synced may be there after a crash or not, and whoever asked for it was not answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple, Self
+
+from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.control_records import (
+    ControlRecordType,
+    LeaderChangeMessage,
+    VotersRecord,
+)
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.record_batch import RecordBatch, batches, control_batch
+from barnabas.server.cluster.image import MetadataImage, Versioned
+from barnabas.server.cluster.quorum_state import QuorumState
+from barnabas.server.cluster.record_frames import (
+    MAX_BATCH_BYTES,
+    atomic_batch,
+    divided_batches,
+)
+from barnabas.server.cluster.replay import Replay
+from barnabas.server.cluster.snapshot_store import SnapshotStore
+from barnabas.server.config import BrokerConfig
+from barnabas.storage.append_origin import AppendOrigin
+from barnabas.storage.clock import Clock
+from barnabas.storage.files import Files
+from barnabas.storage.log import FetchIsolation, Log
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.uuids import METADATA_TOPIC_ID
+
+DIRECTORY_NAME: Final = "__cluster_metadata-0"
+
+READ_BYTES: Final = 1024 * 1024
+UNLIMITED: Final = -1
+
+
+class ForeignQuorum(Exception):
+    """
+    The log belongs to a quorum that this node does not make up alone.
+    """
+
+    def __init__(self, voters: Sequence[int], node_id: int) -> None:
+        super().__init__(
+            f"The metadata log belongs to the controllers {list(voters)}; node {node_id} can only"
+            " open it when it is the one controller"
+        )
+        self.voters, self.node_id = tuple(voters), node_id
+
+
+class Appended(NamedTuple):
+    """
+    Records that are in the log, but not applied yet.
+    """
+
+    records: Sequence[Versioned]
+    size: int
+    timestamp: int
+
+
+class MetadataLog:
+    """
+    The metadata log of a quorum of one.
+
+    Invariants:
+
+    1. The image is the sum of all records that were committed, and these survive a crash.
+    2. No two starts write in the same epoch.
+    3. After an error of the disk nothing is written any more.
+
+    Used by one thread at a time, which its controller sees to.
+    """
+
+    def __init__(
+        self, log: Log, *, node_id: int, config: BrokerConfig, files: Files, clock: Clock
+    ) -> None:
+        self.epoch = 0
+        self.snapshots = SnapshotStore(log, config=config, files=files, clock=clock)
+        self._log = log
+        self._node_id = node_id
+        self._files = files
+        self._clock = clock
+        self._replay = Replay()
+        self._failure: KafkaError | None = None
+
+    @classmethod
+    def open(
+        cls,
+        log_dir: Path,
+        *,
+        node_id: int,
+        config: BrokerConfig,
+        files: Files,
+        clock: Clock,
+        failures: LogDirFailureChannel,
+    ) -> Self:
+        """
+        Open the metadata log of *log_dir*, an empty one if there is none, and replay it.
+
+        Raises:
+            CorruptMessage, InconsistentMetadata, InconsistentSnapshots: it is damaged.
+            UnknownMetadataRecord, UnsupportedFeatureLevel: a later release wrote it.
+            KafkaStorageError: it cannot be read.
+        """
+        directory = log_dir / DIRECTORY_NAME
+        files.make_directory(directory)
+        log = Log.create(
+            directory,
+            log_config(config),
+            files=files,
+            clock=clock,
+            failures=failures,
+            topic_id=METADATA_TOPIC_ID,
+            # Nobody notes how it was stopped, so that all of it is looked at, as in Kafka.
+            had_clean_shutdown=False,
+        )
+        opened = cls(log, node_id=node_id, config=config, files=files, clock=clock)
+        opened._load()
+        return opened
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._replay.image
+
+    @property
+    def in_transaction(self) -> bool:
+        """
+        Whether the log ends within a transaction.
+        """
+        return self._replay.in_transaction
+
+    @property
+    def end_offset(self) -> int:
+        """
+        The offset of the next record.
+        """
+        return self._log.log_end_offset
+
+    def _load(self) -> None:
+        log = self._log
+        self._replay = self.snapshots.recover()
+        latest = self.snapshots.latest
+        # With one voter, what was written was decided. It may not be on the disk yet, though.
+        log.flush(force_flush_active_segment=True)
+        log.update_high_watermark(log.log_end_offset)
+        for batch in self._batches(log.log_start_offset if latest is None else latest.end_offset):
+            self._replay.batch(batch)
+            self.snapshots.count(batch.size)
+
+    def _batches(self, position: int) -> Iterator[RecordBatch]:
+        while position < self._log.log_end_offset:
+            info = self._log.read(position, READ_BYTES, FetchIsolation.LOG_END, True)
+            assert info.records is not None, f"the log has nothing at offset {position}"
+            for batch in batches(info.records.read()):
+                if batch.base_offset >= position:
+                    yield batch
+                    position = batch.next_offset
+
+    # Leading
+
+    def lead(self) -> None:
+        """
+        Begin an epoch of this node.
+
+        Raises:
+            ForeignQuorum: other controllers have a vote.
+            InvalidQuorumState: nobody can say which epoch is the next.
+            KafkaStorageError: it cannot be written.
+        """
+        directory = self._log.dir
+        last = QuorumState.read(directory, self._files) or QuorumState()
+        voters = self._voters(last)
+        if voters != (self._node_id,):
+            raise ForeignQuorum(voters, self._node_id)
+        latest = self.snapshots.latest
+        in_log = max(self._log.latest_epoch or 0, 0 if latest is None else latest.epoch)
+        self.epoch = max(last.leader_epoch, in_log) + 1
+        state = QuorumState(
+            leader_id=self._node_id,
+            leader_epoch=self.epoch,
+            voters=voters,
+            data_version=1 if self._keeps_voters else 0,
+        )
+        state.write(directory, self._files)
+        self._log.assign_epoch_start_offset(self.epoch, self.end_offset)
+        self._announce()
+
+    def _announce(self) -> None:
+        now = self._clock.now_ms()
+        me = [LeaderChangeMessage.Voter(voter_id=self._node_id)]
+        message = LeaderChangeMessage(
+            version=0, leader_id=self._node_id, voters=me, granting_voters=me
+        )
+        batch = control_batch(
+            ControlRecordType.LEADER_CHANGE,
+            encode(message, 0),
+            now,
+            base_offset=self.end_offset,
+            partition_leader_epoch=self.epoch,
+        )
+        self._append(batch)
+        self.flush()
+        self.commit(Appended([], len(batch), now))
+
+    @property
+    def _keeps_voters(self) -> bool:
+        """
+        Whether the quorum keeps its voters in the log (KIP-853).
+        """
+        return ControlRecordType.KRAFT_VERSION in self._replay.quorum
+
+    def _voters(self, last: QuorumState) -> tuple[int, ...]:
+        kept = self._replay.quorum.get(ControlRecordType.KRAFT_VOTERS)
+        if kept is not None:
+            return tuple(voter.voter_id for voter in decode(VotersRecord, 0, kept).voters)
+        return last.voters or (self._node_id,)
+
+    # Writing
+
+    def append(self, records: Sequence[Versioned], *, atomic: bool = True) -> Appended:
+        """
+        Put *records* into the log. They count once they are flushed and committed.
+
+        Args:
+            atomic: whether they have to be in one batch.
+
+        Raises:
+            RecordListTooLarge: they do not fit into one batch.
+            KafkaStorageError: the log cannot be written.
+        """
+        now = self._clock.now_ms()
+        divide = atomic_batch if atomic else divided_batches
+        size = 0
+        for batch in divide(records, base_offset=self.end_offset, epoch=self.epoch, timestamp=now):
+            self._append(batch)
+            size += len(batch)
+        return Appended(records, size, now)
+
+    def _append(self, batch: bytearray) -> None:
+        with self._failing():
+            self._log.append_as_leader(
+                memoryview(batch), self.epoch, origin=AppendOrigin.RAFT_LEADER
+            )
+
+    def flush(self) -> None:
+        """
+        Return once what was appended survives a crash. May block.
+
+        Raises:
+            KafkaStorageError: it may not survive, and nothing can be written any more.
+        """
+        with self._failing():
+            self._log.flush(force_flush_active_segment=True)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            yield
+        except KafkaError as error:
+            # What is in the file and not in the image would be applied by the next start only.
+            self._failure = error
+            raise
+
+    def commit(self, appended: Appended) -> None:
+        """
+        Apply what was appended and flushed.
+        """
+        self._log.update_high_watermark(self.end_offset)
+        for record, _ in appended.records:
+            self._replay.record(record)
+        self._replay.last_timestamp = appended.timestamp
+        self.snapshots.count(appended.size)
+
+    def prepare_snapshot(self) -> Callable[[], None]:
+        """
+        The work of writing a snapshot of all that was committed; may block for long.
+        """
+        return self.snapshots.prepare(self._replay, self.epoch)
+
+    def close(self) -> None:
+        """
+        Close the log; nothing can be written any more.
+        """
+        self._log.close()
+
+
+def log_config(config: BrokerConfig) -> LogConfig:
+    """
+    The configuration of the metadata log: it is not retention that lets go of its records.
+    """
+    return LogConfig(
+        max_message_bytes=MAX_BATCH_BYTES,
+        segment_bytes=config.metadata_log_segment_bytes,
+        internal_segment_bytes=config.internal_metadata_log_segment_bytes,
+        segment_ms=config.metadata_log_segment_ms,
+        retention_ms=UNLIMITED,
+        retention_bytes=UNLIMITED,
+    )

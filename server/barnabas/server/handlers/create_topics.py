@@ -1,0 +1,86 @@
+"""
+CreateTopics (Kafka ``ControllerApis.createTopics``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
+from barnabas.protocol.messages.create_topics import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.server.topic_creation import CreatedTopic
+
+FIRST_WITH_CONFIGS: Final = 5
+
+
+def _error_response(
+    request: CreateTopicsRequest, _version: int, code: ErrorCode, message: str | None
+) -> CreateTopicsResponse:
+    return CreateTopicsResponse(
+        topics=[_failed(topic.name, code, message) for topic in request.topics]
+    )
+
+
+@handles(CreateTopicsRequest, error_response=_error_response)
+async def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
+    """
+    Create each topic or say why not; those created can be used when the answer is sent.
+    """
+    refused = _refusals(request)
+    wanted = [topic for topic in request.topics if topic.name not in refused]
+    plan = await context.topics.create(wanted, validate_only=request.validate_only)
+    errors = refused | plan.errors
+    results = []
+    for name in dict.fromkeys(topic.name for topic in request.topics):
+        error = errors.get(name)
+        if error is not None:
+            results.append(_failed(name, error.code, str(error)))
+        else:
+            results.append(_succeeded(plan.created[name], context))
+    return CreateTopicsResponse(topics=results)
+
+
+def _refusals(request: CreateTopicsRequest) -> dict[str, KafkaError]:
+    refused: dict[str, KafkaError] = {}
+    for name, times in Counter(topic.name for topic in request.topics).items():
+        if times > 1:
+            refused[name] = InvalidRequest("Duplicate topic name.")
+        elif name == CLUSTER_METADATA_TOPIC:
+            refused[name] = InvalidRequest(f"Creation of internal topic {name} is prohibited.")
+    return refused
+
+
+def _failed(name: str, code: ErrorCode, message: str | None) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])
+
+
+def _succeeded(topic: CreatedTopic, context: Context) -> CreatableTopicResult:
+    configs = []
+    if context.version >= FIRST_WITH_CONFIGS:
+        configs = [
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=False,
+                config_source=entry.source,
+                is_sensitive=False,
+            )
+            for entry in context.topics.configs.describe(topic.configs)
+        ]
+    return CreatableTopicResult(
+        name=topic.name,
+        topic_id=topic.id,
+        error_code=ErrorCode.NONE,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        configs=configs,
+    )

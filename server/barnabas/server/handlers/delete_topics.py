@@ -1,0 +1,115 @@
+"""
+DeleteTopics, by name or by id (Kafka ``ControllerApis.deleteTopics``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidRequest,
+    KafkaError,
+    TopicDeletionDisabled,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from barnabas.protocol.schema import ZERO_UUID
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+FIRST_WITH_DELETION_DISABLED: Final = 3
+
+
+def _error_response(
+    request: DeleteTopicsRequest, _version: int, code: ErrorCode, _message: str | None
+) -> DeleteTopicsResponse:
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=code)
+            for state in _states(request)
+        ]
+    )
+
+
+@handles(DeleteTopicsRequest, error_response=_error_response)
+async def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
+    """
+    Delete each topic or say why not; those deleted are gone when the answer is sent.
+    """
+    if not context.config.delete_topic_enable:
+        if context.version < FIRST_WITH_DELETION_DISABLED:
+            raise InvalidRequest("This version does not support topic deletion.")
+        raise TopicDeletionDisabled
+    results: list[DeletableTopicResult] = []
+    named, identified = _sort_out(_states(request), results)
+    wanted: dict[UUID, str] = {}
+    for topic_id in identified:
+        topic = context.topics.get_by_id(topic_id)
+        if topic is None:
+            results.append(_result(None, topic_id, UnknownTopicId()))
+        else:
+            wanted[topic_id] = topic.name
+    for name in named:
+        topic = context.topics.get(name)
+        if topic is None:
+            results.append(_result(name, ZERO_UUID, UnknownTopicOrPartition()))
+        elif wanted.pop(topic.id, None) is not None:
+            message = "The provided topic name maps to an ID that was already supplied."
+            results.append(_result(name, topic.id, InvalidRequest(message)))
+        else:
+            wanted[topic.id] = name
+    errors = await context.topics.delete(list(wanted))
+    results += [_result(name, topic_id, errors.get(topic_id)) for topic_id, name in wanted.items()]
+    return DeleteTopicsResponse(responses=results)
+
+
+def _states(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
+    by_name = [DeleteTopicState(name=name, topic_id=ZERO_UUID) for name in request.topic_names]
+    return [*by_name, *request.topics]
+
+
+def _sort_out(
+    states: list[DeleteTopicState], results: list[DeletableTopicResult]
+) -> tuple[list[str], list[UUID]]:
+    """
+    The names and the ids that are given once and alone; all others get their *results* here.
+    """
+    names: Counter[str] = Counter()
+    ids: Counter[UUID] = Counter()
+    for state in states:
+        if state.name is None and state.topic_id == ZERO_UUID:
+            message = "Neither topic name nor id were specified."
+            results.append(_result(None, ZERO_UUID, InvalidRequest(message)))
+        elif state.name is None:
+            ids[state.topic_id] += 1
+        elif state.topic_id == ZERO_UUID:
+            names[state.name] += 1
+        else:
+            message = "You may not specify both topic name and topic id."
+            results.append(_result(state.name, state.topic_id, InvalidRequest(message)))
+    repeated = InvalidRequest("Duplicate topic name.")
+    results += [_result(name, ZERO_UUID, repeated) for name, times in names.items() if times > 1]
+    repeated = InvalidRequest("Duplicate topic id.")
+    results += [_result(None, topic_id, repeated) for topic_id, times in ids.items() if times > 1]
+    return (
+        [name for name, times in names.items() if times == 1],
+        [topic_id for topic_id, times in ids.items() if times == 1],
+    )
+
+
+def _result(name: str | None, topic_id: UUID, error: KafkaError | None) -> DeletableTopicResult:
+    return DeletableTopicResult(
+        name=name,
+        topic_id=topic_id,
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else str(error),
+    )

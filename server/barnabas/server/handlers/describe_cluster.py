@@ -1,0 +1,83 @@
+"""
+DescribeCluster (Kafka ``AuthHelper.computeDescribeClusterResponse``).
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import (
+    InvalidRequest,
+    MismatchedEndpointType,
+    UnsupportedEndpointType,
+)
+from barnabas.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
+
+
+class EndpointType(IntEnum):
+    """
+    Whose addresses a client asks for (KIP-919).
+    """
+
+    BROKER = 1
+    CONTROLLER = 2
+
+
+def _error_response(
+    _request: DescribeClusterRequest, _version: int, code: ErrorCode, message: str | None
+) -> DescribeClusterResponse:
+    return DescribeClusterResponse(
+        error_code=code, error_message=message, cluster_id="", brokers=[]
+    )
+
+
+@handles(DescribeClusterRequest, error_response=_error_response)
+def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
+    """
+    This broker, which is the whole cluster, as it can be reached over this listener.
+    """
+    _check_endpoint_type(request.endpoint_type, context.version)
+    listener = context.connection.listener
+    broker = DescribeClusterBroker(
+        broker_id=context.node_id,
+        host=listener.advertised_host,
+        port=listener.advertised_port,
+        rack=context.config.broker_rack,
+    )
+    with_operations = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        error_code=ErrorCode.NONE,
+        endpoint_type=EndpointType.BROKER,
+        cluster_id=context.cluster_id,
+        controller_id=context.node_id,
+        brokers=[broker],
+        cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_REQUESTED,
+    )
+
+
+def _check_endpoint_type(wanted: int, version: int) -> None:
+    """
+    Raises:
+        InvalidRequest, UnsupportedEndpointType, MismatchedEndpointType: *wanted* is not brokers.
+    """
+    if wanted == EndpointType.BROKER:
+        return
+    error: type[KafkaError]
+    if wanted == EndpointType.CONTROLLER:
+        error = MismatchedEndpointType
+        message = (
+            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of"
+            " type CONTROLLER"
+        )
+    else:
+        error = UnsupportedEndpointType
+        message = f"Unsupported endpoint type {wanted}"
+    raise (InvalidRequest if version == 0 else error)(message)

@@ -1,0 +1,217 @@
+"""
+Metadata: brokers, topics, and who leads their partitions (Kafka ``KafkaApis.handleTopicMetadata``).
+
+Kafka answers UNKNOWN_TOPIC_OR_PARTITION to the request that makes it create a topic and leaves the
+client to ask again. Here the topic is there when the answer is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.errors import ErrorCode, InvalidRequest
+from barnabas.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from barnabas.protocol.schema import ZERO_UUID
+from barnabas.server.cluster.image import Topic
+from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
+from barnabas.server.cluster.topic_names import is_internal, reason_invalid
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    NOT_REQUESTED,
+    TOPIC_OPERATIONS,
+)
+
+FIRST_WITH_TOPIC_IDS: Final = 12
+
+
+def _error_response(
+    request: MetadataRequest, version: int, code: ErrorCode, _message: str | None
+) -> MetadataResponse:
+    return MetadataResponse(
+        brokers=[],
+        topics=[
+            MetadataResponseTopic(
+                # Null is not allowed in the versions that can fail with it.
+                error_code=code,
+                name=topic.name or "",
+                topic_id=topic.topic_id,
+                partitions=[],
+            )
+            for topic in request.topics or ()
+        ],
+        error_code=code,
+    )
+
+
+@handles(MetadataRequest, error_response=_error_response)
+def metadata(
+    request: MetadataRequest, context: Context
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    """
+    Answer at once, unless topics have to be created first.
+    """
+    asked = request.topics
+    if asked is None or (context.version == 0 and not asked):
+        return _respond(request, context, [_describe(t, request, context) for t in context.topics])
+    _check_ids(asked, context.version)
+    missing = [] if any(map(_has_id, asked)) else _missing(asked, context)
+    if missing and request.allow_auto_topic_creation and context.config.auto_create_topics_enable:
+        return _create_and_respond(request, context, asked, missing)
+    return _respond(request, context, _find_all(asked, request, context))
+
+
+async def _create_and_respond(
+    request: MetadataRequest,
+    context: Context,
+    asked: list[MetadataRequestTopic],
+    missing: Iterable[str],
+) -> MetadataResponse:
+    await context.topics.create_missing(missing)
+    return _respond(request, context, _find_all(asked, request, context))
+
+
+def _check_ids(asked: list[MetadataRequestTopic], version: int) -> None:
+    """
+    Raises:
+        InvalidRequest: a topic is named by its id in a version whose answers have no place for it.
+    """
+    if version >= FIRST_WITH_TOPIC_IDS:
+        return
+    for topic in asked:
+        if topic.name is None:
+            raise InvalidRequest(f"Topic name can not be null for version {version}")
+        if topic.topic_id != ZERO_UUID:
+            raise InvalidRequest(f"Topic IDs are not supported in requests for version {version}")
+
+
+def _has_id(topic: MetadataRequestTopic) -> bool:
+    return topic.topic_id != ZERO_UUID
+
+
+def _missing(asked: Iterable[MetadataRequestTopic], context: Context) -> list[str]:
+    names = dict.fromkeys(topic.name for topic in asked)
+    return [name for name in names if name is not None and name not in context.topics]
+
+
+def _find_all(
+    asked: list[MetadataRequestTopic], request: MetadataRequest, context: Context
+) -> list[MetadataResponseTopic]:
+    # As soon as one topic is asked for by id, names count for nothing; and each topic comes once.
+    if any(map(_has_id, asked)):
+        ids = dict.fromkeys(topic.topic_id for topic in asked if _has_id(topic))
+        found = {topic_id: context.topics.get_by_id(topic_id) for topic_id in ids}
+        return [
+            _unknown(ErrorCode.UNKNOWN_TOPIC_ID, topic_id=topic_id)
+            if topic is None
+            else _describe(topic, request, context)
+            for topic_id, topic in found.items()
+        ]
+    return [_find(name, request, context) for name in dict.fromkeys(t.name for t in asked)]
+
+
+def _find(name: str | None, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
+    if name is None:
+        return _unknown(ErrorCode.INVALID_REQUEST)
+    topic = context.topics.get(name)
+    if topic is not None:
+        return _describe(topic, request, context)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if reason_invalid(name) is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return _unknown(code, name=name, operations=_topic_operations(request))
+
+
+def _unknown(
+    code: ErrorCode,
+    *,
+    name: str | None = None,
+    topic_id: UUID = ZERO_UUID,
+    operations: int = NOT_REQUESTED,
+) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=code,
+        name=name,
+        topic_id=topic_id,
+        is_internal=name is not None and is_internal(name),
+        partitions=[],
+        topic_authorized_operations=operations,
+    )
+
+
+def _describe(topic: Topic, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
+    node_id = context.node_id
+    make = _partition if context.version > 0 else _partition_v0
+    return MetadataResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[make(index, p, node_id) for index, p in topic.partitions.items()],
+        topic_authorized_operations=_topic_operations(request),
+    )
+
+
+def _partition(
+    index: int, partition: PartitionRegistration, node_id: int
+) -> MetadataResponsePartition:
+    is_led = partition.leader == node_id
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=node_id if is_led else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        # No other broker is up.
+        offline_replicas=[replica for replica in partition.replicas if replica != node_id],
+    )
+
+
+def _partition_v0(
+    index: int, partition: PartitionRegistration, node_id: int
+) -> MetadataResponsePartition:
+    """
+    The oldest clients cannot bear replicas on brokers that are not in the answer.
+    """
+    described = _partition(index, partition, node_id)
+    described.replica_nodes = [node_id] if node_id in partition.replicas else []
+    described.isr_nodes = [node_id] if node_id in partition.isr else []
+    is_complete = described.replica_nodes == list(partition.replicas)
+    if described.error_code == ErrorCode.NONE and not is_complete:
+        described.error_code = ErrorCode.REPLICA_NOT_AVAILABLE
+    return described
+
+
+def _topic_operations(request: MetadataRequest) -> int:
+    return TOPIC_OPERATIONS if request.include_topic_authorized_operations else NOT_REQUESTED
+
+
+def _respond(
+    request: MetadataRequest, context: Context, topics: list[MetadataResponseTopic]
+) -> MetadataResponse:
+    listener = context.connection.listener
+    broker = MetadataResponseBroker(
+        node_id=context.node_id,
+        host=listener.advertised_host,
+        port=listener.advertised_port,
+        rack=context.config.broker_rack,
+    )
+    with_cluster = request.include_cluster_authorized_operations
+    return MetadataResponse(
+        brokers=[broker],
+        cluster_id=context.cluster_id,
+        controller_id=context.node_id,
+        topics=topics,
+        cluster_authorized_operations=CLUSTER_OPERATIONS if with_cluster else NOT_REQUESTED,
+    )

@@ -1,0 +1,317 @@
+"""
+The topics of the cluster: finding them, creating and deleting them.
+
+A topic exists once its records are durable in the metadata log; its logs and partitions follow
+before the request is answered, or at the next start if the broker dies in between. A topic is gone
+once its removal is durable; directories that were not renamed by then are strays at the next start.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from uuid import UUID
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import (
+    KafkaError,
+    NotLeaderOrFollower,
+    PolicyViolation,
+    UnknownTopicId,
+)
+from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.server.cluster import features
+from barnabas.server.cluster.controller import Controller
+from barnabas.server.cluster.image import Topic, Versioned
+from barnabas.server.cluster.lifecycle import UNASSIGNED_DIRECTORY
+from barnabas.server.cluster.topic_names import reason_invalid
+from barnabas.server.default_topics import default_topic
+from barnabas.server.partition import Partition
+from barnabas.server.partitions import Partitions
+from barnabas.server.topic_configs import TopicConfigs
+from barnabas.server.topic_creation import (
+    MAX_RECORDS_PER_REQUEST,
+    CreationPlan,
+    CreationRules,
+    plan_creation,
+)
+from barnabas.storage.log import Log
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.manager import LogManager
+from barnabas.storage.uuids import random_uuid
+
+logger = logging.getLogger(__name__)
+
+Listener = Callable[[Topic], Awaitable[None] | None]
+"""
+Called with a topic on the event loop; what it returns is awaited before the request is answered.
+"""
+
+
+class Topics:
+    """
+    What topics there are.
+
+    Invariants:
+
+    1. Every topic found here has its records on the disk.
+    2. A partition of a topic is open in ``partitions`` as long as the topic exists, unless its log
+       could not be opened; it is closed before its log goes.
+    3. Listeners hear of a topic after it can be found, and of its end when it no longer can.
+
+    Belongs to the event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        controller: Controller,
+        configs: TopicConfigs,
+        log_manager: LogManager,
+        partitions: Partitions,
+        io: Executor,
+    ) -> None:
+        self.configs = configs
+        self.on_topic_created: list[Listener] = []
+        self.on_topic_deleted: list[Listener] = []
+        self._node_id = node_id
+        self._controller = controller
+        self._image = controller.image
+        self._log_manager = log_manager
+        self._partitions = partitions
+        self._io = io
+
+    # Looking
+
+    def get(self, name: str) -> Topic | None:
+        """
+        The topic of that name.
+        """
+        return self._image.topics_by_name.get(name)
+
+    def get_by_id(self, topic_id: UUID) -> Topic | None:
+        """
+        The topic of that id.
+        """
+        return self._image.topics_by_id.get(topic_id)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._image.topics_by_name
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(list(self._image.topics_by_name.values()))
+
+    def __len__(self) -> int:
+        return len(self._image.topics_by_name)
+
+    @property
+    def metadata_version(self) -> int:
+        """
+        The level of ``metadata.version`` that the cluster is finalized at.
+        """
+        return self._image.metadata_version
+
+    def is_stray(self, topic_id: UUID | None, partition: TopicPartition) -> bool:
+        """
+        Whether a directory holds a log that the cluster does not know here: of a topic that was
+        deleted, or of no topic at all (Kafka ``LogManager.isStrayReplica``).
+        """
+        topic = None if topic_id is None else self.get_by_id(topic_id)
+        if topic is None or topic.name != partition.topic:
+            return True
+        registration = topic.partitions.get(partition.partition)
+        return registration is None or self._node_id not in registration.replicas
+
+    # Changing
+
+    async def create(
+        self, topics: Sequence[CreatableTopic], *, validate_only: bool = False
+    ) -> CreationPlan:
+        """
+        Create what can be created of the topics of a request, whose names are distinct.
+
+        Those that succeed can be used when this returns.
+
+        Raises:
+            PolicyViolation: the request as a whole is too large; nothing was created.
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        return await self._controller.change(partial(self._create, topics, validate_only))
+
+    async def create_missing(self, names: Iterable[str]) -> None:
+        """
+        Create the topics that a client asked for without creating them, with the defaults.
+
+        Names that are not legal are passed over, and so is what exists by now. What fails is
+        logged.
+        """
+        config = self.configs.brokers.static
+        wanted = [default_topic(name, config) for name in names if reason_invalid(name) is None]
+        plan = await self._controller.change(partial(self._create, wanted, False))
+        for name, error in plan.errors.items():
+            if name not in self:
+                logger.warning("Topic %s could not be created: %s", name, error)
+
+    async def delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
+        """
+        Delete topics; those that succeed are gone when this returns.
+
+        Returns:
+            The errors of those that do not.
+
+        Raises:
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        return await self._controller.change(partial(self._delete, topic_ids))
+
+    async def open(self) -> None:
+        """
+        Open the partitions of all topics, at the start.
+        """
+
+        async def open_all() -> None:
+            for topic in self:
+                await self._open(topic, is_new=False)
+
+        await self._controller.change(open_all)
+
+    async def _create(self, topics: Sequence[CreatableTopic], validate_only: bool) -> CreationPlan:
+        plan = plan_creation(self._image, topics, self._rules())
+        if validate_only:
+            return plan
+        await self._controller.write(plan.records)
+        for name in plan.created:
+            topic = self._image.topics_by_name[name]
+            await self._open(topic, is_new=True)
+            await _tell(self.on_topic_created, topic)
+            logger.info("Created topic %s with %d partitions", name, len(topic.partitions))
+        return plan
+
+    async def _delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
+        errors: dict[UUID, KafkaError] = {}
+        topics = []
+        for topic_id in topic_ids:
+            topic = self.get_by_id(topic_id)
+            if topic is None:
+                errors[topic_id] = UnknownTopicId()
+            else:
+                topics.append(topic)
+        if len(topics) > MAX_RECORDS_PER_REQUEST:
+            raise PolicyViolation("Unable to perform excessively large batch operation.")
+        await self._controller.write(
+            [(records.RemoveTopicRecord(topic_id=topic.id), 0) for topic in topics]
+        )
+        for topic in topics:
+            self._partitions.remove(topic.name)
+            await _tell(self.on_topic_deleted, topic)
+            await self._controller.run(partial(self._delete_logs, topic))
+            logger.info("Deleted topic %s", topic.name)
+        return errors
+
+    def _rules(self) -> CreationRules:
+        config = self.configs.brokers.static
+        directories = list(self._log_manager.directory_ids.values())
+        return CreationRules(
+            num_partitions=config.num_partitions,
+            replication_factor=config.default_replication_factor,
+            clamp_replication_factor=config.barnabas_replication_factor_clamp,
+            # Of several directories the one is taken that has the fewest logs by then.
+            directory=directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY,
+            check_config=self.configs.check,
+            new_id=random_uuid,
+        )
+
+    # Logs and partitions
+
+    async def _open(self, topic: Topic, *, is_new: bool) -> None:
+        opened = await self._controller.run(partial(self._open_logs, topic, is_new))
+        logs = {index: log for index, log in opened.items() if isinstance(log, Log)}
+        await self._controller.write(self._assignments(topic, logs), atomic=False)
+        for index, log in opened.items():
+            if isinstance(log, KafkaError):
+                self._partitions.fail(topic.name, topic.id, index, log)
+                continue
+            self._partitions.add(
+                Partition(
+                    topic.name,
+                    index,
+                    topic_id=topic.id,
+                    leader_epoch=topic.partitions[index].leader_epoch,
+                    log=log,
+                    io=self._io,
+                )
+            )
+
+    def _open_logs(self, topic: Topic, is_new: bool) -> dict[int, Log | KafkaError]:
+        """
+        The log of each partition, or why there is none to serve it with.
+        """
+        config = self.configs.log_config(topic.name)
+        return {index: self._open_log(topic, index, config, is_new) for index in topic.partitions}
+
+    def _open_log(
+        self, topic: Topic, index: int, config: LogConfig, is_new: bool
+    ) -> Log | KafkaError:
+        registration = topic.partitions[index]
+        if registration.leader != self._node_id:
+            return NotLeaderOrFollower(f"{topic.name}-{index} has no leader")
+        try:
+            log = self._log_manager.get_or_create_log(
+                TopicPartition(topic.name, index), topic_id=topic.id, config=config, is_new=is_new
+            )
+            # A leader begins its epoch before the first record of it (KIP-101).
+            log.assign_epoch_start_offset(registration.leader_epoch, log.log_end_offset)
+            log.update_high_watermark(log.log_end_offset)
+        except KafkaError as error:
+            logger.exception("The log of %s-%d cannot be opened", topic.name, index)
+            return error
+        except ValueError as error:
+            # Such as an index too small for one entry, which Kafka takes as a config as well.
+            logger.exception("The log of %s-%d cannot be opened", topic.name, index)
+            return NotLeaderOrFollower(f"{topic.name}-{index} has no log: {error}")
+        return log
+
+    def _assignments(self, topic: Topic, logs: Mapping[int, Log]) -> list[Versioned]:
+        """
+        What the metadata has to be told of the directories that the logs lie in (KIP-858).
+        """
+        version = self._image.metadata_version
+        if not features.supports_directory_ids(version):
+            return []
+        made: list[Versioned] = []
+        ids = self._log_manager.directory_ids
+        for index, log in logs.items():
+            partition = topic.partitions[index]
+            place = partition.replicas.index(self._node_id)
+            directories = list(partition.directories)
+            directories[place] = ids.get(log.parent_dir, directories[place])
+            if directories != list(partition.directories):
+                change = records.PartitionChangeRecord(
+                    partition_id=index, topic_id=topic.id, directories=directories
+                )
+                made.append((change, features.partition_version(version)))
+        return made
+
+    def _delete_logs(self, topic: Topic) -> None:
+        partitions = [TopicPartition(topic.name, index) for index in topic.partitions]
+        there = [p for p in partitions if self._log_manager.get_log(p) is not None]
+        try:
+            self._log_manager.delete_logs(there)
+        except KafkaError:
+            # The topic is gone all the same; what is left is a stray at the next start.
+            logger.exception("Logs of the deleted topic %s are left", topic.name)
+
+
+async def _tell(listeners: Iterable[Listener], topic: Topic) -> None:
+    for listener in listeners:
+        try:
+            waiting = listener(topic)
+            if waiting is not None:
+                await waiting
+        except Exception:
+            # What happened to the topic is decided, and the other listeners must hear of it too.
+            logger.exception("%s failed for topic %s", listener, topic.name)

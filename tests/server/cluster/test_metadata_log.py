@@ -1,0 +1,445 @@
+from __future__ import annotations
+
+import errno
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.control_records import ControlRecordType
+from barnabas.protocol.errors import RecordListTooLarge
+from barnabas.protocol.record_batch import batches
+from barnabas.server.cluster.image import Versioned
+from barnabas.server.cluster.metadata_log import ForeignQuorum, MetadataLog
+from barnabas.server.cluster.quorum_state import QuorumState
+from barnabas.server.cluster.snapshot_store import InconsistentSnapshots
+from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
+from barnabas.server.config import BrokerConfig
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.files import Files
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from tests.support.clock import StillClock
+from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+
+DATA = Path("/data")
+HERE = DATA / "__cluster_metadata-0"
+VERSION: Versioned = (records.FeatureLevelRecord(name="metadata.version", feature_level=30), 0)
+
+
+def open_log(
+    files: Files, clock: StillClock | None = None, config: Mapping[str, str] | None = None
+) -> MetadataLog:
+    return MetadataLog.open(
+        DATA,
+        node_id=1,
+        config=BrokerConfig.parse(config or {}),
+        files=files,
+        clock=clock or StillClock(),
+        failures=LogDirFailureChannel(),
+    )
+
+
+def leading(
+    files: Files, clock: StillClock | None = None, config: Mapping[str, str] | None = None
+) -> MetadataLog:
+    log = open_log(files, clock, config)
+    log.lead()
+    return log
+
+
+def topic(number: int) -> Versioned:
+    return records.TopicRecord(name=f"t{number}", topic_id=UUID(int=number + 1)), 0
+
+
+def write(log: MetadataLog, *made: Versioned, atomic: bool = True) -> None:
+    appended = log.append(made, atomic=atomic)
+    log.flush()
+    log.commit(appended)
+
+
+def names(log: MetadataLog) -> list[str]:
+    return list(log.image.topics_by_name)
+
+
+def content(log: MetadataLog) -> list[str]:
+    return [repr(record) for record in log.image.as_records()]
+
+
+def test_what_was_written_is_there_after_a_restart() -> None:
+    """
+    The image is the same, and so is everything that a snapshot would say.
+    """
+    files = MemoryFiles()
+    log = leading(files)
+    write(log, VERSION, topic(1), topic(2))
+    write(log, (records.RemoveTopicRecord(topic_id=UUID(int=2)), 0))
+    log.close()
+
+    again = open_log(files)
+
+    assert ["t2"] == names(again)
+    assert content(log) == content(again)
+    assert log.end_offset == again.end_offset
+
+
+def test_records_count_only_once_they_are_committed() -> None:
+    """
+    What is appended and not yet on the disk is not in the image.
+    """
+    log = leading(MemoryFiles())
+
+    appended = log.append([topic(1)])
+    log.flush()
+    assert [] == names(log)
+    log.commit(appended)
+
+    assert ["t1"] == names(log)
+
+
+def test_every_start_has_an_epoch_of_its_own() -> None:
+    """
+    It is in quorum-state before anything is written, in every batch, and in the checkpoint.
+    """
+    files = MemoryFiles()
+    for start in (1, 2, 3):
+        log = leading(files)
+        assert start == log.epoch
+        state = QuorumState.read(HERE, files)
+        assert QuorumState(leader_id=1, leader_epoch=start, voters=(1,)) == state
+        write(log, topic(start))
+        log.close()
+
+    written = batches(files.read_bytes(HERE / "00000000000000000000.log"))
+    assert [
+        (0, 1, True),
+        (1, 1, False),
+        (2, 2, True),
+        (3, 2, False),
+        (4, 3, True),
+        (5, 3, False),
+    ] == [(batch.base_offset, batch.partition_leader_epoch, batch.is_control) for batch in written]
+    assert b"0\n3\n1 0\n2 2\n3 4\n" == files.read_bytes(HERE / "leader-epoch-checkpoint")
+
+
+def test_a_lost_quorum_state_does_not_bring_an_epoch_back() -> None:
+    """
+    The epochs in the log are used up as well.
+    """
+    files = MemoryFiles()
+    leading(files).close()
+    leading(files).close()
+    files.remove(HERE / "quorum-state")
+
+    assert 3 == leading(files).epoch
+
+
+@pytest.mark.parametrize("voters", ['[{"voterId":1},{"voterId":2}]', '[{"voterId":3000}]'])
+def test_a_quorum_of_others_is_refused(voters: str) -> None:
+    """
+    To write alone into the log of several controllers would split them.
+    """
+    files = MemoryFiles()
+    open_log(files).close()
+    state = f'{{"clusterId":"","leaderId":2,"leaderEpoch":2,"votedId":-1,"appliedOffset":0,"currentVoters":{voters},"data_version":0}}'  # noqa: E501 - as it lies on the disk
+    files.write_atomically(HERE / "quorum-state", state.encode())
+
+    with pytest.raises(ForeignQuorum, match="node 1 can only open it"):
+        open_log(files).lead()
+
+
+def test_a_batch_is_there_after_a_crash_as_a_whole_or_not_at_all() -> None:
+    """
+    Whatever step the machine stops at, and whatever part of what was not synced survives.
+    """
+    found = set[tuple[str, ...]]()
+    for survives in (0, 1, 40, 10_000):
+        step = 0
+        while True:
+            files = CrashableFiles()
+            log = leading(files)
+            write(log, VERSION, topic(1))
+            files.crash_before(step)
+            try:
+                write(log, topic(2), topic(3))
+                log.close()
+            except Crashed:
+                step += 1
+            else:
+                break
+            files.crash(lambda most, survives=survives: min(most, survives))  # type: ignore[misc]  # mypy knows no default of a lambda
+            found.add(tuple(names(open_log(files))))
+        files.crash()
+        assert ["t1", "t2", "t3"] == names(open_log(files))
+
+    assert {("t1",), ("t1", "t2", "t3")} == found
+
+
+def test_what_is_committed_survives_every_crash() -> None:
+    """
+    Records are applied, and their requests answered, only after the sync.
+    """
+    files = CrashableFiles()
+    log = leading(files)
+    write(log, VERSION, topic(1))
+    write(log, topic(2))
+
+    files.crash()
+
+    assert ["t1", "t2"] == names(open_log(files))
+
+
+def test_after_an_error_of_the_disk_nothing_is_written() -> None:
+    """
+    Nobody knows what is in the file then; the next start will see.
+    """
+    files = FailingFiles()
+    log = leading(files)
+    files.fail(errno=errno.EIO, only=frozenset({"sync"}))
+
+    with pytest.raises(KafkaStorageError):
+        write(log, topic(1))
+    with pytest.raises(KafkaStorageError):
+        write(log, topic(2))
+
+    assert [] == names(log)
+    assert "t2" not in names(open_log(files))
+
+
+def test_a_transaction_that_did_not_end_counts_for_nothing() -> None:
+    """
+    Until it is aborted, the log says that one is open.
+    """
+    files = MemoryFiles()
+    log = leading(files)
+    begin: Versioned = (records.BeginTransactionRecord(name="x"), 0)
+    write(log, VERSION, begin, topic(1))
+    assert log.in_transaction
+    assert [] == names(log)
+    log.close()
+
+    again = leading(files)
+    assert again.in_transaction
+    write(again, (records.AbortTransactionRecord(reason="x"), 0))
+    write(again, begin, topic(2), (records.EndTransactionRecord(), 0))
+
+    assert ["t2"] == names(again)
+    assert not again.in_transaction
+
+
+def test_records_that_do_not_fit_into_a_batch() -> None:
+    """
+    What has to be atomic is refused, the rest is divided.
+    """
+    log = leading(MemoryFiles())
+    large: list[Versioned] = [
+        (
+            records.ConfigRecord(
+                resource_type=2, resource_name="t", name=f"n{number}", value="x" * 30_000
+            ),
+            0,
+        )
+        for number in range(300)
+    ]
+
+    with pytest.raises(RecordListTooLarge):
+        write(log, *large)
+    assert {} == log.image.configs
+    write(log, *large, atomic=False)
+
+    assert 300 == len(log.image.config(2, "t"))
+
+
+SMALL = {
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
+    "internal.metadata.log.segment.bytes": "1000",
+    "metadata.max.retention.bytes": "100000",
+}
+
+
+def snapshots(files: MemoryFiles) -> list[str]:
+    return [name for name in files.names(HERE) if name.endswith(".checkpoint")]
+
+
+def grow(log: MetadataLog, first: int, count: int) -> None:
+    for number in range(first, first + count):
+        write(log, topic(number))
+        if log.snapshots.is_due():
+            log.prepare_snapshot()()
+
+
+def test_snapshots_are_written_as_the_log_grows() -> None:
+    """
+    A restart reads the latest and the log behind it, and comes to the same.
+    """
+    files = MemoryFiles()
+    log = leading(files, config=SMALL)
+    write(log, VERSION)
+    grow(log, 0, 100)
+    log.close()
+
+    assert len(snapshots(files)) > 2
+    again = open_log(files, config=SMALL)
+    assert content(log) == content(again)
+    # What came after the snapshot counts for the next one.
+    assert again.snapshots.is_due() == log.snapshots.is_due()
+    assert 100 == len(names(again))
+
+
+def test_time_alone_makes_no_snapshot_but_a_change_after_a_long_time_does() -> None:
+    """
+    An hour after the last one, if anything was written since.
+    """
+    clock, files = StillClock(), MemoryFiles()
+    log = leading(files, clock)
+    write(log, VERSION)
+    assert not log.snapshots.is_due()
+
+    clock.advance(3_600_000)
+    assert log.snapshots.is_due()
+    log.prepare_snapshot()()
+    assert not log.snapshots.is_due()
+    clock.advance(3_600_000)
+
+    assert not log.snapshots.is_due()
+
+
+def test_old_snapshots_and_segments_go_by_size() -> None:
+    """
+    The newest snapshot stays, and the log begins at the oldest that is left.
+    """
+    files = MemoryFiles()
+    config = SMALL | {"metadata.max.retention.bytes": "9000"}
+    log = leading(files, config=config)
+    write(log, VERSION)
+    grow(log, 0, 120)
+    log.close()
+
+    left = snapshots(files)
+    segments = [name for name in files.names(HERE) if name.endswith(".log")]
+    assert 0 < len(left) < 3
+    assert segments[0] > "0" * 20 + ".log"
+    again = open_log(files, config=config)
+    assert content(log) == content(again)
+
+
+def test_old_snapshots_go_by_age() -> None:
+    """
+    Those that another one has replaced, a week after what they stand for.
+    """
+    clock, files = StillClock(), MemoryFiles()
+    log = leading(files, clock, SMALL)
+    write(log, VERSION)
+    grow(log, 0, 80)
+    before = snapshots(files)
+    assert len(before) > 1
+
+    clock.advance(7 * 24 * 3_600_000 + 1)
+    log.snapshots.clean()
+
+    assert before[-1:] == snapshots(files)
+
+
+def test_a_crash_around_a_snapshot() -> None:
+    """
+    Whatever step it stops at, the next start has everything.
+    """
+    step = 0
+    while True:
+        files = CrashableFiles()
+        config = SMALL | {"metadata.max.retention.bytes": "4000"}
+        log = leading(files, config=config)
+        write(log, VERSION)
+        grow(log, 0, 60)
+        files.crash_before(step)
+        try:
+            log.prepare_snapshot()()
+        except Crashed:
+            files.crash()
+            assert content(log) == content(open_log(files, config=config))
+            step += 1
+            continue
+        break
+
+    assert step > 3
+
+
+def test_a_log_that_begins_behind_all_snapshots_is_refused() -> None:
+    """
+    A part of the metadata is missing, and nobody can say which.
+    """
+    files = MemoryFiles()
+    config = SMALL | {"metadata.max.retention.bytes": "4000"}
+    log = leading(files, config=config)
+    write(log, VERSION)
+    grow(log, 0, 120)
+    log.close()
+    for name in snapshots(files):
+        files.remove(HERE / name)
+
+    with pytest.raises(InconsistentSnapshots, match="no snapshot reaches that far"):
+        open_log(files, config=config)
+
+
+def test_a_log_that_was_lost_goes_on_from_the_snapshot() -> None:
+    """
+    As for a follower of Kafka that crashed after it had fetched one.
+    """
+    files = MemoryFiles()
+    files.make_directory(HERE)
+    content = snapshot_batches(
+        [VERSION, topic(1)], epoch=7, now_ms=5, last_contained_ms=4, quorum={}
+    )
+    write_snapshot(HERE, SnapshotId(100, 7), content, files)
+
+    log = leading(files)
+    write(log, topic(2))
+
+    assert (8, 102) == (log.epoch, log.end_offset)
+    assert ["t1", "t2"] == names(log)
+    log.close()
+    assert ["t1", "t2"] == names(open_log(files))
+
+
+def test_leftovers_of_snapshots_are_removed() -> None:
+    """
+    What was being written or removed when the last run ended.
+    """
+    files = MemoryFiles()
+    leading(files).close()
+    for suffix in ("-5.checkpoint.part", ".checkpoint.deleted"):
+        files.open(HERE / f"00000000000000000009-0000000001{suffix}").close()
+
+    open_log(files)
+
+    assert not [name for name in files.names(HERE) if "checkpoint." in name]
+
+
+def test_a_quorum_that_keeps_its_voters_in_the_log() -> None:
+    """
+    It stays what it is: quorum-state has its form, and snapshots carry its records on (KIP-853).
+    """
+    files = MemoryFiles()
+    files.make_directory(HERE)
+    voter = bytes.fromhex(
+        "0000 02 00000001 afd8f0dd54c8477dab7559cd6b17391e"
+        " 02 0b 434f4e54524f4c4c4552 0a 3132372e302e302e31 b0c7 00 0000 0001 00 00 00"
+    )
+    quorum = {
+        ControlRecordType.KRAFT_VERSION: b"\0\0\0\1\0",
+        ControlRecordType.KRAFT_VOTERS: voter,
+    }
+    first = snapshot_batches([], epoch=0, now_ms=5, last_contained_ms=4, quorum=quorum)
+    write_snapshot(HERE, SnapshotId(0, 0), first, files)
+
+    log = leading(files)
+    write(log, VERSION)
+    log.prepare_snapshot()()
+
+    state = QuorumState.read(HERE, files)
+    assert state is not None
+    assert (1, 1, 1) == (state.data_version, state.leader_id, state.leader_epoch)
+    latest = log.snapshots.latest
+    assert latest is not None
+    assert voter in files.read_bytes(latest.path(HERE))

@@ -1,0 +1,218 @@
+"""
+A node without a network: metadata log, log manager, topics and partitions on any file system.
+
+It starts and stops in the order in which a broker does, and everything blocking happens at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from barnabas.protocol.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+)
+from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
+from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
+from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
+from barnabas.server.cluster.metadata_log import MetadataLog
+from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.context import Context
+from barnabas.server.coordinators.producer_ids import ProducerIds
+from barnabas.server.partitions import Partitions
+from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
+from barnabas.server.topics import Topics
+from barnabas.storage.clock import Clock
+from barnabas.storage.files import Files
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
+from barnabas.storage.uuids import random_uuid
+
+T = TypeVar("T")
+
+NODE_ID = 1
+DATA = Path("/data")
+HOUR_MS = 3_600_000
+SMALL_INDEXES = {"log.index.size.max.bytes": "1200"}
+"""
+So that a file system in memory does not have to hold 20 MiB of zeros for each log.
+"""
+
+
+class InlineExecutor(Executor):
+    """
+    Does what it is given at once, in the thread that gives it.
+    """
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **options: Any) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(work(*args, **options))
+        except BaseException as error:
+            future.set_exception(error)
+        return future
+
+
+class ClusterNode:
+    """
+    A node that is up from ``start`` to ``stop``; to leave it alone is to kill it.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        clock: Clock,
+        config: Mapping[str, str | None] | None = None,
+        log_dirs: Sequence[Path] = (DATA,),
+    ) -> None:
+        self.files = files
+        self.clock = clock
+        given = {"log.dirs": ",".join(map(str, log_dirs)), **SMALL_INDEXES, **(config or {})}
+        self.config = BrokerConfig.parse({n: v for n, v in given.items() if v is not None})
+        self.log_dirs = log_dirs
+        self.io = InlineExecutor()
+        self.failures = LogDirFailureChannel()
+
+    async def start(self) -> ClusterNode:
+        """
+        Start as a broker does, but for sockets and threads.
+        """
+        self.cluster_id = prepare_directories(
+            self.log_dirs,
+            node_id=NODE_ID,
+            cluster_id=None,
+            files=self.files,
+            now_ms=self.clock.now_ms(),
+        )
+        self.log = MetadataLog.open(
+            self.log_dirs[0],
+            node_id=NODE_ID,
+            config=self.config,
+            files=self.files,
+            clock=self.clock,
+            failures=self.failures,
+        )
+        brokers = BrokerConfigs(self.config, self.log.image, NODE_ID)
+        self.configs = TopicConfigs(brokers, self.log.image)
+        self.controller = Controller(
+            self.log, defaults=self.configs.election_defaults(), io=self.io
+        )
+        await self.controller.activate(read_bootstrap(self.log_dirs[0], self.files))
+        self.log_manager = LogManager(
+            self.log_dirs,
+            files=self.files,
+            clock=self.clock,
+            failures=self.failures,
+            default_config=self.configs.default(),
+            settings=_settings(),
+        )
+        self.partitions = Partitions()
+        self.topics = Topics(
+            node_id=NODE_ID,
+            controller=self.controller,
+            configs=self.configs,
+            log_manager=self.log_manager,
+            partitions=self.partitions,
+            io=self.io,
+        )
+        clean_epoch = self.log_manager.broker_epoch_of_clean_shutdown()
+        self.report: LoadReport = self.log_manager.load(
+            {topic.name: self.configs.log_config(topic.name) for topic in self.topics},
+            self.topics.is_stray,
+        )
+        node = ThisNode(
+            node_id=NODE_ID,
+            incarnation_id=random_uuid(),
+            endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
+            log_dirs=list(self.log_manager.directory_ids.values()),
+        )
+        await self.controller.register(
+            node, clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch
+        )
+        await self.controller.unfence()
+        await self.topics.open()
+        self.producer_ids = ProducerIds(self.controller, NODE_ID)
+        return self
+
+    async def stop(self) -> None:
+        """
+        Stop cleanly.
+        """
+        await self.controller.stop()
+        self.log_manager.shutdown(self.controller.broker_epoch)
+
+    def context(self, version: int) -> Context:
+        """
+        What a handler gets with a request of that version.
+        """
+        parts: Any = SimpleNamespace(
+            node_id=NODE_ID,
+            cluster_id=self.cluster_id,
+            config=self.config,
+            clock=self.clock,
+            topics=self.topics,
+            partitions=self.partitions,
+            producer_ids=self.producer_ids,
+            log_manager=self.log_manager,
+            io=self.io,
+        )
+        listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "broker.example", 19092)
+        connection: Any = SimpleNamespace(listener=listener)
+        return Context(parts, version, "client", connection)
+
+    async def create(self, name: str, partitions: int = 1, **configs: str) -> None:
+        """
+        Create a topic; configs have ``_`` for ``.``.
+        """
+        options = {option.replace("_", "."): value for option, value in configs.items()}
+        plan = await self.topics.create([creatable(name, partitions, configs=options)])
+        assert plan.errors == {}
+
+    async def delete(self, name: str) -> None:
+        """
+        Delete a topic.
+        """
+        topic = self.topics.get(name)
+        assert topic is not None
+        assert await self.topics.delete([topic.id]) == {}
+
+
+def creatable(
+    name: str,
+    partitions: int = 1,
+    factor: int = 1,
+    assignments: Sequence[tuple[int, list[int]]] = (),
+    configs: Mapping[str, str | None] | None = None,
+) -> CreatableTopic:
+    """
+    A topic as a client asks for it.
+    """
+    return CreatableTopic(
+        name=name,
+        num_partitions=partitions,
+        replication_factor=factor,
+        assignments=[
+            CreatableReplicaAssignment(partition_index=index, broker_ids=brokers)
+            for index, brokers in assignments
+        ],
+        configs=[CreatableTopicConfig(name=n, value=v) for n, v in (configs or {}).items()],
+    )
+
+
+def _settings() -> LogManagerSettings:
+    return LogManagerSettings(
+        retention_check_ms=HOUR_MS,
+        flush_check_ms=HOUR_MS,
+        recovery_point_checkpoint_ms=HOUR_MS,
+        log_start_offset_checkpoint_ms=HOUR_MS,
+        high_watermark_checkpoint_ms=HOUR_MS,
+        producer_id_expiration_ms=HOUR_MS,
+        producer_id_expiration_check_ms=HOUR_MS,
+        initial_task_delay_ms=HOUR_MS,
+        recovery_threads_per_directory=1,
+    )

@@ -15,6 +15,7 @@ from barnabas.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import (
@@ -83,6 +84,15 @@ class TestBroker(Broker):
         async with await self.client() as client:
             answer = await client.ask(request, 7)
             assert 0 == answer.topics[0].error_code, answer
+
+    async def delete(self, topic: str) -> None:
+        """
+        Delete a topic over the wire.
+        """
+        request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000)
+        async with await self.client() as client:
+            answer = await client.ask(request, 5)
+            assert 0 == answer.responses[0].error_code, answer
 
     async def topic_id(self, topic: str) -> Any:
         """

@@ -9,9 +9,15 @@ What can go wrong in the storage engine.
     ├── OffsetOutOfRange          1  the log does not hold the offset
     ├── CorruptMessage
     │   └── CorruptRecord         2  bytes of a segment are not a batch
+    ├── RecordValidationError        records of a batch are not acceptable
+    │   ├── RejectedTimestamps   32  the timestamps of some of them
+    │   └── RejectedRecords      87  something else about some of them
     └── (no code of its own)     -1
         ├── CorruptIndex             an index contradicts itself or its segment
+        ├── CorruptSnapshot          a snapshot of producers does not say what it should
         ├── InvalidOffset            an index entry would go backwards
+        ├── OffsetsOutOfOrder        batches bring offsets of their own, and these do not grow
+        ├── UnexpectedAppendOffset   batches bring offsets that the log has already
         ├── SegmentOffsetOverflow    an offset is too far from its segment's base
         ├── InvalidLogDirectory      a directory that is no log of a partition, or two for one
         └── LogDirectoryLocked       another broker uses the log directory
@@ -21,13 +27,16 @@ An argument that no caller may pass is a ``ValueError``, as anywhere in Python.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.protocol import errors as protocol_errors
 from barnabas.protocol.errors import (
     CorruptMessage,
     InconsistentTopicId,
+    InvalidRecord,
+    InvalidTimestamp,
     KafkaError,
     KafkaStorageError,
 )
@@ -39,6 +48,7 @@ __all__ = [
     "CorruptCheckpoint",
     "CorruptIndex",
     "CorruptRecord",
+    "CorruptSnapshot",
     "InconsistentTopicId",
     "InvalidLogDirectory",
     "InvalidOffset",
@@ -46,7 +56,13 @@ __all__ = [
     "KafkaStorageError",
     "LogDirectoryLocked",
     "OffsetOutOfRange",
+    "OffsetsOutOfOrder",
+    "RecordError",
+    "RecordValidationError",
+    "RejectedRecords",
+    "RejectedTimestamps",
     "SegmentOffsetOverflow",
+    "UnexpectedAppendOffset",
 ]
 
 
@@ -71,6 +87,76 @@ class CorruptRecord(CorruptMessage):
     def __init__(self, sentence: str, *, path: Path, position: int) -> None:
         super().__init__(sentence)
         self.path, self.position = path, position
+
+
+class RecordError(NamedTuple):
+    """
+    A record that is not acceptable, by its number in the batch, and why.
+    """
+
+    batch_index: int
+    message: str
+
+
+class RecordValidationError(KafkaError):
+    """
+    Some records of a batch are not acceptable, so none of it is taken (KIP-467).
+    """
+
+    def __init__(self, sentence: str, record_errors: Sequence[RecordError]) -> None:
+        super().__init__(sentence)
+        self.record_errors = record_errors
+
+
+class RejectedRecords(RecordValidationError, InvalidRecord):
+    """
+    Records without a key where one is needed.
+    """
+
+    def __init__(self, record_errors: Sequence[RecordError]) -> None:
+        shown = ", ".join(f"{index}: {message}" for index, message in record_errors[:3])
+        super().__init__(
+            f"One or more records have been rejected due to {len(record_errors)} record errors in "
+            f"total, and only showing the first three errors at most: [{shown}]",
+            record_errors,
+        )
+
+
+class RejectedTimestamps(RecordValidationError, InvalidTimestamp):
+    """
+    Records whose timestamp is out of range, among others maybe.
+    """
+
+    def __init__(self, record_errors: Sequence[RecordError]) -> None:
+        super().__init__(
+            "One or more records have been rejected due to invalid timestamp", record_errors
+        )
+
+
+class OffsetsOutOfOrder(KafkaError):
+    """
+    Batches that bring their offsets do not have them in growing order.
+    """
+
+
+class UnexpectedAppendOffset(KafkaError):
+    """
+    Batches that bring their offsets begin below the end of the log.
+    """
+
+    def __init__(self, sentence: str, *, first_offset: int, last_offset: int) -> None:
+        super().__init__(sentence)
+        self.first_offset, self.last_offset = first_offset, last_offset
+
+
+class CorruptSnapshot(KafkaError):
+    """
+    The producer snapshot *path* does not say what it should.
+    """
+
+    def __init__(self, sentence: str, *, path: Path) -> None:
+        super().__init__(sentence)
+        self.path = path
 
 
 class CorruptIndex(KafkaError):

@@ -1,0 +1,135 @@
+"""
+What an append is, before it is made and after it.
+
+The bytes that are to be appended are looked at batch by batch: whether they are framed as they
+should be, small enough, and what the producer sent. What is inside the batches is the affair of
+``validator``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from crc32c import crc32c
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLarge
+from barnabas.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    COMPRESSION_MASK,
+    NO_TIMESTAMP,
+    RecordBatch,
+    batch_size,
+    read_batch,
+)
+from barnabas.storage.append_origin import AppendOrigin
+from barnabas.storage.errors import OffsetsOutOfOrder
+from barnabas.storage.fetch_data import UNKNOWN_OFFSET
+
+
+@dataclass(slots=True)
+class LogAppendInfo:
+    """
+    What was appended, and where.
+    """
+
+    first_offset: int = UNKNOWN_OFFSET
+    last_offset: int = UNKNOWN_OFFSET
+    max_timestamp: int = NO_TIMESTAMP
+    """The largest timestamp of a record, in ms."""
+    log_append_time: int = NO_TIMESTAMP
+    """
+    When the records were appended, in ms, if the topic's timestamps are that. Of a batch that was
+    there already, its largest timestamp, whatever the topic's timestamps are.
+    """
+    log_start_offset: int = UNKNOWN_OFFSET
+    valid_bytes: int = 0
+    """How many of the bytes that came are whole batches."""
+    is_duplicate: bool = False
+    """Nothing was written: the batch is in the log already, at these offsets."""
+    flush_due: bool = False
+    """``flush.messages`` asks for a flush before the append is acknowledged."""
+
+    @property
+    def num_messages(self) -> int:
+        """
+        How many offsets the append takes.
+        """
+        return self.last_offset - self.first_offset + 1 if self.first_offset >= 0 else 0
+
+
+def check_batches(
+    records: memoryview,
+    partition: object,
+    *,
+    origin: AppendOrigin,
+    leader_epoch: int,
+    max_batch_size: int,
+) -> list[RecordBatch]:
+    """
+    Look at the headers of the batches, and at their checksums.
+
+    What follows the last whole batch is passed over. Of a leader's batches those of a leader epoch
+    that is later than this replica's are passed over too, with all behind them.
+
+    Args:
+        leader_epoch: of whoever appends.
+        max_batch_size: in bytes. Batches that a leader has taken may be larger.
+
+    Raises:
+        CorruptMessage: framing or checksum is wrong.
+        InvalidRecord: a client gives offsets, or the metadata log another epoch than it is in.
+        MessageTooLarge: a batch is larger than allowed.
+        UnknownCompression: a batch names a codec that does not exist.
+    """
+    found: list[RecordBatch] = []
+    position, end = 0, len(records)
+    while size := batch_size(records, position, end):
+        batch = read_batch(records, position)
+        if origin is AppendOrigin.CLIENT:
+            if batch.base_offset != 0:
+                raise InvalidRecord(
+                    f"The baseOffset of the record batch in the append to {partition} should be 0, "
+                    f"but it is {batch.base_offset}"
+                )
+        elif origin is AppendOrigin.REPLICATION:
+            if batch.partition_leader_epoch > leader_epoch:
+                break
+        elif origin is AppendOrigin.RAFT_LEADER:
+            _check_epoch(batch, leader_epoch)
+        if size > max_batch_size and origin is not AppendOrigin.REPLICATION:
+            raise MessageTooLarge(
+                f"The record batch size in the append to {partition} is {size} bytes which exceeds "
+                f"the maximum configured value of {max_batch_size}."
+            )
+        if crc32c(records[position + ATTRIBUTES_AT : position + size]) != batch.crc:
+            raise CorruptMessage(
+                f"Record is corrupt (stored crc = {batch.crc}) in topic partition {partition}."
+            )
+        if batch.attributes & COMPRESSION_MASK > CompressionType.ZSTD:
+            CompressionType.of(batch.codec)
+        found.append(batch)
+        position += size
+    return found
+
+
+def _check_epoch(batch: RecordBatch, leader_epoch: int) -> None:
+    if batch.partition_leader_epoch != leader_epoch:
+        raise InvalidRecord(
+            "Append from Raft leader did not set the batch epoch correctly, expected "
+            f"{leader_epoch} but the batch has {batch.partition_leader_epoch}"
+        )
+
+
+def check_order(batches: Sequence[RecordBatch], partition: object) -> None:
+    """
+    Raises:
+        OffsetsOutOfOrder: the offsets that batches bring do not grow.
+    """
+    last_offsets = [batch.last_offset for batch in batches]
+    if any(later <= earlier for earlier, later in pairwise(last_offsets)):
+        raise OffsetsOutOfOrder(
+            f"Out of order offsets found in append to {partition}: batches end at {last_offsets}"
+        )

@@ -1,0 +1,121 @@
+"""
+Building a produced batch anew, where it cannot be stored as it came.
+
+This happens where the topic wants another codec than the producer used, or where compressed records
+do not have the offset deltas 0, 1, 2, ... What the new batch has is what Kafka's
+MemoryRecordsBuilder gives it: deltas from 0 on, the first record's timestamp as its base, no delete
+horizon, and the producer as it was.
+
+Records whose deltas are right already are taken over as they lie, without looking at them one by
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from barnabas.protocol.compression import CompressionType, decompress
+from barnabas.protocol.errors import UnknownServerError
+from barnabas.protocol.record_batch import (
+    LOG_APPEND_TIME_FLAG,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    RecordBatch,
+    seal_batch,
+)
+from barnabas.protocol.record_rules import RecordRules
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.records import Buffer, Record, encode_records
+
+_NOT_NEGATIVE: Final = RecordRules(
+    keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=2**63 - 1
+)
+
+
+def rebuild_batch(
+    batch: RecordBatch,
+    scan: RecordScan,
+    *,
+    base_offset: int,
+    leader_epoch: int,
+    codec: CompressionType,
+    level: int | None,
+    log_append_time: int | None,
+) -> bytearray:
+    """
+    The records of *batch* in a batch that begins with *base_offset*.
+
+    Args:
+        scan: of the records, all of which are good.
+        log_append_time: the timestamp of all records, in ms; None to keep theirs.
+
+    Raises:
+        UnknownServerError: what the batch says of its producer, or of the time, makes no sense.
+            Kafka has no better answer either.
+    """
+    _check_producer(batch)
+    can_keep_records = (
+        scan.consecutive
+        and scan.first_timestamp_delta == 0
+        and not batch.attributes & LOG_APPEND_TIME_FLAG
+    )
+    payload: Buffer
+    if can_keep_records:
+        base_timestamp = batch.base_timestamp
+        payload = decompress(batch.compression, batch.payload)
+        _check_timestamps(payload, batch)
+    else:
+        records = list(_checked(batch.records(), base_offset))
+        base_timestamp = records[0].timestamp
+        payload = encode_records(records, base_offset, base_timestamp)
+    return seal_batch(
+        payload,
+        batch.record_count,
+        base_offset=base_offset,
+        last_offset_delta=batch.record_count - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=scan.max_timestamp,
+        partition_leader_epoch=leader_epoch,
+        compression=codec,
+        compression_level=level,
+        log_append_time=log_append_time,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+    )
+
+
+def _check_producer(batch: RecordBatch) -> None:
+    if batch.producer_id == NO_PRODUCER_ID:
+        if batch.is_transactional:
+            raise UnknownServerError(
+                "Cannot write transactional messages without a valid producer ID"
+            )
+        return
+    if batch.producer_epoch == NO_PRODUCER_EPOCH:
+        raise UnknownServerError("Invalid negative producer epoch")
+    if batch.base_sequence < 0 and not batch.is_control:
+        raise UnknownServerError("Invalid negative sequence number used")
+
+
+def _check_timestamps(payload: Buffer, batch: RecordBatch) -> None:
+    scan = RecordScan(batch.record_count, batch.base_timestamp, rules=_NOT_NEGATIVE)
+    scan.walk(memoryview(payload))
+    if scan.errors:
+        raise _negative(scan.errors[0].timestamp)
+
+
+def _checked(records: Iterable[Record], offset: int) -> Iterator[Record]:
+    for record in records:
+        if record.timestamp < NO_TIMESTAMP:
+            raise _negative(record.timestamp)
+        yield record._replace(offset=offset)
+        offset += 1
+
+
+def _negative(timestamp: int) -> UnknownServerError:
+    return UnknownServerError(f"Invalid negative timestamp {timestamp}")

@@ -1,0 +1,20 @@
+"""
+How far a read of the log may go.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class FetchIsolation(Enum):
+    """
+    What bounds a read.
+    """
+
+    LOG_END = "log end"
+    """Nothing: replicas, and coordinators that load their state."""
+    HIGH_WATERMARK = "high watermark"
+    """What was acknowledged: consumers that read uncommitted records."""
+    TXN_COMMITTED = "last stable offset"
+    """What is decided: consumers that read committed records. They are told what was aborted."""

@@ -1,0 +1,287 @@
+"""
+Opening what is in the directory of a log.
+
+::
+
+    1  left-overs of unfinished work         removed or completed, see ``swap_files``
+    2  segments                              opened; one without an offset index is recovered
+    3  after a crash                         segments from the recovery point on are recovered: all
+                                             batches checked, indexes made anew. The first that has
+                                             lost something is the last one
+    4  producers                             from the newest snapshot and the records behind it
+
+After a clean stop nothing is checked: what lies behind the last whole batch stays there (Kafka's
+LogLoader).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from barnabas.storage.errors import CorruptIndex, InvalidOffset, SegmentOffsetOverflow
+from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.leader_epochs import LeaderEpochFileCache
+from barnabas.storage.log_files import (
+    DELETE_DIR_SUFFIX,
+    is_index_file,
+    is_log_file,
+    log_file,
+    offset_from_file_name,
+    time_index_file,
+)
+from barnabas.storage.producer_rebuild import delete_producer_snapshots, rebuild_producer_state
+from barnabas.storage.producer_state import ProducerStateManager
+from barnabas.storage.segment import LogSegment
+from barnabas.storage.segment_directory import SegmentDirectory
+from barnabas.storage.swap_files import clean_up, numbered_files
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_END_OF_TIME = 2**63 - 1
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """
+    What had to be done to open a log.
+    """
+
+    recovered_segments: int = 0
+    recovered_bytes: int = 0
+    """Of the segments that were recovered, what is good."""
+    truncated_bytes: int = 0
+    """What was cut off because it is no batch, or not whole, or does not fit its checksum."""
+    deleted_segments: int = 0
+    """Segments behind one that had lost something."""
+    split_segments: int = 0
+
+
+class LoadedLogOffsets(NamedTuple):
+    """
+    A log that was opened: where it starts, is on the disk up to, and ends.
+    """
+
+    log_start_offset: int
+    recovery_point: int
+    next_offset_metadata: LogOffsetMetadata
+
+
+class LogLoader:
+    """
+    Opens one log, once.
+
+    Args:
+        producers: gets the state of the log's end; it knows nothing yet.
+        log_start_offset: as it was noted, 0 if it was not.
+        recovery_point: likewise; what is below survived a crash.
+    """
+
+    def __init__(
+        self,
+        directory: SegmentDirectory,
+        epochs: LeaderEpochFileCache,
+        producers: ProducerStateManager,
+        *,
+        had_clean_shutdown: bool,
+        log_start_offset: int,
+        recovery_point: int,
+    ) -> None:
+        self.report = RecoveryReport()
+        self._directory = directory
+        self._segments = directory.segments
+        self._epochs = epochs
+        self._producers = producers
+        self._had_clean_shutdown = had_clean_shutdown
+        self._log_start_offset = log_start_offset
+        self._recovery_point = recovery_point
+
+    def load(self) -> LoadedLogOffsets:
+        """
+        Raises:
+            CorruptRecord: the log was stopped cleanly, but cannot be read to its end.
+            KafkaStorageError: the disk failed.
+        """
+        directory, segments = self._directory, self._segments
+        clean_up(directory)
+        self._split_on_overflow(self._load_segment_files)
+        if directory.path.name.endswith(DELETE_DIR_SUFFIX):
+            # It is going to be deleted: what is in it does not matter.
+            if segments.is_empty:
+                directory.add_segment(0)
+            recovery_point = end = 0
+        else:
+            recovery_point, end = self._split_on_overflow(self._recover_log)
+            segments.active_segment.resize_indexes(directory.config.segment_index_bytes)
+        self._epochs.truncate_from_end_async_flush(end)
+        first = segments.first_segment_base_offset or 0
+        start = max(self._log_start_offset, first)
+        self._epochs.truncate_from_start_async_flush(self._log_start_offset)
+        self._producers.remove_stray_snapshots(segments.base_offsets)
+        rebuild_producer_state(
+            self._producers,
+            segments,
+            start,
+            end,
+            clock=directory.clock,
+            reload_from_clean_shutdown=self._had_clean_shutdown,
+        )
+        active = segments.active_segment
+        place = LogOffsetMetadata(end, active.base_offset, active.size)
+        return LoadedLogOffsets(start, recovery_point, place)
+
+    def _split_on_overflow(self, work: Callable[[], T]) -> T:
+        """
+        Do *work*; if a segment has offsets too far from its base, split it and begin anew.
+        """
+        while True:
+            try:
+                return work()
+            except SegmentOffsetOverflow as error:
+                logger.info("%s. Split segment and retry.", error)
+                result = self._directory.split_overflowed_segment(error.segment)
+                self._delete_producer_snapshots(result.deleted_segments)
+                self.report.split_segments += 1
+
+    # Segments.
+
+    def _load_segment_files(self) -> None:
+        directory, segments = self._directory, self._segments
+        segments.close()
+        segments.clear()
+        # In order: a transaction may begin in an earlier segment.
+        for name in numbered_files(directory):
+            if is_index_file(name):
+                self._remove_if_orphaned(name)
+            elif is_log_file(name):
+                segments.add(self._load_segment(offset_from_file_name(name)))
+
+    def _remove_if_orphaned(self, name: str) -> None:
+        files, path = self._directory.files, self._directory.path
+        if not files.exists(log_file(path, offset_from_file_name(name))):
+            logger.warning("Found an orphaned index file %s, with no log file", path / name)
+            files.remove(path / name)
+
+    def _load_segment(self, base_offset: int) -> LogSegment:
+        directory = self._directory
+        time_index = time_index_file(directory.path, base_offset)
+        time_index_is_new = not directory.files.exists(time_index)
+        segment = directory.open_segment(base_offset, file_already_exists=True)
+        try:
+            segment.sanity_check(time_index_file_newly_created=time_index_is_new)
+        except (FileNotFoundError, CorruptIndex) as error:
+            if self._had_clean_shutdown or base_offset < self._recovery_point:
+                logger.warning("%s. Recovering the segment.", error)
+            self._recover_segment(segment)
+        return segment
+
+    def _recover_segment(self, segment: LogSegment) -> int:
+        """
+        Check all batches of a segment and make its indexes anew; how many bytes were cut off.
+
+        The producers are those of the segments before it; their snapshot at its end spares the next
+        segment to look at this one.
+        """
+        directory = self._directory
+        producers = ProducerStateManager(
+            directory.topic_partition,
+            directory.path,
+            self._producers.config,
+            directory.clock,
+            files=directory.files,
+        )
+        rebuild_producer_state(
+            producers,
+            self._segments,
+            self._log_start_offset,
+            segment.base_offset,
+            clock=directory.clock,
+        )
+        truncated = segment.recover(producers, self._epochs)
+        producers.take_snapshot()
+        self.report.recovered_segments += 1
+        self.report.recovered_bytes += segment.size
+        self.report.truncated_bytes += truncated
+        return truncated
+
+    # The log.
+
+    def _recover_log(self) -> tuple[int, int]:
+        """
+        Make the log good up to its end; its recovery point and its end.
+        """
+        directory, segments = self._directory, self._segments
+        if not self._had_clean_shutdown:
+            self._recover_unflushed()
+        end = self._end_if_behind_start()
+        if segments.is_empty:
+            directory.add_segment(self._log_start_offset)
+        if end is None:
+            end = segments.active_segment.read_next_offset()
+        elif self._had_clean_shutdown:
+            return end, end
+        # What was recovered may be in memory only: only a flush moves the recovery point up.
+        return min(self._recovery_point, end), end
+
+    def _recover_unflushed(self) -> None:
+        unflushed = list(self._segments.values_between(self._recovery_point, _END_OF_TIME))
+        for number, segment in enumerate(unflushed, 1):
+            logger.info(
+                "%s: recovering unflushed segment %d (%d of %d)",
+                self._directory.topic_partition,
+                segment.base_offset,
+                number,
+                len(unflushed),
+            )
+            try:
+                truncated = self._recover_segment(segment)
+            except InvalidOffset:
+                logger.warning("Found invalid offset during recovery. Emptying segment %s", segment)
+                truncated = segment.truncate_to(segment.base_offset)
+                self.report.truncated_bytes += truncated
+            if truncated:
+                logger.warning(
+                    "Corruption found in segment %d, truncating to offset %d",
+                    segment.base_offset,
+                    segment.read_next_offset(),
+                )
+                self._directory.remove_and_delete(unflushed[number:], "recovery")
+                self._delete_producer_snapshots(unflushed[number:])
+                self.report.deleted_segments += len(unflushed) - number
+                return
+
+    def _end_if_behind_start(self) -> int | None:
+        """
+        The end of the log. If that is below its start, which only lost files explain, nothing is
+        left of it and there is no end.
+        """
+        last = self._segments.last_segment
+        if last is None:
+            return None
+        end = last.read_next_offset()
+        if end >= self._log_start_offset:
+            return end
+        logger.warning(
+            "%s: deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d."
+            " This could happen if segment files were deleted from the file system.",
+            self._directory.topic_partition,
+            end,
+            self._log_start_offset,
+        )
+        self._directory.remove_and_delete(
+            self._segments.values(), "a log start offset beyond the end"
+        )
+        self._epochs.clear_and_flush()
+        self._producers.truncate_fully_and_start_at(self._log_start_offset)
+        return None
+
+    def _delete_producer_snapshots(self, segments: Sequence[LogSegment]) -> None:
+        delete_producer_snapshots(
+            self._producers,
+            segments,
+            self._directory.deferred,
+            self._directory.config.file_delete_delay_ms,
+        )

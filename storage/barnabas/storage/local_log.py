@@ -1,0 +1,259 @@
+"""
+The segments of a log as one row of bytes: where it ends, how far it is on the disk.
+
+::
+
+    segment 0        segment 6        segment 12 (active)
+    |-----------|----|-----------|----|-----------|
+                              ^                   ^
+                              recovery point      next offset, and its place in the active segment
+
+What the records mean to producers, consumers and transactions is the affair of ``log``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas.storage.errors import KafkaError, KafkaStorageError
+from barnabas.storage.fetch_data import FetchDataInfo, LogOffsetMetadata
+from barnabas.storage.log_files import (
+    log_file,
+    offset_index_file,
+    time_index_file,
+    transaction_index_file,
+)
+from barnabas.storage.log_reads import find_offset, read_segments
+from barnabas.storage.segment import LogSegment
+from barnabas.storage.segment_directory import SegmentDirectory
+from barnabas.storage.segment_files import run_all
+
+logger = logging.getLogger(__name__)
+
+
+class LocalLog:
+    """
+    Segments, the end of the log, and its recovery point.
+
+    Invariants:
+
+    1. ``next_offset_metadata`` is the end of the last batch in the active segment.
+    2. What is below ``recovery_point`` survives a crash of the machine.
+    3. There is always an active segment, until the log is deleted.
+
+    The log that owns it holds its lock to change it. ``read`` and ``flush`` need none.
+    """
+
+    def __init__(
+        self,
+        directory: SegmentDirectory,
+        recovery_point: int,
+        next_offset_metadata: LogOffsetMetadata,
+    ) -> None:
+        self.directory = directory
+        self.segments = directory.segments
+        self.recovery_point = recovery_point
+        self.next_offset_metadata = next_offset_metadata
+        self.last_flush_time_ms = directory.clock.now_ms()
+        self.has_new_files = False
+        """Files came to a segment that is known to the disk: the directory has to be synced."""
+        self._truncations = 0
+
+    @property
+    def topic_partition(self) -> object:
+        return self.directory.topic_partition
+
+    @property
+    def dir(self) -> Path:
+        return self.directory.path
+
+    @property
+    def log_end_offset(self) -> int:
+        return self.next_offset_metadata.message_offset
+
+    def update_log_end_offset(self, end_offset: int) -> None:
+        active = self.segments.active_segment
+        self.next_offset_metadata = LogOffsetMetadata(
+            end_offset, active.base_offset, active.log.size
+        )
+        self.recovery_point = min(self.recovery_point, end_offset)
+
+    # Writing.
+
+    def append(self, last_offset: int, records: memoryview) -> None:
+        """
+        Write batches to the active segment; none of it if that fails.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        active = self.segments.active_segment
+        size = active.size
+        try:
+            active.append(last_offset, records)
+        except KafkaError:
+            self._cut_back(active, size)
+            raise
+        self.next_offset_metadata = LogOffsetMetadata(
+            last_offset + 1, active.base_offset, active.log.size
+        )
+
+    @staticmethod
+    def _cut_back(segment: LogSegment, size: int) -> None:
+        """
+        Remove what a failed append has left, so that it does not come to light after a restart.
+
+        It may be too late for that. Then recovery will find the part that is whole batches, which
+        nobody was told of.
+        """
+        try:
+            segment.log.truncate_to(size)
+        except (KafkaStorageError, ValueError):
+            logger.warning("Cannot cut %s back to %d bytes", segment, size, exc_info=True)
+
+    def roll(self, expected_next_offset: int) -> LogSegment:
+        """
+        Begin a new segment at the end of the log, or at *expected_next_offset* if that is higher.
+
+        Raises:
+            KafkaError: there is such a segment already, or a later one.
+        """
+        new_offset = max(expected_next_offset, self.log_end_offset)
+        active = self.segments.active_segment
+        if active.base_offset == new_offset and active.size == 0:
+            # An index of so few entries that it is full when it is empty (KAFKA-6388).
+            logger.warning(
+                "%s: rolling the empty segment at %d: its indexes have room for %d and %d entries",
+                self.topic_partition,
+                new_offset,
+                active.offset_index.max_entries,
+                active.time_index.max_entries,
+            )
+            segment = self.directory.create_and_delete(new_offset, active, "log roll")
+        else:
+            if new_offset <= active.base_offset:
+                raise KafkaError(
+                    f"Trying to roll a new log segment for topic partition {self.topic_partition} "
+                    f"with start offset {new_offset} =max(provided offset = {expected_next_offset},"
+                    f" LEO = {self.log_end_offset}), but the active segment is {active}."
+                )
+            self._remove_stale_files(new_offset)
+            active.on_become_inactive_segment()
+            segment = self.directory.add_segment(new_offset)
+        self.update_log_end_offset(self.log_end_offset)
+        logger.info("%s: rolled new log segment at offset %d", self.topic_partition, new_offset)
+        return segment
+
+    def _remove_stale_files(self, base_offset: int) -> None:
+        for name in (log_file, offset_index_file, time_index_file, transaction_index_file):
+            path = name(self.dir, base_offset)
+            if self.directory.files.remove(path):
+                logger.warning("Newly rolled segment file %s existed already; deleted it", path)
+
+    def flush(self, offset: int, *, include_offset: bool = False) -> bool:
+        """
+        Return once everything below *offset* survives a crash of the machine.
+
+        Args:
+            include_offset: also make a segment that begins at *offset* known to the disk.
+
+        Returns:
+            Whether ``mark_flushed`` may be called with *offset*: nothing was truncated meanwhile.
+
+        Raises:
+            KafkaStorageError: the disk failed; what it holds is not known.
+        """
+        truncations = self._truncations
+        recovery_point = self.recovery_point
+        end = offset + 1 if include_offset else offset
+        if end <= recovery_point:
+            return False
+        segments = self.segments.values_between(recovery_point, end)
+        has_new_files, self.has_new_files = self.has_new_files, False
+        for segment in segments:
+            self._flush_segment(segment)
+        if has_new_files or any(segment.base_offset >= recovery_point for segment in segments):
+            self.directory.files.sync_directory(self.dir)
+        return truncations == self._truncations
+
+    def _flush_segment(self, segment: LogSegment) -> None:
+        try:
+            segment.flush()
+        except KafkaStorageError:
+            # Retention may have removed the segment in the meantime, and its files with it.
+            if self.segments.get(segment.base_offset) is segment:
+                raise
+
+    def mark_flushed(self, offset: int) -> None:
+        if offset > self.recovery_point:
+            self.recovery_point = offset
+            self.last_flush_time_ms = self.directory.clock.now_ms()
+
+    # Reading.
+
+    def read(
+        self,
+        start_offset: int,
+        max_length: int,
+        *,
+        min_one_message: bool,
+        bound: LogOffsetMetadata,
+        include_aborted_txns: bool = False,
+        nowait: bool = False,
+    ) -> FetchDataInfo:
+        """
+        See ``read_segments``.
+        """
+        return read_segments(
+            self.segments,
+            start_offset,
+            max_length,
+            min_one_message=min_one_message,
+            bound=bound,
+            end=self.next_offset_metadata,
+            include_aborted_txns=include_aborted_txns,
+            nowait=nowait,
+        )
+
+    def convert_to_offset_metadata(self, offset: int, *, nowait: bool = False) -> LogOffsetMetadata:
+        """
+        Where *offset* is.
+
+        Raises:
+            OffsetOutOfRange: it is not in the log.
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        """
+        return find_offset(self.segments, offset, self.next_offset_metadata, nowait=nowait)
+
+    # Shortening.
+
+    def truncate_to(self, target_offset: int) -> Sequence[LogSegment]:
+        """
+        Remove all batches that reach *target_offset* or go beyond it; return segments that went.
+        """
+        self._truncations += 1
+        going = self.segments.filter(lambda segment: segment.base_offset > target_offset)
+        self.directory.remove_and_delete(going, "log truncation")
+        self.segments.active_segment.truncate_to(target_offset)
+        self.update_log_end_offset(target_offset)
+        return going
+
+    def truncate_fully_and_start_at(self, new_offset: int) -> None:
+        """
+        Remove everything and begin anew at *new_offset*.
+        """
+        self._truncations += 1
+        segments = self.segments.values()
+        self.directory.remove_and_delete(segments[:-1], "log truncation")
+        self.directory.create_and_delete(new_offset, segments[-1], "log truncation")
+        self.update_log_end_offset(new_offset)
+
+    def delete_all_segments(self) -> None:
+        """
+        Remove all segments and their files, as the log itself goes.
+        """
+        going = self.segments.values()
+        self.segments.clear()
+        run_all(segment.delete_if_exists for segment in going)

@@ -1,0 +1,242 @@
+"""
+Checking a produced batch, and giving it its place in the log (Kafka's LogValidator).
+
+::
+
+    producer's codec   codec of the topic   what becomes of the batch
+    none               none                 its header is changed where it lies
+    some               the same             likewise, if the offset deltas are 0, 1, 2, ...
+    some or none       another one          it is built anew
+
+Every record is looked at in any case. Of the header, base offset and leader epoch are set; the
+largest timestamp is what the records say, or the time of the append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from barnabas.protocol import record_rules
+from barnabas.protocol.compression import CompressionType, decompress_chunks
+from barnabas.protocol.errors import InvalidRecord, MessageTooLarge
+from barnabas.protocol.record_batch import (
+    COMPRESSION_MASK,
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD,
+    RecordBatch,
+    TimestampType,
+    assign,
+    set_max_timestamp,
+)
+from barnabas.protocol.record_rules import RecordRules
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.storage.append_info import LogAppendInfo
+from barnabas.storage.append_origin import AppendOrigin
+from barnabas.storage.batch_rebuild import rebuild_batch
+from barnabas.storage.errors import (
+    RecordError,
+    RecordValidationError,
+    RejectedRecords,
+    RejectedTimestamps,
+)
+from barnabas.storage.log_config import LogConfig
+
+_LOG_APPEND_TIME_BIT = 3
+
+
+class LogValidator:
+    """
+    What one configuration of a topic demands of its batches.
+
+    The log that owns it holds its lock: the rules are changed in place for each batch.
+    """
+
+    __slots__ = ("_config", "_partition", "_rules", "_target", "_timestamp_type")
+
+    def __init__(self, topic_partition: object, config: LogConfig) -> None:
+        self._partition = topic_partition
+        self._config = config
+        self._target = config.target_compression
+        self._timestamp_type = config.timestamp_type
+        self._rules = RecordRules(
+            keys_required=config.compact,
+            create_time=config.timestamp_type is TimestampType.CREATE_TIME,
+            before_max_ms=config.message_timestamp_before_max_ms,
+            after_max_ms=config.message_timestamp_after_max_ms,
+        )
+
+    def validate_and_assign_offsets(
+        self,
+        batch: RecordBatch,
+        info: LogAppendInfo,
+        *,
+        leader_epoch: int,
+        origin: AppendOrigin,
+        now_ms: int,
+    ) -> memoryview:
+        """
+        Check *batch*, and number its records from the first offset of *info* on.
+
+        Args:
+            info: is told the rest: last offset and timestamps.
+
+        Returns:
+            The batch as it may be appended: where it was, changed, or built anew.
+
+        Raises:
+            InvalidRecord: the batch contradicts itself, or is none that its origin may write.
+            RecordValidationError: some of its records are not acceptable.
+            MessageTooLarge: it would be larger than ``max.message.bytes``, built anew.
+            UnknownServerError: what is compressed cannot be decompressed, or it cannot be built
+                anew.
+        """
+        if origin is AppendOrigin.CLIENT:
+            self._validate_batch(batch)
+        attributes = batch.attributes
+        source = attributes & COMPRESSION_MASK
+        target = source if self._target is None else self._target
+        # Markers are so small that they are never compressed.
+        in_place = source == target or (source == 0 and attributes & CONTROL_FLAG != 0)
+
+        scan = self._scan(batch, source, now_ms, exact=not in_place or not source)
+        offset = info.first_offset
+        last_offset = info.last_offset = offset + scan.count - 1
+        timestamp_type = self._timestamp_type
+        if timestamp_type:
+            max_timestamp = info.log_append_time = now_ms
+        else:
+            max_timestamp = scan.max_timestamp
+        info.max_timestamp = max_timestamp
+        if not in_place or ((source or target) and not scan.consecutive):
+            return self._rebuild(batch, scan, offset, leader_epoch, CompressionType(target))
+        view, position = batch.buffer, batch.position
+        assign(view, position, last_offset - batch.last_offset_delta, leader_epoch)
+        if (
+            batch.max_timestamp != max_timestamp
+            or attributes >> _LOG_APPEND_TIME_BIT & 1 != timestamp_type
+        ):
+            set_max_timestamp(view, position, timestamp_type, max_timestamp)
+        return view[position : position + LOG_OVERHEAD + batch.batch_length]
+
+    def _rebuild(
+        self,
+        batch: RecordBatch,
+        scan: RecordScan,
+        offset: int,
+        leader_epoch: int,
+        target: CompressionType,
+    ) -> memoryview:
+        if target is CompressionType.NONE:
+            # Known before it takes any memory.
+            self._check_size(HEADER_SIZE + scan.size)
+        rebuilt = rebuild_batch(
+            batch,
+            scan,
+            base_offset=offset,
+            leader_epoch=leader_epoch,
+            codec=target,
+            level=self._config.compression_level(target),
+            log_append_time=self._rules.now_ms if self._timestamp_type else None,
+        )
+        self._check_size(len(rebuilt))
+        return memoryview(rebuilt)
+
+    def _validate_batch(self, batch: RecordBatch) -> None:
+        """
+        What a client may not do, seen from the header.
+        """
+        count = batch.record_count
+        count_from_offsets = batch.last_offset_delta + 1
+        if count_from_offsets <= 0:
+            raise InvalidRecord(
+                f"Batch has an invalid offset range: [{batch.base_offset}, {batch.last_offset}] in "
+                f"topic partition {self._partition}"
+            )
+        if count <= 0:
+            raise InvalidRecord(
+                f"Invalid reported count for record batch: {count} in topic partition "
+                f"{self._partition}"
+            )
+        if count_from_offsets != count:
+            raise InvalidRecord(
+                f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and "
+                f"count of records {count} in topic partition {self._partition}"
+            )
+        if batch.attributes & CONTROL_FLAG:
+            raise InvalidRecord(
+                "Clients are not allowed to write control records in topic partition "
+                f"{self._partition}"
+            )
+        if batch.base_sequence < 0 and batch.producer_id >= 0:
+            raise InvalidRecord(
+                f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
+                f"{batch.producer_id} in topic partition {self._partition}"
+            )
+
+    def _scan(self, batch: RecordBatch, source: int, now_ms: int, *, exact: bool) -> RecordScan:
+        """
+        Walk the records.
+
+        Args:
+            exact: whether the inside of a record is looked at. Kafka does so where it may need it.
+        """
+        self._rules.now_ms = now_ms
+        scan = RecordScan(
+            batch.record_count,
+            batch.base_timestamp,
+            log_append_time=(
+                batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_FLAG else None
+            ),
+            rules=self._rules,
+            exact=exact,
+        )
+        if source == 0:
+            scan.walk(batch.payload)
+        elif batch.record_count > 0:
+            scan.walk_chunks(decompress_chunks(CompressionType.of(source), batch.payload))
+        if scan.malformed:
+            raise InvalidRecord(
+                f"Found invalid records in topic partition {self._partition}: {scan.malformed}"
+            )
+        if scan.errors:
+            raise self._rejection(batch, scan.errors, now_ms)
+        return scan
+
+    def _rejection(
+        self, batch: RecordBatch, errors: Sequence[record_rules.RecordError], now_ms: int
+    ) -> RecordValidationError:
+        found = [
+            RecordError(error.batch_index, self._sentence(batch, error, now_ms)) for error in errors
+        ]
+        if all(error.lacks_key for error in errors):
+            return RejectedRecords(found)
+        return RejectedTimestamps(found)
+
+    def _sentence(self, batch: RecordBatch, error: record_rules.RecordError, now_ms: int) -> str:
+        if error.lacks_key:
+            return (
+                "Compacted topic cannot accept message without key in topic partition "
+                f"{self._partition}."
+            )
+        offset = batch.base_offset + error.offset_delta
+        if error.wrong_type:
+            return (
+                f"Invalid timestamp type in message with offset {offset}. Producer should not set "
+                "timestamp type to LogAppendTime."
+            )
+        earliest = now_ms - self._config.message_timestamp_before_max_ms
+        latest = now_ms + self._config.message_timestamp_after_max_ms
+        return (
+            f"Timestamp {error.timestamp} of message with offset {offset} is out of range. The "
+            f"timestamp should be within [{earliest}, {latest}]"
+        )
+
+    def _check_size(self, size: int) -> None:
+        most = self._config.max_message_bytes
+        if size > most:
+            raise MessageTooLarge(
+                f"Message batch size is {size} bytes in append to partition {self._partition} "
+                f"which exceeds the maximum configured size of {most}."
+            )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import UUID
 
 from barnabas.protocol.errors import CoordinatorLoadInProgress
@@ -16,10 +16,8 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinators.group_coordinator import GroupCoordinator
 from barnabas.server.partition import Partition
-from tests.support.memory_log import MemoryLog
-
-if TYPE_CHECKING:
-    from barnabas.storage.log import Log
+from barnabas.storage.log import Log
+from tests.support.fragile_log import FragileLog
 
 OFFSETS_TOPIC_ID = UUID(int=17)
 
@@ -34,7 +32,10 @@ class World:
         self.io = ThreadPoolExecutor(1)
         self.background = Background(self.clock)
         self.config = BrokerConfig(offsets_topic_num_partitions=partition_count, **options)
-        self.logs = [MemoryLog() for _ in range(partition_count)]
+        self.logs = [
+            FragileLog(f"{GROUP_METADATA_TOPIC}-{index}", self.clock)
+            for index in range(partition_count)
+        ]
         self.coordinator = self.new_coordinator()
 
     def new_coordinator(self) -> GroupCoordinator:
@@ -49,7 +50,7 @@ class World:
                 index,
                 topic_id=OFFSETS_TOPIC_ID,
                 leader_epoch=0,
-                log=cast("Log", log),
+                log=cast(Log, log),
                 io=self.io,
             )
             for index, log in enumerate(self.logs)
@@ -81,6 +82,6 @@ class World:
         raise AssertionError("it does not come to an end")
 
     @property
-    def log(self) -> MemoryLog:
+    def log(self) -> FragileLog:
         (log,) = self.logs
         return log

@@ -36,9 +36,13 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
 from barnabas.server.coordinators.committing import DeletedTopic
 from barnabas.server.coordinators.joining import Caller
+from barnabas.server.coordinators.partitioning import partition_of
 from barnabas.server.purgatory import Delayed
+from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.errors import KafkaStorageError
 from tests.support.group_world import World
 
@@ -159,16 +163,16 @@ async def stable(world: World) -> JoinGroupResponse:
         ("polygenelubricants", -2147483648),
     ],
 )
-async def test_a_group_belongs_to_the_partition_that_its_id_hashes_to(
-    make: Callable[..., World], group_id: str, expected: int
+def test_a_group_belongs_to_the_partition_that_its_id_hashes_to(
+    group_id: str, expected: int
 ) -> None:
     """
     By Kafka's reckoning: the absolute value, and 0 for the one number that has none.
     """
     absolute = 0 if expected == -(2**31) else abs(expected)
 
-    assert absolute % 50 == make(50).coordinator.partition_for(group_id)
-    assert absolute % 7 == make(7).coordinator.partition_for(group_id)
+    assert absolute % 50 == partition_of(group_id, 50)
+    assert absolute % 7 == partition_of(group_id, 7)
 
 
 class TestMembers:
@@ -234,7 +238,7 @@ class TestMembers:
         answer = await world.coordinator.join(request, CALLER)
 
         assert (26, "m") == (answer.error_code, answer.member_id)
-        assert [] == world.log.data
+        assert [] == world.log.batches
 
     async def test_members_survive_a_restart(self, make: Callable[..., World]) -> None:
         """
@@ -260,13 +264,13 @@ class TestMembers:
         """
         world = make()
         joined = await stable(world)
-        before = len(world.log.data)
+        before = len(world.log.batches)
 
         answer = world.coordinator.leave(GROUP, [MemberIdentity(member_id=joined.member_id)])
 
         response = cast(LeaveGroupResponse, outcome(answer))
         assert [0] == [m.error_code for m in response.members]
-        assert before + 1 == len(world.log.data)
+        assert before + 1 == len(world.log.batches)
 
     async def test_an_unknown_group_knows_no_members(self, make: Callable[..., World]) -> None:
         """
@@ -340,7 +344,7 @@ class TestTheLog:
         If ``flush.messages`` asks for one.
         """
         world = make()
-        world.log.config.flush_messages = 1
+        world.log.configure(flush_messages="1")
         gate = threading.Event()
         world.io.submit(gate.wait)
 
@@ -386,14 +390,14 @@ class TestTheLog:
         await asyncio.sleep(0)  # the check has begun to wait
         for number in range(200):
             world.coordinator.commit_offsets(commit_request(f"group-{number}"), 9)
-        world.log.config.max_message_bytes = 500
-        before = len(world.log.data)
+        world.log.configure(max_message_bytes="500")
+        before = len(world.log.batches)
 
         await world.clock.pass_time(600)
 
         assert [] == world.coordinator.list_groups([], [])
-        assert len(world.log.data) - before > 10
-        assert all(len(data) <= 500 for data in world.log.data)
+        assert len(world.log.batches) - before > 10
+        assert all(batch.size <= 500 for batch in world.log.batches[before:])
         await world.restart()
         assert [] == world.coordinator.list_groups([], [])
 
@@ -471,9 +475,8 @@ class TestLoading:
         }
         for group_id in group_of.values():
             world.coordinator.commit_offsets(commit_request(group_id), 9)
-        broken = bytearray(world.logs[0].data[0])
-        broken[70:] = bytes(len(broken) - 70)
-        world.logs[0].data[0] = bytes(broken)
+        cut_short = build_batch([SimpleRecord(0, b"\0\1\0\7", None)], base_sequence=0)
+        world.logs[0].append_as_leader(memoryview(cut_short), 0, origin=AppendOrigin.COORDINATOR)
 
         world.coordinator.lead(world.partitions())
         await world.loaded()

@@ -1,0 +1,80 @@
+"""
+A log in memory that can be made to fail, and tells how often it is read.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.storage.append_info import LogAppendInfo
+from barnabas.storage.clock import Clock
+from barnabas.storage.fetch_data import FetchDataInfo
+from barnabas.storage.fetch_isolation import FetchIsolation
+from barnabas.storage.log import Log
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from tests.support.disk import MemoryFiles
+
+_CONFIG = LogConfig.parse({"segment.index.bytes": "4096"})
+"""
+Indexes are allocated in full, and there is a log for each test.
+"""
+
+
+class FragileLog:
+    """
+    A real log, except where the test says otherwise.
+
+    Args:
+        name: of its directory, topic and partition.
+    """
+
+    def __init__(self, name: str, clock: Clock) -> None:
+        directory = Path("/data") / name
+        files = MemoryFiles()
+        files.make_directory(directory.parent)
+        self._log = Log.create(
+            directory, _CONFIG, files=files, clock=clock, failures=LogDirFailureChannel()
+        )
+        self.append_error: KafkaError | None = None
+        self.reads = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    def append_as_leader(
+        self, records: memoryview, leader_epoch: int, **options: Any
+    ) -> LogAppendInfo:
+        if self.append_error is not None:
+            raise self.append_error
+        return self._log.append_as_leader(records, leader_epoch, **options)
+
+    def read(
+        self, offset: int, max_length: int, isolation: FetchIsolation, min_one_message: bool
+    ) -> FetchDataInfo:
+        self.reads += 1
+        return self._log.read(offset, max_length, isolation, min_one_message)
+
+    def configure(self, **options: str) -> None:
+        """
+        Change options of the log, with ``_`` for ``.``.
+        """
+        named = {name.replace("_", "."): value for name, value in options.items()}
+        self._log.update_config(_CONFIG.overridden(named))
+
+    @property
+    def batches(self) -> list[RecordBatch]:
+        """
+        All that is in the log.
+        """
+        found: list[RecordBatch] = []
+        offset = self._log.log_start_offset
+        while offset < self._log.log_end_offset:
+            data = self._log.read(offset, 1 << 20, FetchIsolation.LOG_END, True).records
+            assert data is not None
+            found += batches(bytes(data.read()))
+            offset = found[-1].next_offset
+        return found

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 from uuid import UUID
 
-from barnabas.protocol.errors import CoordinatorLoadInProgress
 from barnabas.server.background import Background
 from barnabas.server.clock import ManualClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
@@ -72,16 +71,23 @@ class World:
         await self.loaded()
 
     async def loaded(self) -> None:
-        for _ in range(1000):
-            try:
-                self.coordinator.list_groups([], [])
-            except CoordinatorLoadInProgress:
-                await asyncio.sleep(0.001)
-            else:
-                return
-        raise AssertionError("it does not come to an end")
+        """
+        Return when everything is loaded: the one thread that does it has come to what it was asked
+        after that.
+        """
+        await _turns()
+        await asyncio.get_running_loop().run_in_executor(self.io, int)
+        await _turns()
 
     @property
     def log(self) -> FragileLog:
         (log,) = self.logs
         return log
+
+
+async def _turns() -> None:
+    """
+    Let everything happen that can.
+    """
+    for _ in range(5):
+        await asyncio.sleep(0)

@@ -6,6 +6,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from barnabas.protocol import metadata_records as records
 from barnabas.protocol.control_records import ControlRecordType
@@ -443,3 +445,46 @@ def test_a_quorum_that_keeps_its_voters_in_the_log() -> None:
     latest = log.snapshots.latest
     assert latest is not None
     assert voter in files.read_bytes(latest.path(HERE))
+
+
+configs = st.builds(
+    lambda name, value: (
+        records.ConfigRecord(resource_type=2, resource_name="t", name=name, value=value),
+        0,
+    ),
+    st.sampled_from(["a", "b"]),
+    st.none() | st.sampled_from(["1", "2"]),
+)
+steps = st.lists(
+    st.one_of(
+        st.lists(configs, min_size=1, max_size=4),
+        st.sampled_from(["topic", "snapshot", "restart", "kill"]),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(steps)
+def test_a_restart_is_replay(made: list[str | list[Versioned]]) -> None:
+    """
+    Whatever was written, and whenever a snapshot was, the next start comes to the same image.
+    """
+    files = CrashableFiles()
+    log = leading(files, config=SMALL)
+    write(log, VERSION)
+    for number, step in enumerate(made):
+        if isinstance(step, list):
+            write(log, *step)
+        elif step == "topic":
+            write(log, topic(number))
+        elif step == "snapshot":
+            log.prepare_snapshot()()
+        else:
+            before = content(log)
+            if step == "restart":
+                log.close()
+            else:
+                files.crash()
+            log = leading(files, config=SMALL)
+            assert before == content(log)

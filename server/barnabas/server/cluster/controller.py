@@ -141,6 +141,7 @@ class Controller:
         async def register() -> None:
             self._broker_id = node.node_id
             await self.write(lifecycle.controller_registration(self.image, node))
+            await self._fence_others()
             last = self.image.brokers.get(node.node_id)
             clean = last is not None and last.broker_epoch == clean_epoch
             if last is not None and not clean:
@@ -155,16 +156,21 @@ class Controller:
 
         await self.change(register)
 
+    async def _fence_others(self) -> None:
+        """
+        Brokers of a cluster that was larger once are gone: this node leads what they led.
+        """
+        for broker_id, broker in list(self.image.brokers.items()):
+            if broker_id != self._broker_id and not broker.fenced:
+                made = lifecycle.fencing(self.image, broker_id, self._defaults)
+                await self.write(made, atomic=False)
+
     async def unfence(self) -> None:
         """
-        Lead again what this node can lead; brokers that do not exist any more lead nothing.
+        Lead again what this node can lead.
         """
 
         async def unfence() -> None:
-            for broker_id, broker in list(self.image.brokers.items()):
-                if broker_id != self._broker_id and not broker.fenced:
-                    made = lifecycle.fencing(self.image, broker_id, self._defaults)
-                    await self.write(made, atomic=False)
             made = lifecycle.unfencing(self.image, self._broker_id, self._defaults)
             await self.write(made, atomic=False)
 

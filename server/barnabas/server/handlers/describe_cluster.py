@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.errors import (
+    ErrorCode,
     InvalidRequest,
+    KafkaError,
     MismatchedEndpointType,
     UnsupportedEndpointType,
 )

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.record_batch import batches
+from barnabas.server.cluster.image import Versioned
+from barnabas.server.cluster.record_frames import decode_record
+from barnabas.server.cluster.snapshots import find_snapshots
+from tests.support.clock import StillClock
+from tests.support.cluster_node import DATA, ClusterNode
+from tests.support.disk import MemoryFiles
+
+HERE = DATA / "__cluster_metadata-0"
+
+
+@dataclass
+class Written:
+    """
+    The batches of the metadata log, as the types of their records.
+    """
+
+    files: MemoryFiles
+    seen: int = 0
+
+    def news(self) -> list[list[str]]:
+        data = self.files.read_bytes(HERE / "00000000000000000000.log")
+        found = []
+        for batch in batches(data):
+            names = ["LeaderChange"]
+            if not batch.is_control:
+                decoded = (decode_record(record.value or b"")[0] for record in batch.records())
+                names = [type(record).__name__.removesuffix("Record") for record in decoded]
+            found.append(names)
+        news, self.seen = found[self.seen :], len(found)
+        return news
+
+
+BOOTSTRAP = ["BeginTransaction", *["FeatureLevel"] * 6, "Config", "EndTransaction"]
+COMES = [
+    ["LeaderChange"],
+    ["RegisterController"],
+    ["RegisterBroker"],
+    ["BrokerRegistrationChange"],
+]
+
+
+async def test_batches_of_starts_and_stops() -> None:
+    """
+    They have the records that Kafka's have: what belongs together is in one batch.
+    """
+    files = MemoryFiles()
+    written = Written(files)
+
+    node = await ClusterNode(files, StillClock()).start()
+    assert [COMES[0], BOOTSTRAP, *COMES[1:], ["BrokerRegistrationChange"]] == written.news()
+
+    await node.create("t", 2)
+    assert [["Topic", "Partition", "Partition"]] == written.news()
+    await node.stop()
+    given_up = [["BrokerRegistrationChange", "PartitionChange", "PartitionChange"]]
+    assert [*given_up, ["BrokerRegistrationChange"]] == written.news()
+
+    await ClusterNode(files, StillClock()).start()
+    assert [*COMES, *given_up] == written.news()
+
+
+async def test_brokers_that_are_gone_are_fenced() -> None:
+    """
+    A directory of a node that was not alone once: this node leads what it can.
+    """
+    files = MemoryFiles()
+    node = await ClusterNode(files, StillClock()).start()
+    topic_id, other = UUID(int=77), UUID(int=78)
+    registration = records.RegisterBrokerRecord(
+        broker_id=2, incarnation_id=other, broker_epoch=5, end_points=[], features=[], rack=None,
+        fenced=False, log_dirs=[other],
+    )  # fmt: skip
+    mine = next(iter(node.log_manager.directory_ids.values()))
+    partition = records.PartitionRecord(
+        partition_id=0, topic_id=topic_id, replicas=[2, 1], isr=[2, 1], removing_replicas=[],
+        adding_replicas=[], leader=2, leader_epoch=3, partition_epoch=3, directories=[other, mine],
+    )  # fmt: skip
+    made: list[Versioned] = [
+        (registration, 4),
+        (records.TopicRecord(name="t", topic_id=topic_id), 0),
+        (partition, 2),
+    ]
+    await node.controller.change(lambda: node.controller.write(made))
+    files.locked.clear()
+
+    again = await ClusterNode(files, StillClock()).start()
+
+    assert again.log.image.brokers[2].fenced
+    topic = again.topics.get("t")
+    assert topic is not None
+    assert (1, (1,)) == (topic.partitions[0].leader, topic.partitions[0].isr)
+    assert again.partitions.get("t", 0) is not None
+
+
+async def test_a_snapshot_is_written_when_it_is_due() -> None:
+    """
+    By the write that makes it due, or now and then.
+    """
+    files, clock = MemoryFiles(), StillClock()
+    config = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
+    node = await ClusterNode(files, clock, config).start()
+    for number in range(20):
+        await node.create(f"t{number}")
+    before = len(find_snapshots(HERE, files).complete)
+    assert before > 0
+
+    await node.controller.maintain()
+    assert before == len(find_snapshots(HERE, files).complete)
+    await node.create("one-more")
+    clock.advance(3_600_000)
+    await node.controller.maintain()
+
+    assert before + 1 == len(find_snapshots(HERE, files).complete)
+
+
+async def test_an_empty_record() -> None:
+    """
+    It moves the end of the log and changes nothing.
+    """
+    node = await ClusterNode(MemoryFiles(), StillClock()).start()
+    end, before = node.log.end_offset, list(map(repr, node.log.image.as_records()))
+
+    await node.controller.write_no_op()
+
+    assert end + 1 == node.log.end_offset
+    assert before == list(map(repr, node.log.image.as_records()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import gc
+import mmap
 import os
 import subprocess
 import sys
@@ -327,29 +328,41 @@ def test_a_map_is_flushed_when_there_is_something_to_flush(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Also after the descriptor for writing was given back; but not twice for the same bytes.
+    Not twice for the same bytes.
     """
-    synced: list[int] = []
-    real = os.fsync
+    flushed: list[int] = []
 
-    def sync(fd: int) -> None:
-        real(fd)
-        synced.append(fd)
+    class Memory(mmap.mmap):
+        def flush(self, *args: int) -> None:
+            flushed.append(len(self))
+            super().flush(*args)
 
-    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(mmap, "mmap", Memory)
     mapped = FILES.map(tmp_path / "index", 16)
-
     changes: list[Callable[[], None]] = [
         lambda: None,
         lambda: mapped.put(0, b"x"),
         lambda: mapped.resize(8),
+        lambda: mapped.resize(0),
     ]
+
     for change in changes:
         change()
         mapped.flush()
         mapped.flush()
 
-    assert 3 == len(synced)
+    assert [16, 16, 8] == flushed
+
+
+def test_a_map_is_flushed_wherever_the_file_is(tmp_path: Path) -> None:
+    """
+    A thread that flushes does not know that another one is renaming the directory.
+    """
+    (tmp_path / "t-0").mkdir()
+    mapped = FILES.map(tmp_path / "t-0" / "index", 16)
+    FILES.rename(tmp_path / "t-0", tmp_path / "t-0.abc-delete")
+
+    mapped.flush()
 
 
 def test_a_full_disk_is_an_error_for_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,6 +95,22 @@ def test_a_removed_index_that_nobody_had_needed_is_not_made_again() -> None:
     assert not index.delete_if_exists()
 
 
+def test_a_reader_does_without_an_index_while_the_directory_is_being_renamed() -> None:
+    """
+    That is no failure of the disk. Once the rename is known, the index is there.
+    """
+    files = MemoryFiles()
+    lazy(files).get().append(105, 50)
+    index = lazy(files)
+    moved = Path("/data2")
+
+    files.rename(D, moved)
+    assert (100, 0) == index.get().lookup(110)
+    index.update_parent_dir(moved)
+
+    assert 105 == index.get().entry(0).offset
+
+
 def test_a_reader_of_a_removed_index_goes_on_reading() -> None:
     """
     The memory map outlives the file.

@@ -13,6 +13,7 @@ import mmap
 import os
 import shutil
 import stat
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -171,21 +172,24 @@ class DiskMappedFile:
 
     The memory goes back when the last ``view`` of it does. A descriptor for writing is open from
     the first ``put`` to the next ``resize``: only the index of an active segment needs one.
+
+    ``flush`` goes by the memory and not by the path: it may run while another thread renames the
+    directory.
     """
 
-    __slots__ = ("_dirty", "_writing", "created", "path", "view")
+    __slots__ = ("_dirty", "_memory", "_writing", "created", "path", "view")
 
-    def __init__(self, path: Path, fd: int, created: bool) -> None:
+    def __init__(self, path: Path, fd: int, *, created: bool, read_only: bool) -> None:
         self.path = path
         self.created = created
-        self.view = self._map(fd)
         self._writing: _Handle | None = None
         self._dirty = created
+        self._map(fd, mmap.ACCESS_READ if read_only else mmap.ACCESS_WRITE)
 
-    @staticmethod
-    def _map(fd: int) -> memoryview:
+    def _map(self, fd: int, access: int) -> None:
         size = os.fstat(fd).st_size
-        return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_READ)) if size else _EMPTY
+        self._memory = _memory(fd, size, access) if size else None
+        self.view = memoryview(self._memory).toreadonly() if self._memory else _EMPTY
 
     def put(self, position: int, data: bytes) -> None:
         handle = self._writing
@@ -202,24 +206,30 @@ class DiskMappedFile:
         with _errors("resize", self.path):
             handle = _Handle(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
             os.ftruncate(handle.fd, size)
-            self.view = self._map(handle.fd)
+            self._map(handle.fd, mmap.ACCESS_WRITE)
         self._writing = None
         self._dirty = True
 
     def flush(self) -> None:
-        if not self._dirty:
-            return
-        self._dirty = False
-        with _errors("sync", self.path):
-            handle = self._writing or _Handle(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC))
-            _sync(handle.fd)
+        memory = self._memory
+        if self._dirty and memory is not None:
+            self._dirty = False
+            with _errors("sync", self.path):
+                memory.flush()
 
     def close(self) -> None:
-        self._writing = None
+        self._writing = self._memory = None
         self.view = _EMPTY
 
     def __repr__(self) -> str:
         return f"<DiskMappedFile {self.path}>"
+
+
+def _memory(fd: int, size: int, access: int) -> mmap.mmap:
+    if sys.version_info >= (3, 13):
+        # Without it every map keeps a descriptor of its own, which nobody uses.
+        return mmap.mmap(fd, size, access=access, trackfd=False)
+    return mmap.mmap(fd, size, access=access)
 
 
 class DiskLock:
@@ -293,7 +303,7 @@ class DiskFiles(Files):
             handle = _Handle(_open(path, create=created, read_only=read_only))
             if created and size:
                 os.ftruncate(handle.fd, size)
-            return DiskMappedFile(path, handle.fd, created)
+            return DiskMappedFile(path, handle.fd, created=created, read_only=read_only)
 
     def exists(self, path: Path) -> bool:
         return self._mode(path) is not None

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.index import Index
 
@@ -60,15 +61,25 @@ class LazyIndex(Generic[AnyIndex]):
             ValueError: ``segment.index.bytes`` is less than an entry.
         """
         with self._guard:
-            if self.index is None:
-                self.index = self._open()
+            if self.index is not None:
+                return self.index
+            if self._removed:
+                # Somebody still reads the removed segment. Opening would make the file again.
+                return self._without_file()
+            try:
+                self.index = self._kind.open(
+                    self._files, self._path, self._base_offset, self._max_size
+                )
+            except KafkaStorageError as error:
+                # The directory is being renamed at this moment, as its topic is deleted. Who reads
+                # does well without an index: it only makes a search shorter.
+                if not isinstance(error.__cause__, FileNotFoundError):
+                    raise
+                return self._without_file()
             return self.index
 
-    def _open(self) -> AnyIndex:
-        if self._removed:
-            # Somebody still reads the removed segment. Opening would make the file again.
-            return self._kind.without_file(self._path, self._base_offset, self._max_size)
-        return self._kind.open(self._files, self._path, self._base_offset, self._max_size)
+    def _without_file(self) -> AnyIndex:
+        return self._kind.without_file(self._path, self._base_offset, self._max_size)
 
     def rename_to(self, path: Path) -> None:
         """

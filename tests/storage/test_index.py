@@ -91,6 +91,17 @@ def test_upper_bounds_are_kafkas(keys: list[int], target: int, expected: int) ->
     assert expected == slot_of(keys, target, SearchResult.SMALLEST_UPPER_BOUND)
 
 
+def test_the_warm_section_begins_behind_its_first_entry() -> None:
+    """
+    So that a bound which equals that entry is found by the search of the part before it.
+    """
+    keys = list(range(0, 30_000, 10))
+    first_warm = len(keys) - 1 - WARM_BYTES // 4
+
+    assert first_warm == slot_of(keys, keys[first_warm], SearchResult.SMALLEST_UPPER_BOUND)
+    assert first_warm + 1 == slot_of(keys, keys[first_warm] + 1, SearchResult.SMALLEST_UPPER_BOUND)
+
+
 def test_the_end_is_searched_without_looking_at_the_beginning() -> None:
     """
     Lookups near the end of a large index touch the pages of its end only.

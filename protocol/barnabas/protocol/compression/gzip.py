@@ -42,7 +42,8 @@ def decompress_chunks(data: Buffer, chunk_bytes: int) -> Iterator[bytes]:
                 raise CorruptCompressedData("A gzip stream ends early.")
             piece: Buffer = view[position : position + _INPUT_BYTES]
             position += len(piece)
-            while piece:
+            # zlib names what follows a member both unused and unconsumed: only its end ends this.
+            while piece and not member.eof:
                 try:
                     chunk = member.decompress(piece, chunk_bytes)
                 except zlib.error as error:

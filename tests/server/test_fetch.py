@@ -31,6 +31,7 @@ from tests.support.server import (
     fetch_topic,
     produce_request,
     running,
+    until,
 )
 from tests.support.wire_client import WireClient
 
@@ -87,11 +88,7 @@ async def waiting(broker: TestBroker, count: int = 1) -> None:
     """
     Return when so many fetches wait.
     """
-    for _ in range(1000):
-        if len(broker.fetches.waiting) == count:
-            return
-        await asyncio.sleep(0.001)
-    raise AssertionError(f"{len(broker.fetches.waiting)} fetches wait, not {count}")
+    await until(lambda: len(broker.fetches.waiting) == count)
 
 
 @pytest.mark.parametrize("version", range(4, 13))

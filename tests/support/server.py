@@ -4,7 +4,8 @@ A broker in the process of the test, on a free port of this machine.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,12 @@ def broker_config(**options: str) -> BrokerConfig:
     """
     A configuration for tests; options have ``_`` for ``.``.
     """
-    given = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(DATA)}
+    given = {
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": str(DATA),
+        # Indexes are made as large as they may become; in memory that is no hole in a file.
+        "log.index.size.max.bytes": "16384",
+    }
     return BrokerConfig.parse(
         given | {name.replace("_", "."): value for name, value in options.items()}
     )
@@ -106,6 +112,17 @@ class TestBroker(Broker):
                 12,
             )
             return answer.topics[0].topic_id
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """
+    Return once *condition* holds: what goes through a socket takes its time.
+    """
+    for _ in range(10_000):
+        if condition():
+            return
+        await asyncio.sleep(0.001)
+    raise TimeoutError("it does not come true")
 
 
 @asynccontextmanager

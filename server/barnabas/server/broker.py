@@ -94,7 +94,7 @@ class Broker:
         self._controller: Controller | None = None
         self._groups: GroupCoordinator | None = None
         self._failure_handler: LogDirFailureHandler | None = None
-        self._connections: Connections | None = None
+        self.connections: Connections | None = None
         self._stopping: asyncio.Task[None] | None = None
 
     @property
@@ -188,10 +188,10 @@ class Broker:
             background=self.background,
             io=self._io,
         )
-        self._connections = Connections(
+        self.connections = Connections(
             self.config, self.clock, self._io, Dispatcher(handlers.load(), parts), self.metrics
         )
-        await self._listening.serve(self._connections)
+        await self._listening.serve(self.connections)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
 
     async def stop(self) -> None:
@@ -212,8 +212,8 @@ class Broker:
         if self._groups is not None:
             self._groups.stop()
         # Answer what was asked, and close the connections.
-        if self._connections is not None:
-            await self._connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
+        if self.connections is not None:
+            await self.connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
         # Stop the loops.
         await self.background.stop()
         if self._failure_handler is not None:

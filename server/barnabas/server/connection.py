@@ -120,9 +120,11 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._closing = True
         self._transport = None
+        self._receiver = FrameReceiver(0)  # what has arrived of a frame may be large
         self._backlog.clear()
         if self._sender is not None:
             self._sender.stop()
+            self._sender = None
         slots, self._slots = self._slots, deque()
         for slot in slots:
             # A task is not cancelled: what it changes is changed whole, only nobody hears of it.

@@ -29,6 +29,11 @@ TURNS: Final = 10
 How often the event loop runs before the clock moves on: coroutines wake each other in chains.
 """
 
+TIDY_AT: Final = 1000
+"""
+How many entries the queue may have before those that were cancelled are removed.
+"""
+
 
 class ManualTimer:
     """
@@ -52,7 +57,9 @@ class ManualTimer:
         return self._callback is None
 
     def cancel(self) -> None:
+        # What was to be called is let go at once; the queue comes across the rest in time.
         self._callback = None
+        self._args = ()
 
     def fire(self) -> None:
         """
@@ -134,6 +141,7 @@ class ManualClock:
         self._lock = threading.Condition()
         self._order = count()
         self._queue: list[tuple[float, int, ManualTimer | ThreadWait]] = []
+        self._tidy_at = TIDY_AT
         self._waiting: dict[threading.Thread, ThreadWait] = {}
 
     def now_ms(self) -> int:
@@ -237,6 +245,10 @@ class ManualClock:
 
     def _push(self, seconds: float, timer: ManualTimer) -> None:
         with self._lock:
+            if len(self._queue) > self._tidy_at:
+                self._queue = [entry for entry in self._queue if not entry[2].is_over]
+                heapq.heapify(self._queue)
+                self._tidy_at = max(TIDY_AT, 2 * len(self._queue))
             due = self._now + max(0.0, seconds)
             heapq.heappush(self._queue, (due, next(self._order), timer))
 

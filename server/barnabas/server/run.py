@@ -10,8 +10,10 @@ import signal
 
 import uvloop
 
+from barnabas.protocol.errors import KafkaError
 from barnabas.server.broker import Broker
 from barnabas.server.config import BrokerConfig, Settings
+from barnabas.server.listening import CannotListen
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +36,11 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
         logger.warning("%s is no option of the broker", variable)
     try:
         uvloop.run(_serve(Broker(config, ephemeral=ephemeral)))
-    except Exception as error:
-        logger.error("the broker ends: %s", error, exc_info=error)
+    except (CannotListen, KafkaError) as error:
+        logger.error("the broker ends: %s", error)
+        return 1
+    except Exception:
+        logger.exception("the broker ends")
         return 1
     return 0
 

@@ -1,0 +1,271 @@
+"""
+A broker starts, serves and stops.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, KafkaStorageError
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.server.broker import Broker
+from barnabas.server.clock import ManualClock
+from barnabas.server.listening import CannotListen
+from barnabas.storage.errors import LogDirectoryLocked
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.server import (
+    START_MS,
+    TestBroker,
+    batch,
+    broker_config,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+    until,
+)
+from tests.support.wire_client import Disconnected, WireClient
+
+VERSION = 12
+
+
+async def produce(client: WireClient, topic: str, partition: int = 0) -> Any:
+    answer = await client.ask(produce_request(topic, batch("x"), partition=partition), VERSION)
+    return answer.responses[0].partition_responses[0]
+
+
+async def test_what_was_acknowledged_is_there_after_a_restart() -> None:
+    files = MemoryFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        async with await broker.client() as client:
+            for _ in range(3):
+                await produce(client, "orders")
+
+    async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+        answer = await client.ask(fetch_request(fetch_topic("orders", {0: 0})), VERSION)
+        following = await produce(client, "orders")
+
+    (partition,) = answer.responses[0].partitions
+    assert 3 == partition.high_watermark
+    assert 3 * len(batch("x")) == len(partition.records)
+    assert 3 == following.base_offset
+
+
+async def test_a_start_says_what_listens_where_and_what_was_loaded(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "barnabas.server.broker")
+    files = MemoryFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders", partitions=3)
+    caplog.clear()
+
+    async with running(files, ManualClock(START_MS)) as broker:
+        ready, listening = caplog.messages
+        port = broker.port
+
+    assert "is ready in 0.00 s: 3 partitions of 1 topics in /data, loaded in 0.00 s" in ready
+    assert f"listening on PLAINTEXT://127.0.0.1:{port}, advertised as 127.0.0.1:{port}" == listening
+
+
+async def test_several_listeners_each_tell_their_own_address() -> None:
+    options = {
+        "listeners": "INSIDE://127.0.0.1:0,OUTSIDE://127.0.0.1:0",
+        "advertised_listeners": "INSIDE://inside:1,OUTSIDE://outside:2",
+        "listener_security_protocol_map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+    }
+    found = []
+    async with running(MemoryFiles(), ManualClock(START_MS), **options) as broker:
+        for listener in broker.listeners:
+            async with await WireClient.open(listener.port) as client:
+                metadata = await client.ask(MetadataRequest(topics=[]), VERSION)
+                coordinator = await client.ask(FindCoordinatorRequest(key="g"), 3)
+                found += [(metadata.brokers[0].host, metadata.brokers[0].port)]
+                found += [(coordinator.host, coordinator.port)]
+
+    assert [("inside", 1)] * 2 + [("outside", 2)] * 2 == found
+
+
+async def test_an_address_that_is_taken_is_told_before_anything_is_touched() -> None:
+    files = MemoryFiles()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        broker = Broker(broker_config(listeners=f"PLAINTEXT://127.0.0.1:{port}"), files=files)
+
+        with pytest.raises(CannotListen, match=rf"PLAINTEXT://127.0.0.1:{port}: .*in use"):
+            await broker.start()
+        await broker.stop()
+
+    assert not files.exists(Path("/data"))
+
+
+async def test_a_directory_belongs_to_one_broker() -> None:
+    files = MemoryFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        other = Broker(broker_config(), files=files, clock=ManualClock(START_MS))
+
+        with pytest.raises(LogDirectoryLocked):
+            await other.start()
+        await other.stop()
+
+        async with await broker.client() as client:
+            assert 0 == (await produce(client, "orders")).error_code
+
+
+async def test_an_ephemeral_broker_leaves_nothing() -> None:
+    broker = TestBroker(broker_config(), ephemeral=True)
+    await broker.start()
+    await broker.create("orders")
+    (directory,) = broker.config.log_directories
+    there = directory.exists()
+
+    await broker.stop()
+
+    assert there
+    assert not directory.exists()
+
+
+async def test_stopping_twice_is_stopping_once() -> None:
+    broker = TestBroker(broker_config(), files=MemoryFiles(), clock=ManualClock(START_MS))
+    await broker.start()
+
+    await asyncio.gather(broker.stop(), broker.stop())
+    await broker.stop()
+
+
+async def test_a_broker_that_was_not_started_can_be_stopped() -> None:
+    await TestBroker(broker_config(), files=MemoryFiles()).stop()
+
+
+async def test_a_stop_answers_those_who_wait() -> None:
+    files = MemoryFiles()
+    broker = TestBroker(broker_config(), files=files, clock=ManualClock(START_MS))
+    await broker.start()
+    await broker.create("orders")
+    client = await broker.client()
+    client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=60_000), version=VERSION)
+    await until(lambda: broker.fetches.waiting)
+
+    stopping = asyncio.create_task(broker.stop())
+    answer = await client.receive()
+    await stopping
+
+    assert 0 == answer.responses[0].partitions[0].error_code
+    assert await client.disconnected()
+    await client.close()
+
+
+async def test_a_stop_under_load_loses_nothing_that_was_acknowledged() -> None:
+    files = MemoryFiles()
+    broker = TestBroker(broker_config(), files=files, clock=ManualClock(START_MS))
+    await broker.start()
+    await broker.create("orders", partitions=4)
+    acknowledged = [0] * 4
+
+    async def load(partition: int) -> None:
+        client = await broker.client()
+        try:
+            while True:
+                answer = await produce(client, "orders", partition)
+                assert 0 == answer.error_code
+                acknowledged[partition] = answer.base_offset + 1
+        except Disconnected:
+            await client.close()
+
+    loads = [asyncio.create_task(load(partition)) for partition in range(4)]
+    await until(lambda: min(acknowledged) >= 50)
+
+    await asyncio.wait_for(broker.stop(), 5)
+    await asyncio.gather(*loads)
+
+    async with running(files, ManualClock(START_MS)) as again:
+        kept = [again.partitions.expect("orders", n).log.log_end_offset for n in range(4)]
+    assert acknowledged <= kept
+    assert max(k - a for k, a in zip(kept, acknowledged, strict=True)) <= 1
+
+
+async def test_a_failed_directory_does_not_take_the_others_with_it() -> None:
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS), log_dirs="/first,/second") as broker:
+        await broker.create("orders", partitions=4)
+        dirs = {n: broker.partitions.expect("orders", n).log.parent_dir for n in range(4)}
+        lost = next(n for n, parent in dirs.items() if str(parent) == "/second")
+        kept = next(n for n, parent in dirs.items() if str(parent) == "/first")
+        async with await broker.client() as client, await broker.client() as waiter:
+            waiter.send(
+                fetch_request(fetch_topic("orders", {lost: 0}), max_wait_ms=60_000),
+                version=VERSION,
+            )
+            await until(lambda: broker.fetches.waiting)
+            files.fail(only=frozenset({"write"}))
+
+            failed = await produce(client, "orders", lost)
+            told = await waiter.receive()
+            served = await produce(client, "orders", kept)
+
+        assert ErrorCode.KAFKA_STORAGE_ERROR == failed.error_code
+        assert ErrorCode.KAFKA_STORAGE_ERROR == told.responses[0].partitions[0].error_code
+        assert 0 == served.error_code
+        assert 1 == broker.metrics.value("log_directories_offline")
+
+
+async def test_a_broker_without_a_directory_ends() -> None:
+    files = FailingFiles()
+    broker = TestBroker(broker_config(), files=files, clock=ManualClock(START_MS))
+    ended = asyncio.create_task(broker.run(asyncio.Event()))
+    await until(lambda: broker.connections is not None)
+    await broker.create("orders")
+    files.fail(only=frozenset({"write"}), forever=True)
+
+    async with await broker.client() as client:
+        await produce(client, "orders")
+
+        with pytest.raises(KafkaStorageError):
+            await ended
+
+
+def serve(directory: Path, *options: str) -> subprocess.Popen[str]:
+    """
+    A broker as a process.
+    """
+    command = [sys.executable, "-m", "barnabas.server", "serve", "--data-dir", str(directory)]
+    return subprocess.Popen(
+        [*command, "--set", "listeners=PLAINTEXT://127.0.0.1:0", *options],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_the_process_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    process = serve(tmp_path / "data")
+    assert process.stderr is not None
+    while "listening" not in process.stderr.readline():
+        assert process.poll() is None
+
+    process.send_signal(number)
+    _, told = process.communicate(timeout=20)
+
+    assert 0 == process.returncode, told
+    assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+
+
+def test_a_process_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = serve(tmp_path / "data", "--set", f"listeners=PLAINTEXT://127.0.0.1:{port}")
+        _, told = process.communicate(timeout=20)
+
+    assert 1 == process.returncode
+    assert f"cannot listen on PLAINTEXT://127.0.0.1:{port}" in told

@@ -1,0 +1,200 @@
+"""
+A log on a disk in memory, which is opened, closed and lost as a broker would.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.record_batch import RecordBatch, batches, build_batch
+from barnabas.protocol.records import Record, SimpleRecord
+from barnabas.storage.append_info import LogAppendInfo
+from barnabas.storage.log import AppendOrigin, FetchIsolation, Log
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
+from tests.support.segments import FIRST_TIMESTAMP, padded_batch
+
+DIRECTORY = Path("/data/t-0")
+NAME = "{:020d}{}"
+
+
+class LogHome:
+    """
+    The directory of one log, and what a broker notes beside it.
+
+    Config values are those of ``LogConfig``; segments may have any size.
+    """
+
+    def __init__(self, *, files: MemoryFiles | None = None, **config: Any) -> None:
+        self.clock = StillClock(FIRST_TIMESTAMP)
+        self.files = files or MemoryFiles(self.clock.now_ms)
+        if "segment_bytes" in config:
+            config["internal_segment_bytes"] = config.pop("segment_bytes")
+        self.config = LogConfig(**config)
+        self.failures = LogDirFailureChannel()
+        self.recovery_point = self.log_start_offset = 0
+        self.was_clean = True
+
+    def open(self, **options: Any) -> Log:
+        """
+        Open the log; *options* are those of ``Log.create``.
+        """
+        given: dict[str, Any] = {
+            "recovery_point": self.recovery_point,
+            "log_start_offset": self.log_start_offset,
+            "had_clean_shutdown": self.was_clean,
+            "transaction_verification": False,
+        }
+        log = Log.create(
+            DIRECTORY,
+            self.config,
+            files=self.files,
+            clock=self.clock,
+            failures=self.failures,
+            **{**given, **options},
+        )
+        log.update_high_watermark(log.log_end_offset)
+        self.was_clean = False
+        return log
+
+    def checkpoint(self, log: Log) -> None:
+        """
+        Note what a broker notes every minute.
+        """
+        self.recovery_point = log.recovery_point
+        start = log.log_start_offset
+        self.log_start_offset = start if start > log.first_segment_base_offset else 0
+
+    def stop(self, log: Log) -> None:
+        """
+        Close the log as a broker that stops does.
+        """
+        log.flush(force_flush_active_segment=True)
+        log.close()
+        self.checkpoint(log)
+        self.was_clean = True
+
+    def names(self) -> list[str]:
+        return self.files.names(DIRECTORY)
+
+    def file(self, offset: int, suffix: str) -> bytearray:
+        """
+        What a file holds; it can be changed.
+        """
+        return self.files.nodes[DIRECTORY / NAME.format(offset, suffix)].data
+
+    def has_file(self, offset: int, suffix: str) -> bool:
+        return DIRECTORY / NAME.format(offset, suffix) in self.files.nodes
+
+    def remove(self, offset: int, suffix: str) -> None:
+        del self.files.nodes[DIRECTORY / NAME.format(offset, suffix)]
+
+
+def sent_batch(*, size: int = 150, timestamp: int = FIRST_TIMESTAMP) -> memoryview:
+    """
+    A batch of one record as a producer sends it, exactly *size* bytes long.
+    """
+    return memoryview(bytearray(padded_batch(0, size=size, timestamp=timestamp)))
+
+
+def append(
+    log: Log,
+    count: int = 1,
+    *,
+    size: int = 150,
+    timestamp: int | None = None,
+    leader_epoch: int = 0,
+) -> LogAppendInfo:
+    """
+    Append batches of one record, each of *size* bytes, and acknowledge them.
+
+    Timestamps are those that were given, or those of ``FIRST_TIMESTAMP`` plus the offset.
+    """
+    info = LogAppendInfo()
+    for _ in range(count):
+        at = FIRST_TIMESTAMP + log.log_end_offset if timestamp is None else timestamp
+        info = log.append_as_leader(sent_batch(size=size, timestamp=at), leader_epoch)
+        log.update_high_watermark(log.log_end_offset)
+    return info
+
+
+def produce(
+    log: Log,
+    *values: bytes,
+    acknowledge: bool = True,
+    timestamp: int = FIRST_TIMESTAMP,
+    **more: Any,
+) -> LogAppendInfo:
+    """
+    Append one batch with *values*; *more* is what ``build_batch`` can be told.
+    """
+    records = [SimpleRecord(timestamp, b"k", value) for value in values]
+    info = log.append_as_leader(memoryview(build_batch(records, **more)), 0)
+    if acknowledge:
+        log.update_high_watermark(log.log_end_offset)
+    return info
+
+
+def end_transaction(
+    log: Log,
+    producer_id: int,
+    epoch: int = 0,
+    *,
+    commit: bool = True,
+    coordinator_epoch: int = 0,
+    transaction_version: int = 0,
+    timestamp: int = FIRST_TIMESTAMP,
+) -> LogAppendInfo:
+    """
+    Append a marker, but do not acknowledge it.
+    """
+    control_type = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
+    marker = EndTransactionMarker(control_type, coordinator_epoch)
+    batch = marker.batch(timestamp, producer_id=producer_id, producer_epoch=epoch)
+    return log.append_as_leader(
+        memoryview(batch),
+        0,
+        origin=AppendOrigin.COORDINATOR,
+        transaction_version=transaction_version,
+    )
+
+
+def read_batches(log: Log, isolation: FetchIsolation = FetchIsolation.LOG_END) -> list[RecordBatch]:
+    """
+    All batches of the log, up to a bound.
+    """
+    found: list[RecordBatch] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        records = log.read(offset, 1 << 20, isolation, True).records
+        read = [] if records is None else list(batches(records.read()))
+        if not read:
+            break
+        found += read
+        offset = found[-1].next_offset
+    return found
+
+
+def read_records(log: Log) -> list[Record]:
+    """
+    All records of the log.
+    """
+    return [record for batch in read_batches(log) for record in batch.records()]
+
+
+def offsets(log: Log) -> list[int]:
+    """
+    The offsets of all records of the log.
+    """
+    return [record.offset for record in read_records(log)]
+
+
+def bases(log: Log) -> list[int]:
+    """
+    The base offsets of the segments.
+    """
+    return list(log.segments.base_offsets)

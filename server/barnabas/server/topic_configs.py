@@ -132,6 +132,7 @@ class TopicConfigs:
     def __init__(self, brokers: BrokerConfigs, image: MetadataImage) -> None:
         self.brokers = brokers
         self._image = image
+        self._default: tuple[Any, LogConfig] | None = None
 
     def of(self, topic: str) -> Mapping[str, str]:
         """
@@ -143,12 +144,15 @@ class TopicConfigs:
         """
         The configuration of a topic for which nothing is stored.
         """
-        values = {}
-        for name, option in LogConfig.options().items():
-            value = self._inherited(option)
-            if value is not None:
-                values[name.replace(".", "_")] = value
-        return LogConfig(**values)
+        stored = (dict(self.brokers.of_this_broker), dict(self.brokers.of_all_brokers))
+        if self._default is None or self._default[0] != stored:
+            values = {}
+            for name, option in LogConfig.options().items():
+                value = self._inherited(option)
+                if value is not None:
+                    values[name.replace(".", "_")] = value
+            self._default = (stored, LogConfig(**values))
+        return self._default[1]
 
     def election_defaults(self) -> Mapping[str, str]:
         """

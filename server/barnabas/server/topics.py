@@ -8,8 +8,9 @@ once its removal is durable; directories that were not renamed by then are stray
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from uuid import UUID
@@ -49,6 +50,9 @@ Listener = Callable[[Topic], Awaitable[None] | None]
 """
 Called with a topic on the event loop; what it returns is awaited before the request is answered.
 """
+
+
+_Opened = dict[tuple[Topic, int], "Log | KafkaError"]
 
 
 class Topics:
@@ -174,8 +178,7 @@ class Topics:
         """
 
         async def open_all() -> None:
-            for topic in self:
-                await self._open(topic, is_new=False)
+            await self._open(list(self), is_new=False)
 
         await self._controller.change(open_all)
 
@@ -184,11 +187,11 @@ class Topics:
         if validate_only:
             return plan
         await self._controller.write(plan.records)
-        for name in plan.created:
-            topic = self._image.topics_by_name[name]
-            await self._open(topic, is_new=True)
+        created = [self._image.topics_by_name[name] for name in plan.created]
+        await self._open(created, is_new=True)
+        for topic in created:
             await _tell(self.on_topic_created, topic)
-            logger.info("Created topic %s with %d partitions", name, len(topic.partitions))
+            logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
         return plan
 
     async def _delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
@@ -208,7 +211,8 @@ class Topics:
         for topic in topics:
             self._partitions.remove(topic.name)
             await _tell(self.on_topic_deleted, topic)
-            await self._controller.run(partial(self._delete_logs, topic))
+        await self._controller.run(partial(self._delete_logs, topics))
+        for topic in topics:
             logger.info("Deleted topic %s", topic.name)
         return errors
 
@@ -227,11 +231,10 @@ class Topics:
 
     # Logs and partitions
 
-    async def _open(self, topic: Topic, *, is_new: bool) -> None:
-        opened = await self._controller.run(partial(self._open_logs, topic, is_new))
-        logs = {index: log for index, log in opened.items() if isinstance(log, Log)}
-        await self._controller.write(self._assignments(topic, logs), atomic=False)
-        for index, log in opened.items():
+    async def _open(self, topics: Sequence[Topic], *, is_new: bool) -> None:
+        opened = await self._open_logs(topics, is_new)
+        await self._controller.write(self._assignments(opened), atomic=False)
+        for (topic, index), log in opened.items():
             if isinstance(log, KafkaError):
                 self._partitions.fail(topic.name, topic.id, index, log)
                 continue
@@ -246,12 +249,29 @@ class Topics:
                 )
             )
 
-    def _open_logs(self, topic: Topic, is_new: bool) -> dict[int, Log | KafkaError]:
+    async def _open_logs(self, topics: Sequence[Topic], is_new: bool) -> _Opened:
         """
         The log of each partition, or why there is none to serve it with.
+
+        Most of the time goes into waiting for the disk, for many logs at once as well as for one.
         """
-        config = self.configs.log_config(topic.name)
-        return {index: self._open_log(topic, index, config, is_new) for index in topic.partitions}
+        configs = {topic.name: self.configs.log_config(topic.name) for topic in topics}
+        wanted = [(topic, index) for topic in topics for index in topic.partitions]
+
+        def open_some(some: Sequence[tuple[Topic, int]]) -> _Opened:
+            return {
+                (topic, index): self._open_log(topic, index, configs[topic.name], is_new)
+                for topic, index in some
+            }
+
+        threads = min(self.configs.brokers.static.background_threads, len(wanted))
+        shares = [wanted[first::threads] for first in range(threads)]
+        opened: _Opened = {}
+        for some in await asyncio.gather(
+            *[self._controller.run(partial(open_some, share)) for share in shares]
+        ):
+            opened |= some
+        return {place: opened[place] for place in wanted}
 
     def _open_log(
         self, topic: Topic, index: int, config: LogConfig, is_new: bool
@@ -275,7 +295,7 @@ class Topics:
             return NotLeaderOrFollower(f"{topic.name}-{index} has no log: {error}")
         return log
 
-    def _assignments(self, topic: Topic, logs: Mapping[int, Log]) -> list[Versioned]:
+    def _assignments(self, opened: _Opened) -> list[Versioned]:
         """
         What the metadata has to be told of the directories that the logs lie in (KIP-858).
         """
@@ -284,7 +304,9 @@ class Topics:
             return []
         made: list[Versioned] = []
         ids = self._log_manager.directory_ids
-        for index, log in logs.items():
+        for (topic, index), log in opened.items():
+            if isinstance(log, KafkaError):
+                continue
             partition = topic.partitions[index]
             place = partition.replicas.index(self._node_id)
             directories = list(partition.directories)
@@ -296,14 +318,14 @@ class Topics:
                 made.append((change, features.partition_version(version)))
         return made
 
-    def _delete_logs(self, topic: Topic) -> None:
-        partitions = [TopicPartition(topic.name, index) for index in topic.partitions]
+    def _delete_logs(self, topics: Sequence[Topic]) -> None:
+        partitions = [TopicPartition(t.name, index) for t in topics for index in t.partitions]
         there = [p for p in partitions if self._log_manager.get_log(p) is not None]
         try:
             self._log_manager.delete_logs(there)
         except KafkaError:
-            # The topic is gone all the same; what is left is a stray at the next start.
-            logger.exception("Logs of the deleted topic %s are left", topic.name)
+            # The topics are gone all the same; what is left are strays at the next start.
+            logger.exception("Logs of deleted topics are left")
 
 
 async def _tell(listeners: Iterable[Listener], topic: Topic) -> None:

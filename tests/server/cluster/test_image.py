@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from barnabas.protocol import metadata_records as records
 from barnabas.protocol.schema import Message
-from barnabas.server.cluster.features import UnsupportedFeatureLevel
-from barnabas.server.cluster.image import InconsistentMetadata, MetadataImage
+from barnabas.server.cluster.errors import InconsistentMetadata, UnsupportedFeatureLevel
+from barnabas.server.cluster.image import MetadataImage
 
 A, B = UUID(int=0xA), UUID(int=0xB)
 

@@ -13,10 +13,10 @@ from barnabas.protocol import metadata_records as records
 from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.errors import RecordListTooLarge
 from barnabas.protocol.record_batch import batches
+from barnabas.server.cluster.errors import ForeignQuorum, InconsistentSnapshots
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.cluster.metadata_log import ForeignQuorum, MetadataLog
+from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.quorum_state import QuorumState
-from barnabas.server.cluster.snapshot_store import InconsistentSnapshots
 from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.errors import KafkaStorageError

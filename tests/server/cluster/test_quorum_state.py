@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.server.cluster.quorum_state import InvalidQuorumState, QuorumState
+from barnabas.server.cluster.errors import InvalidQuorumState
+from barnabas.server.cluster.quorum_state import QuorumState
 from barnabas.storage.disk import DiskFiles
 
 STATIC = (

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from barnabas.server.cluster.errors import UnsupportedFeatureLevel
+
 METADATA_VERSION: Final = "metadata.version"
 ELIGIBLE_LEADER_REPLICAS: Final = "eligible.leader.replicas.version"
 TRANSACTION_VERSION: Final = "transaction.version"
@@ -50,20 +52,6 @@ them: at level 0 it has no record, and higher ones belong to a quorum that can c
 MIN_METADATA_VERSION, MAX_METADATA_VERSION = SUPPORTED_FEATURES[METADATA_VERSION]
 
 
-class UnsupportedFeatureLevel(Exception):
-    """
-    The metadata log was finalized at a level that this release does not know.
-    """
-
-    def __init__(self, name: str, level: int) -> None:
-        low, high = SUPPORTED_FEATURES.get(name, (0, 0))
-        super().__init__(
-            f"The metadata log has {name} at level {level}, but only levels {low} to {high} are"
-            " supported"
-        )
-        self.name, self.level = name, level
-
-
 def check_feature_level(name: str, level: int) -> None:
     """
     Raises:
@@ -73,7 +61,10 @@ def check_feature_level(name: str, level: int) -> None:
         return  # Off, as in a log that knows features which are not in use.
     low, high = SUPPORTED_FEATURES.get(name, (0, 0))
     if not low <= level <= high:
-        raise UnsupportedFeatureLevel(name, level)
+        raise UnsupportedFeatureLevel(
+            f"The metadata log has {name} at level {level}, but only levels {low} to {high} are"
+            " supported"
+        )
 
 
 def supports_transactions(metadata_version: int) -> bool:

@@ -19,6 +19,7 @@ from barnabas.protocol import metadata_records as records
 from barnabas.protocol.schema import Message
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster import features
+from barnabas.server.cluster.errors import InconsistentMetadata
 from barnabas.server.cluster.kept_records import KeptRecords
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, is_internal
@@ -40,12 +41,6 @@ class ResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
-
-
-class InconsistentMetadata(Exception):
-    """
-    A record of the metadata log does not fit what came before it.
-    """
 
 
 class Topic:

@@ -29,6 +29,7 @@ from barnabas.protocol.control_records import (
 )
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.record_batch import RecordBatch, batches, control_batch
+from barnabas.server.cluster.errors import ForeignQuorum
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.quorum_state import QuorumState
 from barnabas.server.cluster.record_frames import (
@@ -51,19 +52,6 @@ DIRECTORY_NAME: Final = "__cluster_metadata-0"
 
 READ_BYTES: Final = 1024 * 1024
 UNLIMITED: Final = -1
-
-
-class ForeignQuorum(Exception):
-    """
-    The log belongs to a quorum that this node does not make up alone.
-    """
-
-    def __init__(self, voters: Sequence[int], node_id: int) -> None:
-        super().__init__(
-            f"The metadata log belongs to the controllers {list(voters)}; node {node_id} can only"
-            " open it when it is the one controller"
-        )
-        self.voters, self.node_id = tuple(voters), node_id
 
 
 class Appended(NamedTuple):
@@ -189,7 +177,10 @@ class MetadataLog:
         last = QuorumState.read(directory, self._files) or QuorumState()
         voters = self._voters(last)
         if voters != (self._node_id,):
-            raise ForeignQuorum(voters, self._node_id)
+            raise ForeignQuorum(
+                f"The metadata log belongs to the controllers {list(voters)}; node {self._node_id}"
+                " can only open it when it is the one controller"
+            )
         latest = self.snapshots.latest
         in_log = max(self._log.latest_epoch or 0, 0 if latest is None else latest.epoch)
         self.epoch = max(last.leader_epoch, in_log) + 1

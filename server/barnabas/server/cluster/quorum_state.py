@@ -20,22 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from barnabas.server.cluster.errors import InvalidQuorumState
 from barnabas.storage.files import Files
 
 FILE_NAME: Final = "quorum-state"
 NO_ONE: Final = -1
 
 _ZERO_UUID_TEXT: Final = "A" * 22
-
-
-class InvalidQuorumState(Exception):
-    """
-    The file is there and cannot be understood. Guessing an epoch could use one for a second time.
-    """
-
-    def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path, self.reason = path, reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +56,7 @@ class QuorumState:
         try:
             return cls._parse(json.loads(files.read_bytes(path)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidQuorumState(path, f"not a quorum state: {error!r}") from error
+            raise InvalidQuorumState(f"{path}: not a quorum state: {error!r}") from error
 
     @classmethod
     def _parse(cls, fields: dict[str, Any]) -> Self:

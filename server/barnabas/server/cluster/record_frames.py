@@ -19,6 +19,7 @@ from barnabas.protocol.primitives import Buffer, read_uvarint, uvarint
 from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.protocol.schema import Message
+from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.image import Versioned
 
 FRAME_VERSION: Final = 1
@@ -35,14 +36,6 @@ Where Kafka's controller divides what need not be atomic (``QuorumController``).
 
 _RECORD_OVERHEAD: Final = 32  # lengths, attributes and deltas of a record take less than this
 _FRAME_START: Final = uvarint(FRAME_VERSION)
-
-
-class UnknownMetadataRecord(Exception):
-    """
-    A record of the metadata log is of a type, a version or a frame that this release cannot read.
-
-    To pass over it would be to lose it with the next snapshot.
-    """
 
 
 def encode_record(record: Message, version: int) -> bytes:

@@ -15,7 +15,8 @@ from barnabas.protocol.errors import CorruptMessage, DecodeError, InvalidRecord
 from barnabas.protocol.record_batch import RecordBatch
 from barnabas.protocol.records import Record
 from barnabas.protocol.schema import Message
-from barnabas.server.cluster.image import InconsistentMetadata, MetadataImage
+from barnabas.server.cluster.errors import InconsistentMetadata
+from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.record_frames import decode_record
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 
+from barnabas.server.cluster.errors import InconsistentSnapshots
 from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import (
     SnapshotId,
@@ -27,12 +28,6 @@ from barnabas.storage.files import Files
 from barnabas.storage.log import Log, LogStartOffsetIncrementReason
 
 logger = logging.getLogger(__name__)
-
-
-class InconsistentSnapshots(Exception):
-    """
-    The log begins behind the end of every snapshot: a part of the metadata is missing.
-    """
 
 
 class SnapshotStore:

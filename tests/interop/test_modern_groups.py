@@ -1,0 +1,139 @@
+"""
+A group of the consumer protocol (KIP-848) that Apache Kafka has left behind.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.interop.clients.base import NewRecord
+from tests.interop.clients.confluent import Confluent
+from tests.interop.conftest import unavailable
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.broker_process import Barnabas, BrokerProcess, free_port
+
+TOPIC, GROUP = "shared", "modern"
+RECORDS = 10
+SESSION_TIMEOUT = 45.0
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
+    """
+    Apache Kafka and Barnabas, on one directory and one port; neither runs yet.
+    """
+    try:
+        class_path()
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    port = free_port()
+    settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
+    kafka = ApacheKafka(tmp_path, port=port, settings=settings)
+    barnabas = Barnabas(tmp_path, port=port, settings=settings)
+    yield kafka, barnabas
+    for broker in (kafka, barnabas):
+        broker.close()
+    print((tmp_path / "server.log").read_text(errors="replace")[-8000:])
+
+
+def new_member(bootstrap: str, protocol: str) -> Consumer:
+    """
+    A member of the group that has read, and committed, what was new.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": GROUP,
+            "group.protocol": protocol,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([TOPIC])
+    seen, deadline = 0, time.monotonic() + 60
+    while seen < RECORDS:
+        assert time.monotonic() < deadline, f"only {seen} records"
+        message = consumer.poll(0.2)
+        if message is not None and not message.error():
+            seen += 1
+            consumer.commit(message=message, asynchronous=False)
+    return consumer
+
+
+def produce(bootstrap: str) -> None:
+    records = [NewRecord(b"%d" % n, partition=0) for n in range(RECORDS)]
+    Confluent().produce(bootstrap, TOPIC, records, "none")
+
+
+def groups(bootstrap: str) -> dict[str, tuple[str, str]]:
+    """
+    Type and state of all groups, as far as the broker has loaded them.
+    """
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    listed = admin.list_consumer_groups().result(30)
+    return {g.group_id: (g.type.name, g.state.name) for g in listed.valid}
+
+
+def wait_for(bootstrap: str, kind: str, state: str, seconds: float = 15) -> None:
+    """
+    Wait until the group is of that type and in that state.
+    """
+    deadline = time.monotonic() + seconds
+    while groups(bootstrap).get(GROUP) != (kind, state):
+        assert time.monotonic() < deadline, groups(bootstrap)
+        time.sleep(0.5)
+
+
+def committed(bootstrap: str) -> int:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    wanted = ConsumerGroupTopicPartitions(GROUP, [TopicPartition(TOPIC, 0)])
+    (future,) = admin.list_consumer_group_offsets([wanted]).values()
+    (partition,) = future.result(30).topic_partitions
+    offset: int = partition.offset
+    return offset
+
+
+def test_a_modern_group_is_kept_and_can_become_classic(
+    brokers: tuple[BrokerProcess, BrokerProcess],
+) -> None:
+    """
+    Its offsets can be read, its members go when their sessions have run out, then members of the
+    classic protocol may have it; and Apache Kafka understands what was written of all that.
+    """
+    kafka, barnabas = brokers
+    kafka.start()
+    Confluent().create_topic(kafka.bootstrap, TOPIC, 1, {})
+    produce(kafka.bootstrap)
+    member = new_member(kafka.bootstrap, "consumer")
+    wait_for(kafka.bootstrap, "CONSUMER", "STABLE")
+    kafka.kill()
+    member.close()  # Nobody hears of it.
+
+    barnabas.start()
+    began = time.monotonic()
+    wait_for(barnabas.bootstrap, "CONSUMER", "STABLE")
+    assert RECORDS == committed(barnabas.bootstrap)
+    wait_for(barnabas.bootstrap, "CONSUMER", "EMPTY", SESSION_TIMEOUT + 15)
+    assert time.monotonic() - began > SESSION_TIMEOUT - 5
+    barnabas.stop()
+
+    kafka.start()
+    wait_for(kafka.bootstrap, "CONSUMER", "EMPTY")
+    kafka.stop()
+
+    barnabas.start()
+    produce(barnabas.bootstrap)
+    new_member(barnabas.bootstrap, "classic").close()
+    wait_for(barnabas.bootstrap, "CLASSIC", "EMPTY")
+    barnabas.stop()
+
+    kafka.start()
+    wait_for(kafka.bootstrap, "CLASSIC", "EMPTY")
+    assert 2 * RECORDS == committed(kafka.bootstrap)
+    assert "ERROR" not in kafka.log_since_start()

@@ -524,6 +524,35 @@ class TestTheSizeOfAGroup:
         assert c.is_in(S.COMPLETING_REBALANCE)
 
 
+class TestTheEnd:
+    def test_who_waits_in_a_sync_is_told(self) -> None:
+        """
+        Somebody else may be the coordinator now.
+        """
+        c = Coordination()
+        c.new_member()
+        b, _ = c.new_member()
+        c.advance(0)
+        sync = c.sync(b, 1)
+
+        c.state.unloaded(c.now_ms)
+
+        assert ErrorCode.NOT_COORDINATOR == sync.now.error_code
+        assert c.is_in(S.DEAD)
+
+    def test_who_waits_in_a_join_is_told(self) -> None:
+        """
+        With the id that it has.
+        """
+        c = Coordination()
+        member_id, join = c.new_member()
+
+        c.state.unloaded(c.now_ms)
+
+        assert ErrorCode.NOT_COORDINATOR == join.now.error_code
+        assert member_id == join.now.member_id
+
+
 class TestWhatIsWritten:
     def test_an_assignment_counts_when_it_is_committed(self) -> None:
         """

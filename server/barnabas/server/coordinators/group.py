@@ -391,7 +391,6 @@ class ClassicGroup:
         generation_id: int,
         *,
         version: int,
-        transactional: bool = False,
     ) -> None:
         """
         See whether offsets may be committed by somebody.
@@ -409,10 +408,9 @@ class ClassicGroup:
             return
         if generation_id >= 0 or member_id or instance_id is not None:
             self.validate_generation(member_id, instance_id, generation_id)
-        elif not transactional:
-            # A transactional producer of before KIP-447 does not say who consumed.
+        else:
             raise UnknownMemberId
-        if not transactional and self.state is S.COMPLETING_REBALANCE:
+        if self.state is S.COMPLETING_REBALANCE:
             raise RebalanceInProgress
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:

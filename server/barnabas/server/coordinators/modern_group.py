@@ -167,7 +167,6 @@ class ModernGroup:
         epoch: int,
         *,
         version: int,
-        transactional: bool = False,
     ) -> None:
         """
         See whether offsets may be committed by somebody.
@@ -182,11 +181,9 @@ class ModernGroup:
             raise GroupIdNotFound(f"Group {self.group_id} is not a consumer group.")
         if epoch < 0 and self.is_empty:
             return
-        if transactional and epoch < 0 and not member_id and instance_id is None:
-            return
         if member_id not in self.members:
             raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
-        if not transactional and version < OFFSETS_OF_MEMBERS_SINCE:
+        if version < OFFSETS_OF_MEMBERS_SINCE:
             raise UnsupportedVersion(
                 "OffsetCommit version 9 or above must be used by members using the"
                 f" {self.type.value} group protocol"

@@ -45,8 +45,8 @@ BOOTSTRAP_LEVELS: Final[Mapping[str, int]] = {
 }
 """
 The levels of a fresh cluster, in the order in which they are written. ``kraft.version`` is not
-among
-them: at level 0 it has no record, and higher ones belong to a quorum that can change its voters.
+among them: at level 0 it has no record, and higher ones belong to a quorum that can change its
+voters.
 """
 
 MIN_METADATA_VERSION, MAX_METADATA_VERSION = SUPPORTED_FEATURES[METADATA_VERSION]

@@ -276,17 +276,15 @@ class ClassicGroup:
                 return True
         return False
 
-    def answer_join(self, member: Member, response: JoinGroupResponse) -> bool:
+    def answer_join(self, member: Member, response: JoinGroupResponse) -> None:
         """
-        Answer a member's parked JoinGroup; false if there was none.
+        Answer a member's parked JoinGroup, if there is one.
         """
         reply = member.join_reply
-        if reply is None:
-            return False
-        member.join_reply = None
-        self.awaiting_join -= 1
-        reply(response)
-        return True
+        if reply is not None:
+            member.join_reply = None
+            self.awaiting_join -= 1
+            reply(response)
 
     def park_sync(self, member: Member, reply: SyncReply) -> None:
         """

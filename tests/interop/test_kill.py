@@ -25,7 +25,7 @@ PARTITIONS = 3
 TOPIC = "load"
 CODECS = ("none", "lz4", "zstd")
 
-BURST = 100
+BURST = 20
 """
 Records after which a producer rests: many requests say more here than many records.
 """

@@ -4,6 +4,7 @@ Opening a log after a crash, after damage, and after a clean stop.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -307,6 +308,7 @@ def test_a_segment_with_offsets_that_are_too_far_is_split() -> None:
     home = ten_batches()
     log = home.open()
     home.stop(log)
+    home.config = replace(home.config, cleanup_policy=("compact",))
     far = 2**31 + 6
     data = home.file(6, ".log")
     data[450:458] = far.to_bytes(8)
@@ -316,6 +318,36 @@ def test_a_segment_with_offsets_that_are_too_far_is_split() -> None:
     assert [0, 6, far] == bases(log)
     assert [*range(9), far] == offsets(log)
     assert 1 == log.recovery_report.split_segments
+
+
+@pytest.mark.parametrize(("policy", "expected"), [(("delete",), [0]), (("compact",), [0, 6, 12])])
+def test_a_log_ends_where_records_were_lost_unless_compaction_may_have_removed_them(
+    policy: tuple[str, ...], expected: list[int]
+) -> None:
+    """
+    A machine that crashes may keep a later segment and lose the end of an earlier one.
+    """
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 13)
+    del home.file(0, ".log")[450:]
+    home.config = replace(home.config, cleanup_policy=policy)
+
+    log = home.open()
+
+    assert expected == bases(log)
+    assert [0, 1, 2, *range(6, 13)][: 3 if policy == ("delete",) else 10] == offsets(log)
+
+
+def test_a_torn_segment_is_no_obstacle_to_one_that_lacks_its_index() -> None:
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 13)
+    home.file(6, ".log")[150:] = bytes(300)
+    home.remove(12, ".index")
+
+    log = home.open()
+
+    assert [0, 6] == bases(log)
+    assert list(range(7)) == offsets(log)
 
 
 def test_epochs_that_were_lost_come_back_from_the_batches() -> None:

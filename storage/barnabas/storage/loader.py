@@ -30,7 +30,6 @@ from barnabas.storage.log_files import (
     is_log_file,
     log_file,
     offset_from_file_name,
-    time_index_file,
 )
 from barnabas.storage.producer_rebuild import delete_producer_snapshots, rebuild_producer_state
 from barnabas.storage.producer_state import ProducerStateManager
@@ -152,12 +151,31 @@ class LogLoader:
         directory, segments = self._directory, self._segments
         segments.close()
         segments.clear()
+        names = numbered_files(directory)
+        first_unflushed = self._first_unflushed(
+            [offset_from_file_name(name) for name in names if is_log_file(name)]
+        )
         # In order: a transaction may begin in an earlier segment.
-        for name in numbered_files(directory):
+        for name in names:
             if is_index_file(name):
                 self._remove_if_orphaned(name)
             elif is_log_file(name):
-                segments.add(self._load_segment(offset_from_file_name(name)))
+                base_offset = offset_from_file_name(name)
+                segment = directory.open_segment(base_offset, file_already_exists=True)
+                if base_offset < first_unflushed:
+                    self._check_segment(segment)
+                segments.add(segment)
+
+    def _first_unflushed(self, base_offsets: Sequence[int]) -> int:
+        """
+        The base offset of the first segment that is going to be recovered anyway.
+
+        From there on nothing may be relied upon. Kafka looks at these segments as well, and does
+        not start if one lacks its index and another one before it is torn.
+        """
+        if self._had_clean_shutdown:
+            return _END_OF_TIME
+        return max((base for base in base_offsets if base <= self._recovery_point), default=0)
 
     def _remove_if_orphaned(self, name: str) -> None:
         files, path = self._directory.files, self._directory.path
@@ -165,18 +183,16 @@ class LogLoader:
             logger.warning("Found an orphaned index file %s, with no log file", path / name)
             files.remove(path / name)
 
-    def _load_segment(self, base_offset: int) -> LogSegment:
-        directory = self._directory
-        time_index = time_index_file(directory.path, base_offset)
-        time_index_is_new = not directory.files.exists(time_index)
-        segment = directory.open_segment(base_offset, file_already_exists=True)
+    def _check_segment(self, segment: LogSegment) -> None:
+        """
+        Recover a segment that lacks its offset index, or whose transaction index is corrupt.
+        """
+        is_new = not self._directory.files.exists(segment.time_index_file)
         try:
-            segment.sanity_check(time_index_file_newly_created=time_index_is_new)
+            segment.sanity_check(time_index_file_newly_created=is_new)
         except (FileNotFoundError, CorruptIndex) as error:
-            if self._had_clean_shutdown or base_offset < self._recovery_point:
-                logger.warning("%s. Recovering the segment.", error)
+            logger.warning("%s. Recovering the segment.", error)
             self._recover_segment(segment)
-        return segment
 
     def _recover_segment(self, segment: LogSegment) -> int:
         """
@@ -236,22 +252,39 @@ class LogLoader:
                 number,
                 len(unflushed),
             )
-            try:
-                truncated = self._recover_segment(segment)
-            except InvalidOffset:
-                logger.warning("Found invalid offset during recovery. Emptying segment %s", segment)
-                truncated = segment.truncate_to(segment.base_offset)
-                self.report.truncated_bytes += truncated
-            if truncated:
+            following = unflushed[number:]
+            if self._recover_unflushed_segment(segment) or self._ends_early(segment, following):
                 logger.warning(
-                    "Corruption found in segment %d, truncating to offset %d",
+                    "%s: records of segment %d were lost; the log ends with offset %d",
+                    self._directory.topic_partition,
                     segment.base_offset,
                     segment.read_next_offset(),
                 )
-                self._directory.remove_and_delete(unflushed[number:], "recovery")
-                self._delete_producer_snapshots(unflushed[number:])
-                self.report.deleted_segments += len(unflushed) - number
+                self._directory.remove_and_delete(following, "recovery")
+                self._delete_producer_snapshots(following)
+                self.report.deleted_segments += len(following)
                 return
+
+    def _recover_unflushed_segment(self, segment: LogSegment) -> int:
+        try:
+            return self._recover_segment(segment)
+        except InvalidOffset:
+            logger.warning("Found invalid offset during recovery. Emptying %s", segment)
+            truncated = segment.truncate_to(segment.base_offset)
+            self.report.truncated_bytes += truncated
+            return truncated
+
+    def _ends_early(self, segment: LogSegment, following: Sequence[LogSegment]) -> bool:
+        """
+        Whether records are missing between a segment and the next one.
+
+        A machine that crashes may have written a later segment to the disk and not the end of this
+        one. Kafka then goes on behind the gap; here what is left is a beginning of what was
+        appended. In a compacted log a gap means nothing.
+        """
+        if not following or self._directory.config.compact:
+            return False
+        return segment.read_next_offset() < following[0].base_offset
 
     def _end_if_behind_start(self) -> int | None:
         """

@@ -35,7 +35,8 @@ def test_appends_go_to_the_end_and_writes_where_they_should(tmp_path: Path) -> N
     A file that is opened again goes on at its end.
     """
     file = FILES.open(tmp_path / "a")
-    file.append(b"abc")
+    file.append(b"ab")
+    file.append(b"c")
     file.write_at(1, b"B")
     file.close()
 

@@ -102,6 +102,8 @@ def test_positions_have_to_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("tests.support.disk.MemoryFile.size", lambda self: 2**31)
     with pytest.raises(KafkaError, match="is larger than the maximum allowed segment size"):
         FileRecords.open(files, PATH)
+    monkeypatch.setattr("tests.support.disk.MemoryFile.size", lambda self: 2**31 - 1)
+    assert 2**31 - 1 == FileRecords.open(files, PATH).size
 
 
 def test_a_file_that_is_only_read_is_not_made() -> None:
@@ -198,8 +200,13 @@ def test_small_batches_take_one_read() -> None:
 
     records = records_of(*(padded_batch(at) for at in range(50)), files=CountingFiles())
 
-    assert records.search_for_offset_from_position(49, 0) is not None
-    assert 1 == len(reads)
+    for position in (0, 150):
+        reads.clear()
+        assert records.search_for_offset_from_position(49, position) is not None
+        assert 1 == len(reads)
+        reads.clear()
+        assert 50 - position // 150 == len(list(records.headers(position)))
+        assert 1 == len(reads)
 
 
 @pytest.mark.parametrize("rest", range(0, 150, 7))
@@ -418,6 +425,8 @@ def test_truncating_cuts_batches_off() -> None:
     for size in (151, -1):
         with pytest.raises(ValueError, match="Attempt to truncate"):
             records.truncate_to(size)
+    assert 150 == records.truncate_to(0)
+    assert (0, 0) == (records.size, files.size(PATH))
 
 
 def test_closing_makes_durable_before_it_trims() -> None:

@@ -169,6 +169,18 @@ def test_records_without_a_timestamp_leave_no_time_entry() -> None:
     assert 0 == files.size(TIME_INDEX)
 
 
+def test_the_beginning_of_time_is_a_timestamp() -> None:
+    """
+    Only -1 means that there is none.
+    """
+    segment = open_segment(interval=0)
+
+    append_padded(segment, range(2), timestamp=0)
+
+    assert 0 == segment.largest_record_timestamp() == segment.largest_timestamp()
+    assert [(0, 0)] == time_entries(segment)
+
+
 @pytest.mark.scenario(26)
 def test_offsets_have_to_fit_an_int32_above_the_base() -> None:
     """

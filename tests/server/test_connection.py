@@ -7,6 +7,7 @@ What requests mean is played by ``Desk``: a frame is a word that says how it is 
 from __future__ import annotations
 
 import asyncio
+import random
 import socket
 from collections.abc import AsyncIterator, Awaitable
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import FileSlice
 from barnabas.storage.files import WouldBlock
+from tests.support.fake_transport import FakeTransport, feed
 from tests.support.wire_client import Disconnected, WireClient
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
@@ -525,3 +527,37 @@ async def test_a_frame_that_comes_byte_by_byte_is_whole_in_the_end(
     assert framed("slow") + framed("er") == await loop.sock_recv(theirs, 100)
     theirs.close()
     await turns()
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_whatever_is_finished_first_answers_keep_their_order(seed: int) -> None:
+    """
+    Any mix of answers that are ready at once, delayed or of no answer at all, finished in any
+    order while requests come in: each is given once, in the order of the requests.
+    """
+    choose = random.Random(seed)
+    server = Server()
+    connection = Connection(server.connections, LISTENER)
+    transport = FakeTransport(connection.connection_lost)
+    connection.connection_made(transport)
+    expected: list[str] = []
+    pending: list[str] = []
+
+    for number in range(choose.randrange(1, 60)):
+        verb = choose.choice(["now", "delay", "delay", "poll", "none"])
+        feed(connection, framed(f"{verb}:{number}"))
+        if verb != "none":
+            expected.append("hurried" if verb == "poll" else str(number))
+        if verb == "delay":
+            pending.append(str(number))
+        while pending and choose.random() < 0.4:
+            name = pending.pop(choose.randrange(len(pending)))
+            server.desk.delayed[name].answer(cast(Any, name))
+    choose.shuffle(pending)
+    for name in pending:
+        server.desk.delayed[name].answer(cast(Any, name))
+    for delayed in server.desk.delayed.values():
+        delayed.hurry()
+
+    assert b"".join(map(framed, expected)) == transport.take()
+    transport.close()

@@ -95,9 +95,11 @@ def test_the_error_of_a_handler_is_answered() -> None:
     def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
         raise RebalanceInProgress
 
-    answer = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
+    metrics = Metrics()
+    answer = call(dispatcher(heartbeat, metrics), request_frame(HEARTBEAT, 4, 7))
 
     assert ErrorCode.REBALANCE_IN_PROGRESS == answered(answer, 4).error_code
+    assert 1 == metrics.value("errors", api="Heartbeat", code="REBALANCE_IN_PROGRESS")
 
 
 def test_what_a_handler_did_not_expect_is_answered_and_logged_once(
@@ -111,8 +113,23 @@ def test_what_a_handler_did_not_expect_is_answered_and_logged_once(
 
     assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code
     (record,) = caplog.records
-    assert "HeartbeatRequest v4 of 'me' at 10.0.0.1:5 failed" == record.getMessage()
+    assert "Heartbeat v4 of 'me' at 10.0.0.1:5 failed" == record.getMessage()
     assert record.exc_info is not None
+
+
+def test_a_response_that_cannot_be_encoded_is_answered_as_a_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong = HeartbeatResponse(error_code=2**20)
+    frame = request_frame(HEARTBEAT, 4, 7)
+
+    at_once = call(dispatcher(lambda *_: wrong), frame)
+    exchange, _ = call(dispatcher(lambda *_: Delayed()), frame)
+    later = exchange.parts(wrong)
+
+    for answer in (at_once, later):
+        assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code
+    assert 2 == len(caplog.records)
 
 
 async def test_a_coroutine_is_handed_on_with_the_means_to_answer() -> None:
@@ -182,7 +199,7 @@ def test_requests_are_counted_by_api() -> None:
     for _ in range(3):
         call(dispatch, request_frame(HEARTBEAT, 4, 7))
 
-    assert 3 == metrics.value("requests", api="HeartbeatRequest")
+    assert 3 == metrics.value("requests", api="Heartbeat")
 
 
 def test_bytes_behind_a_request_are_ignored() -> None:

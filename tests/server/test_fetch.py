@@ -202,6 +202,8 @@ async def test_every_partition_that_was_asked_for_is_answered_in_order(
         (topic.topic, [(each.partition_index, each.error_code) for each in topic.partitions])
         for topic in answer.responses
     ]
+    assert 2 == broker.metrics.value("errors", api="Fetch", code="UNKNOWN_TOPIC_OR_PARTITION")
+    assert 1 == broker.metrics.value("errors", api="Fetch", code="OFFSET_OUT_OF_RANGE")
 
 
 class TestLimits:
@@ -366,6 +368,18 @@ class TestWaiting:
         assert [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == [
             each.error_code for each in answer.responses[0].partitions
         ]
+
+    async def test_what_is_left_of_an_older_segment_is_answered_at_once(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        append(broker, ONE)
+        broker.partitions.expect("orders", 0).log.roll()
+        append(broker, ONE, ONE)
+        topic = fetch_topic("orders", {0: 0})
+
+        answer = await fetch(client, fetch_request(topic, max_wait_ms=1000, min_bytes=2 * SIZE))
+
+        assert [SIZE] == sizes(answer)
 
     async def test_an_error_ends_it_at_once(self, client: WireClient) -> None:
         request = fetch_request(fetch_topic("orders", {0: 0, 1: 99}), max_wait_ms=1000)

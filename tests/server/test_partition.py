@@ -25,6 +25,7 @@ from barnabas.server.clock import ManualClock
 from barnabas.server.delayed_fetch import DelayedFetch, FetchPurgatory, Watch
 from barnabas.server.partition import EpochEnd, Partition
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.fetch_data import LogOffsetMetadata
 
 NEVER = 2**63 - 1
 
@@ -62,6 +63,11 @@ class FakeLog:
     epochs: dict[int, Epoch] = field(default_factory=dict)
     flush_error: Exception | None = None
     flushes: int = 0
+    active_segment: int = 0
+
+    @property
+    def log_end_offset_metadata(self) -> LogOffsetMetadata:
+        return LogOffsetMetadata(self.log_end_offset, self.active_segment, 0)
 
     @property
     def last_stable_offset(self) -> int:
@@ -356,7 +362,12 @@ class Fetches:
     ) -> DelayedFetch:
         fetch = DelayedFetch(self.purgatory, self.read.append)
         watch = Watch(
-            fetch, self._partition, available=0, limit=limit, read_committed=read_committed
+            fetch,
+            self._partition,
+            available=0,
+            limit=limit,
+            segment=0,
+            read_committed=read_committed,
         )
         fetch.wait([watch], missing, self.clock.call_later(0.5, fetch.wake))
         return fetch
@@ -456,6 +467,34 @@ async def test_a_read_committed_fetch_waits_for_the_last_stable_offset(
     await asyncio.sleep(0)
 
     assert ([], [fetch]) == (early, fetches.read)
+
+
+async def test_a_read_committed_fetch_counts_bytes_while_no_transaction_is_open(
+    partition: Partition,
+) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(150, read_committed=True)
+
+    partition.append(batch(100))
+    await asyncio.sleep(0)
+    early = list(fetches.read)
+    partition.append(batch(100))
+    await asyncio.sleep(0)
+
+    assert ([], [fetch]) == (early, fetches.read)
+
+
+async def test_a_fetch_wakes_when_its_segment_gets_no_more(
+    partition: Partition, log: FakeLog
+) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(1000)
+
+    log.active_segment = 7
+    partition.append(batch(1))
+    await asyncio.sleep(0)
+
+    assert [fetch] == fetches.read
 
 
 async def test_nothing_is_readable_before_its_fsync(

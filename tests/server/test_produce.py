@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
@@ -128,7 +129,7 @@ async def test_an_unknown_topic_id_is_told(client: WireClient) -> None:
     assert ErrorCode.UNKNOWN_TOPIC_ID == answer.error_code
 
 
-async def test_each_partition_stands_for_itself(client: WireClient) -> None:
+async def test_each_partition_stands_for_itself(broker: TestBroker, client: WireClient) -> None:
     request = ProduceRequest(
         acks=1,
         timeout_ms=1000,
@@ -144,6 +145,8 @@ async def test_each_partition_stands_for_itself(client: WireClient) -> None:
         (topic.name, [(each.index, each.error_code) for each in topic.partition_responses])
         for topic in answer.responses
     ]
+    assert 2 == broker.metrics.value("errors", api="Produce", code="UNKNOWN_TOPIC_OR_PARTITION")
+    assert 1 == broker.metrics.value("errors", api="Produce", code="INVALID_RECORD")
 
 
 def spoiled(position: int, value: int, size: int = 1) -> bytes:
@@ -202,11 +205,22 @@ async def test_the_beginning_of_another_batch_is_cut_off(client: WireClient, tai
     assert (0, 0, 1) == (answer.error_code, answer.base_offset, following.base_offset)
 
 
+def with_codec(number: int) -> bytes:
+    """
+    A batch that says it is compressed with that codec, and has the checksum of that.
+    """
+    data = bytearray(batch("a"))
+    data[22] |= number
+    data[17:21] = crc32c(data[21:]).to_bytes(4)
+    return bytes(data)
+
+
 REFUSED_BY_THE_LOG = {
     "base offset": (batch("a", base_offset=5), 87),
     "control batch": (batch("a", is_control=True), 87),
     "producer without sequence": (batch("a", producer_id=9, producer_epoch=0), 87),
-    "unknown codec": (build_batch([], base_offset=0), 87),
+    "no records": (build_batch([], base_offset=0), 87),
+    "unknown codec": (with_codec(5), -1),
     "too new": (batch("a", timestamp=START_MS + 3_600_001), 32),
 }
 

@@ -104,15 +104,18 @@ class Broker:
         """
         return self._listening.listeners
 
-    async def run(self, until: asyncio.Event) -> None:
+    async def run(
+        self, until: asyncio.Event, *, ready: Callable[[], object] = lambda: None
+    ) -> None:
         """
-        Start, serve until the event is set, and stop.
+        Start, serve until the event is set, and stop; *ready* is called when clients are served.
 
         Raises:
             Exception: why it could not start, or could not go on.
         """
         try:
             await self.start()
+            ready()
             failed = asyncio.create_task(self.background.failure())
             asked = asyncio.create_task(until.wait())
             await asyncio.wait((failed, asked), return_when=asyncio.FIRST_COMPLETED)

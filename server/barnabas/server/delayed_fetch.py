@@ -25,10 +25,11 @@ class Watch:
 
     ``available`` counts the readable bytes, never more than the partition's limit in the request:
     bytes beyond it would not be part of the answer, so they do not count towards ``min_bytes``
-    (Kafka ``DelayedFetch.tryComplete``).
+    (Kafka ``DelayedFetch.tryComplete``). ``segment`` is the base offset of the one the fetch would
+    read from, -1 where that is not known.
     """
 
-    __slots__ = ("available", "fetch", "limit", "partition", "read_committed")
+    __slots__ = ("available", "fetch", "limit", "partition", "read_committed", "segment")
 
     def __init__(
         self,
@@ -37,12 +38,14 @@ class Watch:
         *,
         available: int,
         limit: int,
+        segment: int,
         read_committed: bool,
     ) -> None:
         self.fetch = fetch
         self.partition = partition
         self.available = available
         self.limit = limit
+        self.segment = segment
         self.read_committed = read_committed
 
     def more(self, size: int) -> None:

@@ -46,19 +46,13 @@ class Exchange:
     A request whose answer is not there yet, and how that answer will be written.
     """
 
-    __slots__ = ("_correlation_id", "_registration", "_request", "_version", "connection")
+    __slots__ = ("_context", "_correlation_id", "_registration", "_request")
 
     def __init__(
-        self,
-        connection: Connection,
-        registration: Registration,
-        version: int,
-        correlation_id: int,
-        request: Any,
+        self, context: Context, registration: Registration, correlation_id: int, request: Any
     ) -> None:
-        self.connection = connection
+        self._context = context
         self._registration = registration
-        self._version = version
         self._correlation_id = correlation_id
         self._request = request
 
@@ -69,11 +63,18 @@ class Exchange:
         Raises:
             CloseConnection: the outcome is that.
         """
-        if isinstance(outcome, Exception):
-            outcome = self._error_response(outcome)
         if outcome is None:
             return []
-        return frame_of(outcome, self._registration.key, self._version, self._correlation_id)
+        if not isinstance(outcome, Exception):
+            try:
+                return self._frame_of(outcome)
+            except ValueError as error:
+                outcome = error
+        return self._frame_of(self._error_response(outcome))
+
+    def _frame_of(self, response: Message) -> list[Part]:
+        version = self._context.version
+        return frame_of(response, self._registration.key, version, self._correlation_id)
 
     def _error_response(self, error: Exception) -> Message:
         if isinstance(error, CloseConnection):
@@ -84,12 +85,15 @@ class Exchange:
             code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
             logger.error(
                 "%s v%d of %s failed",
-                self._registration.request.__name__,
-                self._version,
-                self.connection,
+                self._registration.name,
+                self._context.version,
+                self._context.connection,
                 exc_info=error,
             )
-        return error_response(self._registration, self._request, self._version, code, message)
+        self._context.metrics.count_error(self._registration.name, code)
+        return error_response(
+            self._registration, self._request, self._context.version, code, message
+        )
 
 
 class Dispatcher:
@@ -101,9 +105,7 @@ class Dispatcher:
         self._parts = parts
         self._handlers = dict(handlers)
         self._requests: dict[int, Counter] = {
-            key: parts.metrics.counter(
-                "requests", "Requests received.", api=handler.request.__name__
-            )
+            key: parts.metrics.counter("requests", "Requests received.", api=handler.name)
             for key, handler in self._handlers.items()
         }
 
@@ -138,18 +140,15 @@ class Dispatcher:
         context = Context(self._parts, version, header.client_id, connection)
         try:
             result = registration.handler(request, context)
-        except CloseConnection:
-            raise
+            if isinstance(result, registration.response):
+                return frame_of(result, registration.key, version, header.correlation_id)
+            if result is None:
+                return None
+            assert isinstance(result, Delayed | Awaitable), f"{result!r} is no answer"
+            return Exchange(context, registration, header.correlation_id, request), result
         except Exception as error:  # whatever it is, the client gets an answer
-            exchange = Exchange(connection, registration, version, header.correlation_id, request)
+            exchange = Exchange(context, registration, header.correlation_id, request)
             return exchange.parts(error)
-        if result is None:
-            return None
-        if isinstance(result, registration.response):
-            return frame_of(result, registration.key, version, header.correlation_id)
-        assert isinstance(result, Delayed | Awaitable), f"{registration.handler} gave {result!r}"
-        exchange = Exchange(connection, registration, version, header.correlation_id, request)
-        return exchange, result
 
     def _unsupported(
         self, registration: Registration, version: int, correlation_id: int

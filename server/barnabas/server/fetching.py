@@ -28,6 +28,7 @@ from barnabas.protocol.messages.fetch import (
 from barnabas.protocol.schema import Records
 from barnabas.server.partition import FetchResult, Partition
 from barnabas.server.stored_records import StoredRecords
+from barnabas.storage.fetch_data import UNKNOWN_OFFSET, FetchDataInfo
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import WouldBlock
 
@@ -53,12 +54,23 @@ class Reading:
     What a fetch found.
     """
 
-    __slots__ = ("partitions", "size", "urgent")
+    __slots__ = ("errors", "partitions", "segments", "size", "urgent")
 
     def __init__(self) -> None:
         self.partitions: list[PartitionData] = []
+        self.segments: list[int] = []  # of each partition, the base offset of the one read from
+        self.errors: list[ErrorCode] = []
         self.size = 0  # bytes of records in all
         self.urgent = False  # something besides records that the client has to know now
+
+    def add(self, data: PartitionData, found: FetchDataInfo | None) -> None:
+        """
+        This is the answer for the next partition.
+        """
+        self.partitions.append(data)
+        place = None if found is None else found.fetch_offset_metadata
+        self.segments.append(UNKNOWN_OFFSET if place is None else place.segment_base_offset)
+        self.size += size_of(data)
 
 
 class FetchPlan(NamedTuple):
@@ -84,20 +96,20 @@ class FetchPlan(NamedTuple):
             if wanted.partition is None:
                 # Known before anything was read, so it does not end the wait (Kafka answers for
                 # such partitions apart from the read).
-                reading.partitions.append(error_data(wanted.request, wanted.error))
+                reading.errors.append(wanted.error)
+                reading.add(error_data(wanted.request, wanted.error), None)
                 continue
             try:
                 result = self._find_one(wanted, wanted.partition, remaining, reading, nowait)
             except KafkaError as error:
                 reading.urgent = True
-                reading.partitions.append(self._error(wanted.request, error))
+                reading.errors.append(error.code)
+                reading.add(self._error(wanted.request, error), None)
                 continue
             data = _found(wanted.request, result)
-            size = size_of(data)
-            reading.partitions.append(data)
-            reading.size += size
+            reading.add(data, result.data)
             reading.urgent |= result.diverging is not None
-            remaining = max(0, remaining - size)
+            remaining = max(0, self.max_bytes - reading.size)
         return reading
 
     def _find_one(

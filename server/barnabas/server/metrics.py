@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from barnabas.protocol.errors import ErrorCode
+
 
 class Counter:
     """
@@ -51,6 +53,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._families: dict[str, _Family] = {}
+        self._errors: dict[tuple[str, ErrorCode], Counter] = {}
 
     def counter(self, name: str, help_text: str, **labels: str) -> Counter:
         """
@@ -60,6 +63,17 @@ class Metrics:
         counter = members.setdefault(tuple(labels.items()), Counter())
         assert isinstance(counter, Counter)
         return counter
+
+    def count_error(self, api: str, code: ErrorCode) -> None:
+        """
+        An item of a request to *api* was answered with *code*.
+        """
+        counter = self._errors.get((api, code))
+        if counter is None:
+            counter = self._errors[api, code] = self.counter(
+                "errors", "Errors in responses.", api=api, code=code.name
+            )
+        counter.value += 1
 
     def gauge(self, name: str, help_text: str, read: Callable[[], float], **labels: str) -> None:
         """

@@ -29,6 +29,7 @@ from barnabas.protocol.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.fetch_data import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
     from barnabas.server.delayed_fetch import Watch
@@ -284,19 +285,30 @@ class Partition:
         Move the high watermark to *offset*, that many bytes further, and tell who waited for it.
         """
         log = self.log
-        stable = log.last_stable_offset
-        log.update_high_watermark(offset)
         if self._watches:
-            stable_moved = log.last_stable_offset > stable
-            for watch in tuple(self._watches):
-                if not watch.read_committed:
-                    watch.more(size)
-                elif stable_moved:
-                    # How far the last stable offset jumps says nothing about this append.
-                    watch.changed()
+            before, stable_before = log.high_watermark, log.last_stable_offset
+            log.update_high_watermark(offset)
+            self._tell_watches(size, before, stable_before)
+        else:
+            log.update_high_watermark(offset)
         commits = self._commits
         while commits and commits[0][0] <= offset:
             commits.popleft()[1](None)
+
+    def _tell_watches(self, size: int, before: int, stable_before: int) -> None:
+        log = self.log
+        stable = log.last_stable_offset
+        segment = log.log_end_offset_metadata.segment_base_offset
+        all_stable = stable_before == before and stable == log.high_watermark
+        for watch in tuple(self._watches):
+            if watch.segment not in (segment, UNKNOWN_OFFSET):
+                # A fetch reads one segment, and more will not come in that one.
+                watch.changed()
+            elif not watch.read_committed or all_stable:
+                watch.more(size)
+            elif stable > stable_before:
+                # How far the last stable offset jumps says nothing about this append.
+                watch.changed()
 
     def _flush(self) -> None:
         """

@@ -52,6 +52,13 @@ class Registration:
     advertised: range  # what ApiVersions lists, which may be more: see Produce
     error_response: ErrorResponse | None  # (request, version, code, message) -> response
 
+    @property
+    def name(self) -> str:
+        """
+        The name of the API.
+        """
+        return self.request.__name__.removesuffix("Request")
+
 
 HANDLERS: Final[dict[int, Registration]] = {}
 

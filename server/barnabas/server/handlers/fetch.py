@@ -118,6 +118,21 @@ class _Fetch:
             or reading.urgent
             or self._request.max_wait_ms <= 0
             or all(wanted.partition is None for wanted in self._plan.wanted)
+            or self._is_behind(reading)
+        )
+
+    def _is_behind(self, reading: Reading) -> bool:
+        """
+        Whether a partition is read from a segment that gets no more records (case F of Kafka's
+        ``DelayedFetch``): what is found there is all that this fetch will ever find.
+        """
+        return any(
+            size_of(data)
+            and wanted.partition is not None
+            and segment < wanted.partition.log.log_end_offset_metadata.segment_base_offset
+            for wanted, data, segment in zip(
+                self._plan.wanted, reading.partitions, reading.segments, strict=True
+            )
         )
 
     def _wait(self, delayed: DelayedFetch, reading: Reading) -> None:
@@ -128,9 +143,12 @@ class _Fetch:
                 wanted.partition,
                 available=size_of(data),
                 limit=wanted.request.partition_max_bytes,
+                segment=segment,
                 read_committed=read_committed,
             )
-            for wanted, data in zip(self._plan.wanted, reading.partitions, strict=True)
+            for wanted, data, segment in zip(
+                self._plan.wanted, reading.partitions, reading.segments, strict=True
+            )
             if wanted.partition is not None
         ]
         timer = self._context.clock.call_later(self._request.max_wait_ms / 1000, delayed.wake)
@@ -192,6 +210,8 @@ class _Fetch:
         )
 
     def _response(self, reading: Reading) -> FetchResponse:
+        for code in reading.errors:
+            self._context.metrics.count_error("Fetch", code)
         partitions = iter(reading.partitions)
         return FetchResponse(
             error_code=0,

@@ -129,11 +129,14 @@ def _append(
         records = check_records(data.records, context.version)
         _check_allowed(request, context, partition, records)
     except KafkaError as error:
+        context.metrics.count_error("Produce", error.code)
         return _error(index, error.code)
     try:
         info = partition.append(records)
     except Exception as error:  # whatever it is, the other partitions are served
-        return _append_error(partition, error)
+        response = _append_error(partition, error)
+        context.metrics.count_error("Produce", ErrorCode(response.error_code))
+        return response
     response = PartitionProduceResponse(
         index=index,
         error_code=0,

@@ -1,23 +1,19 @@
 """
-How a log becomes shorter: at its start by retention and by request, at its end by truncation.
+How a log becomes shorter: at its start by retention and by request, at its end by truncation, in
+its middle by compaction.
 """
 
 from __future__ import annotations
 
 import logging
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum
 
 from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
-from barnabas.storage.clock import Clock
-from barnabas.storage.leader_epochs import LeaderEpochFileCache
-from barnabas.storage.local_log import LocalLog
+from barnabas.storage.log_view import LogView
 from barnabas.storage.producer_rebuild import delete_producer_snapshots, rebuild_producer_state
-from barnabas.storage.producer_state import ProducerStateManager
 from barnabas.storage.retention import Decision, LogState, Reason, decide, plan, rules_of
 from barnabas.storage.segment import LogSegment
-from barnabas.storage.watermarks import Watermarks
 
 logger = logging.getLogger(__name__)
 
@@ -36,30 +32,16 @@ class LogStartOffsetIncrementReason(Enum):
     SNAPSHOT_GENERATED = "snapshot generated"
 
 
-class LogTrimmer:
+class TrimmableLog(LogView):
     """
-    Shortens one log. All of it is done under the log's lock.
+    The part of ``Log`` that makes it shorter. It takes the lock for what it changes.
     """
 
-    def __init__(
-        self,
-        local: LocalLog,
-        producers: ProducerStateManager,
-        watermarks: Watermarks,
-        epochs: LeaderEpochFileCache,
-        *,
-        lock: threading.RLock,
-        clock: Clock,
-        roll: Callable[[], LogSegment],
-    ) -> None:
-        self._local = local
-        self._producers = producers
-        self._watermarks = watermarks
-        self._epochs = epochs
-        self._lock = lock
-        self._clock = clock
-        self._roll = roll
-        self._warned_of: int | None = None
+    _warned_of: int | None = None
+    """The segment of which it was said that it is in the future."""
+
+    def _roll(self, expected_next_offset: int = 0) -> LogSegment:
+        raise NotImplementedError
 
     # At the start.
 
@@ -71,13 +53,14 @@ class LogTrimmer:
 
         Raises:
             OffsetOutOfRange: *offset* is above the high watermark.
+            KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._lock:
-            watermarks = self._watermarks
+        watermarks = self._watermarks
+        with self._guarded("increasing the log start offset of"), self._lock:
             if offset > watermarks.high_watermark:
                 raise OffsetOutOfRange(
                     f"Cannot increment the log start offset to {offset} of partition "
-                    f"{self._local.topic_partition} since it is larger than the high watermark "
+                    f"{self.topic_partition} since it is larger than the high watermark "
                     f"{watermarks.high_watermark}"
                 )
             if offset <= watermarks.log_start_offset:
@@ -85,58 +68,63 @@ class LogTrimmer:
             watermarks.start_at(offset)
             logger.info(
                 "%s: incremented log start offset to %d due to %s",
-                self._local.topic_partition,
+                self.topic_partition,
                 offset,
                 reason.value,
             )
             self._epochs.truncate_from_start_async_flush(offset)
-            self._producers.on_log_start_offset_incremented(offset)
+            self._producers.state.on_log_start_offset_incremented(offset)
             watermarks.update_first_unstable_offset()
             return True
 
     def delete_records(self, offset: int) -> int:
         """
-        Let the log start at *offset* by request of a client (Kafka's Partition).
-
-        Returns:
-            Where it starts now.
+        Let the log start at *offset*, -1 for the high watermark, by request of a client; where it
+        starts then. What is below leaves the disk with its segment (Kafka's Partition).
 
         Raises:
             PolicyViolation: the log is only compacted.
             OffsetOutOfRange: *offset* is above the high watermark, or negative.
+            KafkaStorageError: the disk failed, or the log is closed.
         """
-        config = self._local.directory.config
-        if config.compact and not config.delete:
+        if self.config.compact and not self.config.delete:
             raise PolicyViolation(
-                f"Records of partition {self._local.topic_partition} can not be deleted due to the "
+                f"Records of partition {self.topic_partition} can not be deleted due to the "
                 "configured policy"
             )
         with self._lock:
             if offset == HIGH_WATERMARK:
-                offset = self._watermarks.high_watermark
+                offset = self.high_watermark
             if offset < 0:
                 raise OffsetOutOfRange(
-                    f"The offset {offset} for partition {self._local.topic_partition} is not valid"
+                    f"The offset {offset} for partition {self.topic_partition} is not valid"
                 )
             self.maybe_increment_log_start_offset(
                 offset, LogStartOffsetIncrementReason.CLIENT_RECORD_DELETION
             )
-            return self._watermarks.log_start_offset
+            return self.log_start_offset
 
     def retention_plan(self) -> list[Decision[LogSegment]]:
         """
-        What retention would do now, and why not more.
+        What ``delete_old_segments`` would do now, rule by rule, and why not more.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the log is closed.
         """
-        return plan(self._state(), self._local.directory.config, self._clock.now_ms())
+        with self._guarded("looking at segments of"):
+            return plan(self._state(), self.config, self._clock.now_ms())
 
     def delete_old_segments(self) -> int:
         """
         Delete the segments that retention lets go of; how many that were.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the log is closed.
         """
         deleted = 0
-        config = self._local.directory.config
+        config = self.config
         for rule in rules_of(config):
-            with self._lock:
+            with self._guarded("deleting segments of"), self._lock:
                 decision = decide(rule, self._state(), config, self._clock.now_ms())
                 self._warn_of_future(decision)
                 deleted += self._delete_segments(decision.deletable, rule.value)
@@ -144,10 +132,10 @@ class LogTrimmer:
 
     def _state(self) -> LogState[LogSegment]:
         return LogState(
-            self._local.segments.values(),
-            self._watermarks.log_start_offset,
-            self._watermarks.high_watermark,
-            self._local.log_end_offset,
+            self._segments.values(),
+            self.log_start_offset,
+            self.high_watermark,
+            self.log_end_offset,
         )
 
     def _warn_of_future(self, decision: Decision[LogSegment]) -> None:
@@ -161,7 +149,7 @@ class LogTrimmer:
             self._warned_of = stopped.segment.base_offset
             logger.warning(
                 "%s: %s contains future timestamp(s), making it ineligible to be deleted",
-                self._local.topic_partition,
+                self.topic_partition,
                 stopped.segment,
             )
 
@@ -169,19 +157,18 @@ class LogTrimmer:
         if not deletable:
             return 0
         going = list(deletable)
-        segments = self._local.segments
-        if len(going) == segments.number_of_segments:
+        if len(going) == self._segments.number_of_segments:
             # There is always a segment.
             fresh = self._roll()
             if fresh.base_offset == going[-1].base_offset:
                 del going[-1]
-        following = segments.higher_segment(going[-1].base_offset) if going else None
+        following = self._segments.higher_segment(going[-1].base_offset) if going else None
         if following is not None:
             # The start moves first: nobody looks for what is not there.
             self.maybe_increment_log_start_offset(
                 following.base_offset, LogStartOffsetIncrementReason.SEGMENT_DELETION
             )
-            self._local.directory.remove_and_delete(going, reason)
+            self._directory.remove_and_delete(going, reason)
         self._delete_producer_snapshots(going)
         return len(deletable)
 
@@ -193,30 +180,31 @@ class LogTrimmer:
 
         Raises:
             ValueError: *target_offset* is negative.
+            KafkaStorageError: the disk failed, or the log is closed.
         """
-        local, watermarks = self._local, self._watermarks
         if target_offset < 0:
             raise ValueError(
-                f"Cannot truncate partition {local.topic_partition} to a negative offset "
+                f"Cannot truncate partition {self.topic_partition} to a negative offset "
                 f"({target_offset})."
             )
-        with self._lock:
+        watermarks = self._watermarks
+        with self._guarded("truncating"), self._lock:
             if target_offset < watermarks.high_watermark:
                 logger.warning(
                     "%s: truncating to offset %d below high watermark %d",
-                    local.topic_partition,
+                    self.topic_partition,
                     target_offset,
                     watermarks.high_watermark,
                 )
-            if target_offset >= local.log_end_offset:
+            if target_offset >= self.log_end_offset:
                 # There may be an epoch in which nothing was written.
-                self._epochs.truncate_from_end_async_flush(local.log_end_offset)
+                self._epochs.truncate_from_end_async_flush(self.log_end_offset)
                 return False
-            logger.info("%s: truncating to offset %d", local.topic_partition, target_offset)
-            if (local.segments.first_segment_base_offset or 0) > target_offset:
+            logger.info("%s: truncating to offset %d", self.topic_partition, target_offset)
+            if self.first_segment_base_offset > target_offset:
                 self.truncate_fully_and_start_at(target_offset)
                 return True
-            self._delete_producer_snapshots(local.truncate_to(target_offset))
+            self._delete_producer_snapshots(self._local.truncate_to(target_offset))
             self._epochs.truncate_from_end_async_flush(target_offset)
             watermarks.log_start_offset = min(target_offset, watermarks.log_start_offset)
             self._rebuild_producer_state(target_offset)
@@ -228,11 +216,14 @@ class LogTrimmer:
     ) -> None:
         """
         Remove everything and begin anew at *new_offset*.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._lock:
+        with self._guarded("truncating all of"), self._lock:
             self._local.truncate_fully_and_start_at(new_offset)
             self._epochs.clear_and_flush()
-            self._producers.truncate_fully_and_start_at(new_offset)
+            self._producers.state.truncate_fully_and_start_at(new_offset)
             start = new_offset if log_start_offset is None else log_start_offset
             self._watermarks.log_start_offset = start
             self._rebuild_producer_state(new_offset)
@@ -240,28 +231,41 @@ class LogTrimmer:
 
     def _rebuild_producer_state(self, end_offset: int) -> None:
         rebuild_producer_state(
-            self._producers,
-            self._local.segments,
-            self._watermarks.log_start_offset,
+            self._producers.state,
+            self._segments,
+            self.log_start_offset,
             end_offset,
             clock=self._clock,
         )
 
     # In the middle.
 
+    def create_new_cleaned_segment(self, base_offset: int) -> LogSegment:
+        """
+        A segment that compaction may fill, to be given to ``replace_segments``.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the log is closed.
+        """
+        with self._guarded("making a segment of"):
+            return self._directory.create_new_cleaned_segment(base_offset)
+
     def replace_segments(
         self, new_segments: Sequence[LogSegment], old_segments: Sequence[LogSegment]
     ) -> None:
         """
         Put compacted segments in the place of those that they were made of.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._lock:
-            self._delete_producer_snapshots(
-                self._local.directory.replace(new_segments, old_segments)
-            )
+        with self._guarded("replacing segments of"), self._lock:
+            self._delete_producer_snapshots(self._directory.replace(new_segments, old_segments))
 
     def _delete_producer_snapshots(self, segments: Sequence[LogSegment]) -> None:
-        directory = self._local.directory
         delete_producer_snapshots(
-            self._producers, segments, directory.deferred, directory.config.file_delete_delay_ms
+            self._producers.state,
+            segments,
+            self._directory.deferred,
+            self.config.file_delete_delay_ms,
         )

@@ -19,6 +19,7 @@ from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLa
 from barnabas.protocol.record_batch import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,
+    HEADER_SIZE,
     NO_TIMESTAMP,
     RecordBatch,
     batch_size,
@@ -29,10 +30,10 @@ from barnabas.storage.errors import OffsetsOutOfOrder
 from barnabas.storage.fetch_data import UNKNOWN_OFFSET
 
 
-@dataclass(slots=True)
+@dataclass(init=False)
 class LogAppendInfo:
     """
-    What was appended, and where.
+    What was appended, and where. It begins as nothing, and is filled in on the way.
     """
 
     first_offset: int = UNKNOWN_OFFSET
@@ -87,6 +88,11 @@ def check_batches(
     found: list[RecordBatch] = []
     position, end = 0, len(records)
     while size := batch_size(records, position, end):
+        if size < HEADER_SIZE:
+            raise CorruptMessage(
+                f"Record batch is corrupt (the size {size} is smaller than the minimum allowed "
+                f"overhead {HEADER_SIZE})"
+            )
         batch = read_batch(records, position)
         if origin is AppendOrigin.CLIENT:
             if batch.base_offset != 0:
@@ -94,11 +100,8 @@ def check_batches(
                     f"The baseOffset of the record batch in the append to {partition} should be 0, "
                     f"but it is {batch.base_offset}"
                 )
-        elif origin is AppendOrigin.REPLICATION:
-            if batch.partition_leader_epoch > leader_epoch:
-                break
-        elif origin is AppendOrigin.RAFT_LEADER:
-            _check_epoch(batch, leader_epoch)
+        elif not _is_of_epoch(batch, leader_epoch, origin):
+            break
         if size > max_batch_size and origin is not AppendOrigin.REPLICATION:
             raise MessageTooLarge(
                 f"The record batch size in the append to {partition} is {size} bytes which exceeds "
@@ -115,12 +118,15 @@ def check_batches(
     return found
 
 
-def _check_epoch(batch: RecordBatch, leader_epoch: int) -> None:
-    if batch.partition_leader_epoch != leader_epoch:
+def _is_of_epoch(batch: RecordBatch, leader_epoch: int, origin: AppendOrigin) -> bool:
+    if origin is AppendOrigin.REPLICATION:
+        return batch.partition_leader_epoch <= leader_epoch
+    if origin is AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != leader_epoch:
         raise InvalidRecord(
             "Append from Raft leader did not set the batch epoch correctly, expected "
             f"{leader_epoch} but the batch has {batch.partition_leader_epoch}"
         )
+    return True
 
 
 def check_order(batches: Sequence[RecordBatch], partition: object) -> None:

@@ -82,23 +82,21 @@ class LocalLog:
 
     # Writing.
 
-    def append(self, last_offset: int, records: memoryview) -> None:
+    def append(self, last_offset: int, records: memoryview, active: LogSegment) -> None:
         """
         Write batches to the active segment; none of it if that fails.
 
         Raises:
             KafkaStorageError: the disk failed.
         """
-        active = self.segments.active_segment
-        size = active.size
+        log = active.log
+        size = log.size
         try:
             active.append(last_offset, records)
         except KafkaError:
             self._cut_back(active, size)
             raise
-        self.next_offset_metadata = LogOffsetMetadata(
-            last_offset + 1, active.base_offset, active.log.size
-        )
+        self.next_offset_metadata = LogOffsetMetadata(last_offset + 1, active.base_offset, log.size)
 
     @staticmethod
     def _cut_back(segment: LogSegment, size: int) -> None:

@@ -120,7 +120,8 @@ class LogAppender:
             leader_epoch=leader_epoch,
             max_batch_size=self._max_message_bytes,
         )
-        info = LogAppendInfo(log_start_offset=self._watermarks.log_start_offset)
+        info = LogAppendInfo()
+        info.log_start_offset = self._watermarks.log_start_offset
         if not batches:
             return info
         with self._lock:
@@ -149,7 +150,7 @@ class LogAppender:
                     break
             if analysis.maybe_duplicate is not None:
                 return _as_duplicate(info, analysis.maybe_duplicate)
-            self._local.append(info.last_offset, records)
+            self._local.append(info.last_offset, records, segment)
             self._watermarks.follow_log_end_offset()
             self._update_producers(analysis, segment, info.last_offset + 1)
             unflushed = info.last_offset + 1 - self._local.recovery_point
@@ -216,16 +217,17 @@ class LogAppender:
         self, analysis: ProducerAnalysis, segment: LogSegment, end_offset: int
     ) -> None:
         state = self._producers.state
-        if analysis is not NO_PRODUCERS:
-            for updated in analysis.updated_producers:
-                state.update(updated)
-            for txn in analysis.completed_txns:
-                segment.update_txn_index(txn, state.last_stable_offset(txn))
-                # The index may be a new file.
-                self._local.has_new_files |= txn.is_aborted
-                state.complete_txn(txn)
         # Also where there is no producer: a snapshot is that of the log's end.
         state.update_map_end_offset(end_offset)
+        if analysis is NO_PRODUCERS:
+            return
+        for updated in analysis.updated_producers:
+            state.update(updated)
+        for txn in analysis.completed_txns:
+            segment.update_txn_index(txn, state.last_stable_offset(txn))
+            # The index may be a new file.
+            self._local.has_new_files |= txn.is_aborted
+            state.complete_txn(txn)
         self._watermarks.update_first_unstable_offset()
 
 

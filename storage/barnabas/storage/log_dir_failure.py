@@ -49,7 +49,8 @@ class LogDirFailureChannel:
         Raises:
             KafkaStorageError: *log_dir* has failed.
         """
-        if log_dir in self._offline:
+        # Asked for every append and read, and nearly always there is none.
+        if self._offline and log_dir in self._offline:
             raise KafkaStorageError(f"The log directory {log_dir} is offline") from self._offline[
                 log_dir
             ]

@@ -24,7 +24,6 @@ from barnabas.protocol.record_batch import (
     CONTROL_FLAG,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
-    LOG_OVERHEAD,
     RecordBatch,
     TimestampType,
     assign,
@@ -118,7 +117,7 @@ class LogValidator:
             or attributes >> _LOG_APPEND_TIME_BIT & 1 != timestamp_type
         ):
             set_max_timestamp(view, position, timestamp_type, max_timestamp)
-        return view[position : position + LOG_OVERHEAD + batch.batch_length]
+        return batch.data
 
     def _rebuild(
         self,

@@ -98,8 +98,7 @@ class ApacheKafka(BrokerProcess):
         heap: str = "512m",
         bounded: bool = True,
     ) -> None:
-        super().__init__(directory, port=port, bounded=bounded)
-        self.settings = dict(settings or {})
+        super().__init__(directory, port=port, settings=settings, bounded=bounded)
         self.heap = heap
         self._controller_port = free_port()
 

@@ -78,10 +78,12 @@ class BrokerProcess:
         directory: Path,
         *,
         port: int | None = None,
+        settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
         bounded: bool = True,
     ) -> None:
         self.directory = directory
+        self.settings = dict(settings or {})
         self.environment = dict(environment or {})
         self.data = directory / "data"
         self.port = port if port is not None else free_port()
@@ -225,13 +227,14 @@ class Barnabas(BrokerProcess):
         directory: Path,
         *,
         port: int | None = None,
-        environment: Mapping[str, str] | None = None,
         settings: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
         ephemeral: bool = False,
         bounded: bool = True,
     ) -> None:
-        super().__init__(directory, port=port, environment=environment, bounded=bounded)
-        self.settings = dict(settings or {})
+        super().__init__(
+            directory, port=port, settings=settings, environment=environment, bounded=bounded
+        )
         self.ephemeral = ephemeral
 
     def command(self) -> list[str]:

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.coordinators.changes import NOTHING
-from barnabas.server.coordinators.timers import Timeout, TimerKey, TimerQueue
+from barnabas.server.coordinators.changes import NOTHING, Changes
+from barnabas.server.coordinators.timers import Operation, Timeout, TimerKey, TimerQueue
 
 
 class Stopwatch:
@@ -21,12 +21,15 @@ class Stopwatch:
     def count_alarm(self) -> None:
         self.alarms += 1
 
-    def schedule(self, name: str, delay_ms: int) -> None:
-        def operation(_now_ms: int) -> object:
+    def operation(self, name: str) -> Operation:
+        def run(_now_ms: int) -> Changes:
             self.ran.append((name, self.now))
             return NOTHING
 
-        self.queue.schedule(key(name), delay_ms, operation)  # type: ignore[arg-type]  # returns NOTHING
+        return run
+
+    def schedule(self, name: str, delay_ms: int) -> None:
+        self.queue.schedule(key(name), delay_ms, self.operation(name))
 
     def run_until(self, seconds: float) -> list[str]:
         """
@@ -127,6 +130,18 @@ def test_a_key_that_was_cancelled_can_be_scheduled_anew() -> None:
 
     assert [] == watch.run_until(1000.199)
     assert ["a"] == watch.run_until(1000.2)
+
+
+def test_the_last_operation_of_a_key_is_the_one_that_runs() -> None:
+    """
+    Whether it comes later or earlier than the one before.
+    """
+    watch = Stopwatch()
+    for name, first_ms, second_ms in (("later", 100, 200), ("earlier", 200, 100)):
+        watch.schedule(name, first_ms)
+        watch.queue.schedule(key(name), second_ms, watch.operation(f"{name}, replaced"))
+
+    assert ["earlier, replaced", "later, replaced"] == watch.run_until(1001.0)
 
 
 def test_an_alarm_that_rings_a_rounding_error_early_is_in_time() -> None:

@@ -160,7 +160,10 @@ def test_a_delayed_answer_is_handed_on_with_the_means_to_answer() -> None:
         (pack(">hhih", 9999, 0, 7, -1), "9999"),
         (pack(">hhih", 12, 5, 7, -1) + b"\0", r"v5 is not supported, only v0 to v4"),
         (pack(">hhih", 12, -1, 7, -1), r"v-1 is not supported"),
-        (pack(">hhih", 12, 0, 7, -1) + b"\0\x05ab", r"HeartbeatRequest v0 is malformed"),
+        (
+            pack(">hhih", 12, 0, 7, -1) + b"\0\x05ab",
+            r"Heartbeat is malformed: HeartbeatRequest version 0",
+        ),
         (pack(">hhih", 12, 0, 7, 100) + b"abc", "header"),
         (b"\0\x0c\0", "header"),
     ],

@@ -15,11 +15,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from barnabas.protocol.codec import decode_from, encode_parts
 from barnabas.protocol.errors import DecodeError, ErrorCode, KafkaError
-from barnabas.protocol.headers import decode_request_header, response_header
+from barnabas.protocol.headers import RequestHeader, decode_request_header
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.schema import Message
 from barnabas.server.context import CloseConnection, Context, Parts
@@ -37,7 +37,9 @@ logger = logging.getLogger(__name__)
 
 Later: TypeAlias = "tuple[Exchange, Delayed | Awaitable[Message | None]]"
 
-_SIZE = Struct(">i")
+SIZE_BYTES = 4
+_HEAD = Struct(">ii")  # size, correlation id
+_TAGGED_HEAD = Struct(">iix")  # and no tagged fields
 API_VERSIONS = ApiVersionsRequest.api.key
 
 
@@ -46,13 +48,11 @@ class Exchange:
     A request whose answer is not there yet, and how that answer will be written.
     """
 
-    __slots__ = ("_context", "_correlation_id", "_registration", "_request")
+    __slots__ = ("_context", "_correlation_id", "_request", "_route")
 
-    def __init__(
-        self, context: Context, registration: Registration, correlation_id: int, request: Any
-    ) -> None:
+    def __init__(self, context: Context, route: Route, correlation_id: int, request: Any) -> None:
         self._context = context
-        self._registration = registration
+        self._route = route
         self._correlation_id = correlation_id
         self._request = request
 
@@ -67,33 +67,41 @@ class Exchange:
             return []
         if not isinstance(outcome, Exception):
             try:
-                return self._frame_of(outcome)
+                return frame_of(outcome, self._route, self._correlation_id)
             except ValueError as error:
                 outcome = error
-        return self._frame_of(self._error_response(outcome))
-
-    def _frame_of(self, response: Message) -> list[Part]:
-        version = self._context.version
-        return frame_of(response, self._registration.key, version, self._correlation_id)
+        return frame_of(self._error_response(outcome), self._route, self._correlation_id)
 
     def _error_response(self, error: Exception) -> Message:
         if isinstance(error, CloseConnection):
             raise error
+        registration = self._route.registration
         if isinstance(error, KafkaError):
             code, message = error.code, str(error) or None
         else:
             code, message = ErrorCode.UNKNOWN_SERVER_ERROR, None
             logger.error(
                 "%s v%d of %s failed",
-                self._registration.name,
+                registration.name,
                 self._context.version,
                 self._context.connection,
                 exc_info=error,
             )
-        self._context.metrics.count_error(self._registration.name, code)
-        return error_response(
-            self._registration, self._request, self._context.version, code, message
-        )
+        self._context.metrics.count_error(registration.name, code)
+        return error_response(registration, self._request, self._route.version, code, message)
+
+
+class Route(NamedTuple):
+    """
+    What there is to know of one version of one API.
+    """
+
+    registration: Registration
+    version: int
+    requests: Counter
+    # ApiVersions is answered with the classic header in every version: whoever reads it does not
+    # know yet what the broker understands (KIP-511).
+    has_tags: bool
 
 
 class Dispatcher:
@@ -104,10 +112,7 @@ class Dispatcher:
     def __init__(self, handlers: Mapping[int, Registration], parts: Parts) -> None:
         self._parts = parts
         self._handlers = dict(handlers)
-        self._requests: dict[int, Counter] = {
-            key: parts.metrics.counter("requests", "Requests received.", api=handler.name)
-            for key, handler in self._handlers.items()
-        }
+        self._routes: dict[tuple[int, int], Route] = {}
 
     def __call__(self, frame: memoryview, connection: Connection) -> list[Part] | Later | None:
         """
@@ -124,53 +129,70 @@ class Dispatcher:
         except DecodeError as error:
             raise CloseConnection(f"the header of a request is malformed: {error}") from None
         connection.client_id = header.client_id
-        version = header.api_version
-        registration = self._handlers.get(header.api_key)
-        if registration is None:
-            raise CloseConnection(f"API key {header.api_key} is unknown")
-        if version not in registration.versions:
-            return self._unsupported(registration, version, header.correlation_id)
+        route = self._routes.get(header[:2])
+        if route is None:
+            route = self._find_route(header.api_key, header.api_version)
+            if route is None:
+                return self._unsupported(header)
+        registration, version, requests, _ = route
         try:
             request, _ = decode_from(registration.request, version, frame, position)
         except DecodeError as error:
-            raise CloseConnection(
-                f"{registration.request.__name__} v{version} is malformed: {error}"
-            ) from None
-        self._requests[registration.key].value += 1
+            raise CloseConnection(f"{registration.name} is malformed: {error}") from None
+        requests.value += 1
         context = Context(self._parts, version, header.client_id, connection)
         try:
             result = registration.handler(request, context)
             if isinstance(result, registration.response):
-                return frame_of(result, registration.key, version, header.correlation_id)
+                return frame_of(result, route, header.correlation_id)
             if result is None:
                 return None
             assert isinstance(result, Delayed | Awaitable), f"{result!r} is no answer"
-            return Exchange(context, registration, header.correlation_id, request), result
+            return Exchange(context, route, header.correlation_id, request), result
         except Exception as error:  # whatever it is, the client gets an answer
-            exchange = Exchange(context, registration, header.correlation_id, request)
-            return exchange.parts(error)
+            return Exchange(context, route, header.correlation_id, request).parts(error)
 
-    def _unsupported(
-        self, registration: Registration, version: int, correlation_id: int
-    ) -> list[Part]:
+    def _find_route(self, key: int, version: int) -> Route | None:
+        """
+        Where requests of that API and version go; None where the version is not served.
+
+        Raises:
+            CloseConnection: no handler has that API.
+        """
+        registration = self._handlers.get(key)
+        if registration is None:
+            raise CloseConnection(f"API key {key} is unknown")
+        if version not in registration.versions:
+            return None
+        requests = self._parts.metrics.counter(
+            "requests", "Requests received.", api=registration.name
+        )
+        has_tags = registration.request.api.is_flexible(version) and key != API_VERSIONS
+        route = self._routes[key, version] = Route(registration, version, requests, has_tags)
+        return route
+
+    def _unsupported(self, header: RequestHeader) -> list[Part]:
         """
         Clients ask for the newest ApiVersions first and take the range from the refusal (KIP-511);
         for every other API they know the range already, and Kafka closes the connection.
         """
-        if registration.key == API_VERSIONS:
-            return frame_of(unsupported_version(registration), API_VERSIONS, 0, correlation_id)
+        registration = self._handlers[header.api_key]
+        if header.api_key == API_VERSIONS:
+            first = self._find_route(API_VERSIONS, 0)
+            assert first is not None, "version 0 is the one that everybody understands"
+            return frame_of(unsupported_version(registration), first, header.correlation_id)
         raise CloseConnection(
-            f"{registration.request.__name__} v{version} is not supported,"
+            f"{registration.name} v{header.api_version} is not supported,"
             f" only v{registration.versions[0]} to v{registration.versions[-1]}"
         )
 
 
-def frame_of(response: Message, key: int, version: int, correlation_id: int) -> list[Part]:
+def frame_of(response: Message, route: Route, correlation_id: int) -> list[Part]:
     """
     The buffers of a whole response frame; those of records are not copied.
     """
-    parts = encode_parts(response, version)
-    head = response_header(key, version, correlation_id)
-    size = len(head) + sum(map(len, parts))
-    parts[0] = b"".join((_SIZE.pack(size), head, parts[0]))
+    parts = encode_parts(response, route.version)
+    head = _TAGGED_HEAD if route.has_tags else _HEAD
+    size = head.size - SIZE_BYTES + sum(map(len, parts))
+    parts[0] = head.pack(size, correlation_id) + parts[0]
     return cast("list[Part]", parts)

@@ -41,7 +41,8 @@ def check_records(records: Buffer | None, version: int) -> memoryview:
     """
     if records is None:
         raise InvalidRecord(f"Produce v{version} must have records for each partition")
-    records = memoryview(records)
+    if not isinstance(records, memoryview):
+        records = memoryview(records)
     end = len(records)
     size = batch_size(records, 0, end)
     if not size:

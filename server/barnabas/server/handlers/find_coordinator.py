@@ -55,7 +55,7 @@ def find_coordinator(
     request: FindCoordinatorRequest, context: Context
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     if request.key_type == TRANSACTION:
-        raise CoordinatorNotAvailable("Transactions are not supported")
+        raise InvalidRequest("Transactions are not supported")
     if request.key_type == SHARE:
         raise InvalidRequest("Share groups are not supported")
     if request.key_type != GROUP:

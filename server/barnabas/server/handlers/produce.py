@@ -191,11 +191,11 @@ def _error(index: int, code: ErrorCode) -> PartitionProduceResponse:
 
 
 def _is_transactional(request: ProduceRequest) -> bool:
-    return any(
-        is_transactional(data.records)
-        for topic in request.topic_data
-        for data in topic.partition_data
-    )
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if is_transactional(data.records):
+                return True
+    return False
 
 
 def _close_on_error(responses: Iterable[TopicProduceResponse]) -> None:

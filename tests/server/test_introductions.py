@@ -149,7 +149,7 @@ async def test_several_coordinators_are_found_at_once(
 @pytest.mark.parametrize(
     ("key_type", "code"),
     [
-        (1, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (1, ErrorCode.INVALID_REQUEST),
         (2, ErrorCode.INVALID_REQUEST),
         (3, ErrorCode.INVALID_REQUEST),
     ],

@@ -3,7 +3,8 @@ FindCoordinator: who coordinates a group. On one node, always this one.
 
 The first question for a group creates ``__consumer_offsets``, as in Kafka, which answers
 COORDINATOR_NOT_AVAILABLE until the topic is there; here the answer waits for it. Transactions have
-no coordinator yet, and are told so in the same way.
+no coordinator yet. That is no error to try again after, or a client would do so for a minute before
+it says anything.
 """
 
 from __future__ import annotations

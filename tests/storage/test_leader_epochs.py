@@ -215,6 +215,17 @@ def test_truncating_the_start_moves_the_first_epoch(
     assert expected == [tuple(entry) for entry in cache.epoch_entries]
 
 
+def test_truncating_all_of_a_log_forgets_all_of_its_epochs() -> None:
+    """
+    Also that of the first record.
+    """
+    cache = cache_of((0, 0), (2, 7))
+
+    cache.truncate_from_end_async_flush(0)
+
+    assert cache.is_empty
+
+
 def test_after_truncation_the_file_follows_when_there_is_time() -> None:
     """
     In memory it is done at once. A directory that is gone by then is no error.

@@ -82,8 +82,8 @@ def test_version_0_needs_nothing() -> None:
     A version that is not given is 0; the node is called broker there.
     """
     assert MetaProperties(version=0) == parse_meta_properties(b"", FILE)
-    text = b"broker.id=3\nnode.id=4\n"
-    assert MetaProperties(version=0, node_id=3) == parse_meta_properties(text, FILE)
+    text = b"broker.id=30\nnode.id=4\n"
+    assert MetaProperties(version=0, node_id=30) == parse_meta_properties(text, FILE)
     assert (
         b"broker.id=3\nversion=0\n"
         == (format_meta_properties(MetaProperties(version=0, node_id=3), 0).split(b"1970\n")[1])

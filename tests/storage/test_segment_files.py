@@ -205,6 +205,12 @@ def test_a_disk_that_failed_is_not_touched_again() -> None:
 
     segment.close_handlers()
 
+    assert (0, 0) == segment.offset_index.lookup(0)
+    assert (-1, 0) == segment.time_index.lookup(FIRST_TIMESTAMP)
+    for closed in (segment.log.flush, lambda: segment.log.slice(0, 150).read()):
+        with pytest.raises(KafkaStorageError, match="Bad file descriptor"):
+            closed()
+
 
 def test_a_segment_moves_along_with_its_directory() -> None:
     """

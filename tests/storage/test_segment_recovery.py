@@ -180,13 +180,13 @@ def test_leader_epochs_that_are_not_known_are_learned() -> None:
         files,
         b"".join(
             batch_of(offset, [1], leader_epoch=epoch)
-            for offset, epoch in enumerate([2, 2, 1, -1, 5, 5])
+            for offset, epoch in enumerate([0, 0, 2, 1, -1, 5])
         ),
     )
 
     recover(segment, files)
 
-    assert [(2, 0), (5, 4)] == [tuple(entry) for entry in epochs_on(files).epoch_entries]
+    assert [(0, 0), (2, 2), (5, 5)] == [tuple(entry) for entry in epochs_on(files).epoch_entries]
 
 
 def test_aborted_transactions_are_indexed_again() -> None:

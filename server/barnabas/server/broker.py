@@ -49,6 +49,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+METADATA_MAINTENANCE = 60.0
+"""
+Seconds between looks at whether the metadata log needs a snapshot, or may lose what is behind one.
+"""
+
 
 class Broker:
     """
@@ -133,13 +138,13 @@ class Broker:
         Raises:
             CannotListen: a listener's address cannot be taken.
             LogDirectoryLocked: another broker uses a log directory.
-            KafkaError, CorruptMetadata: what is in the directories cannot be served.
+            KafkaError: what is in the directories cannot be served.
         """
         began = self.clock.monotonic()
         # Taken first: it tells most quickly that a broker runs here already.
         self._listening.bind(self.config.client_listeners, self.config)
-        cluster_id = await self._blocking(self._format)
         log_manager = self._log_manager = self._lock_directories()
+        cluster_id = await self._blocking(self._format)
         metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))
         configs = TopicConfigs(
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
@@ -175,6 +180,7 @@ class Broker:
         groups.follow(topics, self.partitions)
         groups.start()
         self._watch(log_manager)
+        self._maintain(controller)
         parts = Parts(
             node_id=self.node_id,
             cluster_id=cluster_id,
@@ -236,7 +242,7 @@ class Broker:
 
     def _format(self) -> str:
         return prepare_directories(
-            self.config.log_directories,
+            list(dict.fromkeys([*self.config.log_directories, self.config.metadata_directory])),
             node_id=self.node_id,
             cluster_id=None,
             files=self.files,
@@ -316,6 +322,15 @@ class Broker:
         self.metrics.gauge(
             "fetches_waiting", "Fetches that wait for bytes.", lambda: len(self.fetches.waiting)
         )
+
+    def _maintain(self, controller: Controller) -> None:
+        """
+        Begin to look after the metadata log.
+        """
+        self.background.every("metadata-maintenance", METADATA_MAINTENANCE, controller.maintain)
+        idle_ms = self.config.metadata_max_idle_interval_ms
+        if idle_ms > 0:
+            self.background.every("metadata-no-op", idle_ms / 1000, controller.write_no_op)
 
     def _say_ready(self, cluster_id: str, topics: int, report: LoadReport, seconds: float) -> None:
         for path in report.unclean:

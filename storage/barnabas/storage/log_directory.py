@@ -56,7 +56,7 @@ class LogDirectory:
 
     def __init__(self, path: Path, files: Files, lock: Lock) -> None:
         self.path = path
-        self.id: UUID | None = None
+        self._id: UUID | None = None
         self.had_clean_shutdown = False
         self.all_loaded = False
         self.recovery_points: Mapping[TopicPartition, int] = {}
@@ -88,18 +88,19 @@ class LogDirectory:
         if lock is None:
             raise LogDirectoryLocked(path)
         try:
-            directory = cls(path, files, lock)
-            directory.id = directory._read_id()
+            return cls(path, files, lock)
         except BaseException:
             lock.release()
             raise
-        return directory
 
-    def _read_id(self) -> UUID | None:
-        try:
-            return read_meta_properties(self._files, self.path / META_PROPERTIES).directory_id
-        except FileNotFoundError:
-            return None
+    @property
+    def id(self) -> UUID | None:
+        """
+        The id in ``meta.properties``; there is none until the directory is formatted.
+        """
+        if self._id is None and self._files.exists(path := self.path / META_PROPERTIES):
+            self._id = read_meta_properties(self._files, path).directory_id
+        return self._id
 
     # Starting
 

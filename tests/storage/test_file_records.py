@@ -99,10 +99,10 @@ def test_positions_have_to_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None
 
     files = MemoryFiles()
     files.make_directory(D)
-    monkeypatch.setattr("tests.support.disk.MemoryFile.size", lambda self: 2**31)
+    monkeypatch.setattr("tests.support.memory_disk.MemoryFile.size", lambda self: 2**31)
     with pytest.raises(KafkaError, match="is larger than the maximum allowed segment size"):
         FileRecords.open(files, PATH)
-    monkeypatch.setattr("tests.support.disk.MemoryFile.size", lambda self: 2**31 - 1)
+    monkeypatch.setattr("tests.support.memory_disk.MemoryFile.size", lambda self: 2**31 - 1)
     assert 2**31 - 1 == FileRecords.open(files, PATH).size
 
 

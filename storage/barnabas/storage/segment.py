@@ -14,9 +14,8 @@ What goes where and when is Kafka's LogSegment, to the byte.
 from __future__ import annotations
 
 import logging
-import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.protocol.record_batch import LOG_OVERHEAD
 from barnabas.storage.clock import Clock
@@ -31,8 +30,9 @@ from barnabas.storage.file_records import (
 from barnabas.storage.files import Files
 from barnabas.storage.index import LARGEST_RELATIVE_OFFSET
 from barnabas.storage.offset_index import OffsetPosition
-from barnabas.storage.segment_files import SegmentConfig, SegmentFiles
+from barnabas.storage.segment_files import SegmentConfig
 from barnabas.storage.segment_recovery import SegmentRecovery
+from barnabas.storage.segment_times import SegmentTimes
 from barnabas.storage.time_index import TimestampOffset
 from barnabas.storage.txn_index import AbortedTxn, TxnIndexSearchResult
 
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from barnabas.storage.producer_state import CompletedTxn, ProducerStateManager
 
 logger = logging.getLogger(__name__)
-
-_NEVER: Final = 2**63 - 1
 
 
 class RollParams(NamedTuple):
@@ -58,7 +56,7 @@ class RollParams(NamedTuple):
     now: int
 
 
-class LogSegment(SegmentFiles):
+class LogSegment(SegmentTimes):
     """
     The batches from one base offset up to the next segment's.
 
@@ -76,12 +74,7 @@ class LogSegment(SegmentFiles):
 
     __slots__ = (
         "_bytes_since_last_index_entry",
-        "_clock",
-        "_created",
         "_last_batch",
-        "_max_timestamp_and_offset_so_far",
-        "_max_timestamp_guard",
-        "_rolling_based_timestamp",
         "index_interval_bytes",
         "roll_jitter_ms",
     )
@@ -109,6 +102,7 @@ class LogSegment(SegmentFiles):
             files,
             directory,
             base_offset,
+            clock,
             max_index_size=config.segment_index_bytes,
             file_suffix=file_suffix,
             file_already_exists=file_already_exists,
@@ -117,56 +111,12 @@ class LogSegment(SegmentFiles):
         )
         self.index_interval_bytes = config.index_interval_bytes
         self.roll_jitter_ms = config.random_segment_jitter()
-        self._clock = clock
-        self._created = clock.now_ms()
         self._bytes_since_last_index_entry = 0
-        self._rolling_based_timestamp: int | None = None
-        # The offset is the last one of the earliest batch with the largest timestamp.
-        self._max_timestamp_and_offset_so_far: TimestampOffset | None = None
-        self._max_timestamp_guard = threading.Lock()
         # The batch that was appended last, and its last offset: consumers at the end of the log
         # find it without a search.
         self._last_batch: tuple[LogOffsetPosition, int] | None = None
 
     # What it is.
-
-    def read_max_timestamp_and_offset_so_far(self) -> TimestampOffset:
-        """
-        The largest timestamp, -1 if there is none, and the last offset of the batch that has it.
-
-        Opens the time index the first time.
-        """
-        if (known := self._max_timestamp_and_offset_so_far) is not None:
-            return known
-        with self._max_timestamp_guard:
-            # An append may have come first with a larger one.
-            if self._max_timestamp_and_offset_so_far is None:
-                self._max_timestamp_and_offset_so_far = self.time_index.last_entry
-            return self._max_timestamp_and_offset_so_far
-
-    def note_timestamp(self, timestamp: int, offset: int) -> None:
-        """
-        A batch whose last offset is *offset* has *timestamp* as its largest.
-        """
-        if timestamp > self.max_timestamp_so_far():
-            self._max_timestamp_and_offset_so_far = TimestampOffset(timestamp, offset)
-
-    def max_timestamp_so_far(self) -> int:
-        return self.read_max_timestamp_and_offset_so_far().timestamp
-
-    def largest_record_timestamp(self) -> int | None:
-        """
-        The largest timestamp of a record, if any has one.
-        """
-        timestamp = self.max_timestamp_so_far()
-        return timestamp if timestamp >= 0 else None
-
-    def largest_timestamp(self) -> int:
-        """
-        The largest timestamp of a record; if none has one, when the file was last written.
-        """
-        timestamp = self.max_timestamp_so_far()
-        return timestamp if timestamp >= 0 else self.last_modified()
 
     def has_overflow(self) -> bool:
         """
@@ -218,31 +168,6 @@ class LogSegment(SegmentFiles):
             or self.time_index.is_full
             or not self._can_convert(params.max_offset_in_messages)
         )
-
-    def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
-        """
-        How old the segment is, in ms: by the timestamps of its first batch and of the next one.
-
-        If the first batch has none, by the clock since the segment was opened.
-        """
-        first = self._load_first_batch_timestamp()
-        if first is not None and first >= 0:
-            return message_timestamp - first
-        return now - self._created
-
-    def first_batch_timestamp(self) -> int:
-        """
-        The largest timestamp of the first batch; if there is none, a time that never comes.
-        """
-        first = self._load_first_batch_timestamp()
-        return first if first is not None and first >= 0 else _NEVER
-
-    def _load_first_batch_timestamp(self) -> int | None:
-        if self._rolling_based_timestamp is None:
-            for header in self.log.headers():
-                self._rolling_based_timestamp = header.max_timestamp
-                break
-        return self._rolling_based_timestamp
 
     # Writing.
 
@@ -326,17 +251,6 @@ class LogSegment(SegmentFiles):
         self.time_index.trim_to_valid_size()
         self.log.trim()
 
-    def append_largest_timestamp(self, *, skip_full_check: bool = False) -> None:
-        """
-        Write the largest timestamp so far into the time index, if it is not the last there.
-
-        Raises: as ``TimeIndex.maybe_append``.
-        """
-        largest = self.read_max_timestamp_and_offset_so_far()
-        self.time_index.maybe_append(
-            largest.timestamp, largest.offset, skip_full_check=skip_full_check
-        )
-
     def truncate_to(self, offset: int) -> int:
         """
         Remove all batches that reach *offset* or go beyond it.
@@ -353,21 +267,9 @@ class LogSegment(SegmentFiles):
             index.resize(index.max_index_size)
         self.txn_index.truncate_to(offset)
         removed = 0 if found is None else self.log.truncate_to(found.position)
-        if self.log.size == 0:
-            self._created = self._clock.now_ms()
-            self._rolling_based_timestamp = None
         self._bytes_since_last_index_entry = 0
-        if self.max_timestamp_so_far() >= 0:
-            self._max_timestamp_and_offset_so_far = self._read_largest_timestamp()
+        self._note_truncation()
         return removed
-
-    def _read_largest_timestamp(self) -> TimestampOffset:
-        last_entry = self.time_index.last_entry
-        position = self.offset_index.lookup(last_entry.offset).position
-        after = self.log.largest_timestamp_after(position)
-        if after.timestamp > last_entry.timestamp:
-            return TimestampOffset(after.timestamp, after.offset)
-        return last_entry
 
     # Reading.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import resource
 import signal
 
 import uvloop
@@ -36,6 +37,7 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
         logger.warning("%s has no effect here: %s", name, reason)
     for variable in settings.unknown:
         logger.warning("%s is no option of the broker", variable)
+    _allow_many_files()
     try:
         uvloop.run(_serve(Broker(config, ephemeral=ephemeral)))
     except (CannotListen, KafkaError) as error:
@@ -55,6 +57,21 @@ def _spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
+
+
+def _allow_many_files() -> None:
+    """
+    Let the process open as many files as the system allows it to.
+
+    A partition that is written to holds three to five, and the usual limit is 1024.
+    """
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == most:
+        return
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    except (OSError, ValueError) as error:
+        logger.warning("only %d files can be open at a time: %s", limit, error)
 
 
 async def _serve(broker: Broker) -> None:

@@ -173,6 +173,7 @@ class Load:
         topic = f"load-{next(_topics)}"
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic(topic, 1)])[topic].result(60)
+        produce_when_possible(broker, topic)
         return topic
 
     def _delete(self, broker: BrokerProcess, topic: str) -> None:
@@ -192,11 +193,10 @@ def start(broker: BrokerProcess) -> Sample:
     return Sample(time.monotonic() - began)
 
 
-def produce_when_possible(broker: BrokerProcess) -> None:
+def produce_when_possible(broker: BrokerProcess, topic: str = "first") -> None:
     """
     Try until one record is acknowledged.
     """
-    topic = "first"
     deadline = time.monotonic() + broker.start_timeout
     while time.monotonic() < deadline:
         with (

@@ -11,6 +11,7 @@ import pytest
 
 from barnabas.server.config import BrokerConfig, Listener, load_settings
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
+from barnabas.server.config.reference import reference
 from barnabas.storage.options import ConfigError, InvalidValue, UnknownOption
 
 # Where one small node is better served than by Kafka's default, and what it is there.
@@ -31,6 +32,12 @@ OTHER_DEFAULTS = {
 def test_every_option_has_a_sentence() -> None:
     for option in BrokerConfig.options().values():
         assert option.doc.endswith("."), option.name
+
+
+def test_the_reference_is_what_the_tables_say() -> None:
+    page = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+    assert page.read_text() == reference(), "barnabas options > docs/configuration.md"
 
 
 def test_no_name_is_both_an_option_and_without_effect() -> None:

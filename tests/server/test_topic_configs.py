@@ -59,10 +59,20 @@ def test_the_most_specific_level_counts() -> None:
     assert 7 * 24 * 3_600_000 == configs().log_config("t").retention_ms
 
 
+@pytest.mark.scenario(57)
 @pytest.mark.parametrize(
     ("static", "expected"),
     [
         ({"log.retention.hours": "2"}, 7_200_000),
+        ({"log.retention.hours": "168", "log.retention.minutes": "5"}, 300_000),
+        (
+            {
+                "log.retention.hours": "168",
+                "log.retention.minutes": "5",
+                "log.retention.ms": "60000",
+            },
+            60_000,
+        ),
         ({"log.retention.hours": "2", "log.retention.minutes": "3"}, 180_000),
         ({"log.retention.hours": "2", "log.retention.ms": "5"}, 5),
         ({"log.retention.minutes": "-5"}, -1),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from barnabas.server.config.broker_config import BrokerConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import Option, Update
+from barnabas.storage.options import Option
 
 _TITLES = {
     "ClusterOptions": "The node and its metadata",
@@ -40,33 +40,27 @@ def _lines() -> Iterator[str]:
         yield ""
         yield f"## {_TITLES[section.__name__]}"
         yield ""
-        yield "| option | type | default | values | changes | |"
-        yield "|---|---|---|---|---|---|"
+        yield "| option | type | default | values | |"
+        yield "|---|---|---|---|---|"
         for option in section.options().values():  # type: ignore[attr-defined]  # all are Options
-            yield _row(option, _CHANGES[option.update])
+            yield _row(option)
     yield ""
     yield "## Topics' own options"
     yield ""
     yield "| option | type | default | values | broker's option | |"
     yield "|---|---|---|---|---|---|"
     for option in LogConfig.options().values():
-        yield _row(option, ", ".join(f"`{name}`" for name in option.synonyms))
+        yield _row(option, ", ".join(f"`{name}`" for name in option.synonyms) + " | ")
     yield from _names("Taken, without an effect", INERT_OPTIONS)
     yield from _names("Refused", REFUSED_OPTIONS)
 
 
-_CHANGES = {
-    Update.READ_ONLY: "at a start",
-    Update.PER_BROKER: "at once",
-    Update.CLUSTER_WIDE: "at once",
-}
-
-
-def _row(option: Option, fifth: str) -> str:
+def _row(option: Option, before_doc: str = "") -> str:
     default = option.format(option.default)
-    shown = "" if default is None else f"`{default}`"
+    shown = f"`{default}`" if default else ""
     kind = option.type.name.lower()
-    return f"| `{option.name}` | {kind} | {shown} | {option.range_text} | {fifth} | {option.doc} |"
+    cells = f"| `{option.name}` | {kind} | {shown} | {option.range_text} | "
+    return f"{cells}{before_doc}{option.doc} |"
 
 
 def _names(title: str, reasons: Mapping[str, str]) -> Iterator[str]:

@@ -55,7 +55,7 @@ types: $(INSTALLED) $(VENV)/.developer ## Check types
 
 contracts: $(INSTALLED) $(VENV)/.developer ## Check which package may import which
 	@echo "contracts: import-linter"
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 test: lint types contracts ## Check everything and run all tests
 	@echo "test: pytest $(TESTS)"

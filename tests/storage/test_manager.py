@@ -33,7 +33,7 @@ def crash(manager: LogManager) -> None:
     """
     Leave the files as they are; only the locks go, as with any process.
     """
-    for directory in manager._directories.values():
+    for directory in manager._catalog.directories.values():
         directory.release()
 
 
@@ -168,7 +168,7 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
     manager = load(open_manager(files, clock=clock, config=SMALL))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
     fill(manager.get_or_create_log(T1, topic_id=TOPIC_ID), 1)
-    manager.checkpoint_recovery_points()
+    manager.upkeep.checkpoint_recovery_points()
     assert b"t 0" in files.read_bytes(DATA / "recovery-point-offset-checkpoint")
 
     manager.delete_log(T0)
@@ -211,7 +211,7 @@ def test_one_log_that_fails_does_not_end_a_round_for_the_others(
     fill(healthy, 5)
     monkeypatch.setattr(type(broken), "delete_old_segments", _fail_for(broken))
 
-    manager.check_retention()
+    manager.upkeep.check_retention()
 
     assert 4 == healthy.log_start_offset
     assert "t-0" in caplog.text
@@ -237,10 +237,10 @@ def test_start_offsets_are_only_noted_where_they_are_inside_a_segment() -> None:
     manager.get_or_create_log(T1, topic_id=TOPIC_ID)
     fill(log, 10)
 
-    manager.checkpoint_log_start_offsets()
+    manager.upkeep.checkpoint_log_start_offsets()
     assert b"0\n0\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
     log.delete_records(7)
-    manager.checkpoint_log_start_offsets()
+    manager.upkeep.checkpoint_log_start_offsets()
 
     assert b"0\n1\nt 0 7\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
     crash(manager)

@@ -1,0 +1,153 @@
+"""
+Loading the logs of all log directories at a start, several at a time.
+
+::
+
+    t-0                  a log, if the metadata knows it; if not it is renamed to ...
+    t-0.<32 hex>-stray   ... and left alone
+    t-0.<32 hex>-delete  its deletion goes on
+    __cluster_metadata-0 has an owner of its own
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log import Log
+from barnabas.storage.log_catalog import LogCatalog
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.log_files import (
+    DELETE_DIR_SUFFIX,
+    STRAY_DIR_SUFFIX,
+    TopicPartition,
+    log_stray_dir_name,
+)
+
+logger = logging.getLogger(__name__)
+
+IsStray = Callable[[UUID | None, TopicPartition], bool]
+"""
+Whether the metadata does not know the log of that topic id and partition here.
+"""
+
+
+@dataclass(slots=True)
+class LoadReport:
+    """
+    What loading the logs came to.
+    """
+
+    loaded: int = 0
+    recovered: int = 0
+    """Logs of directories that were not stopped cleanly."""
+    strays: list[Path] = field(default_factory=list)
+    unclean: list[Path] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class LogLoading:
+    """
+    One load of everything there is, into a catalog.
+
+    ``unserved`` are the logs that nobody is to find, ``deleted`` those whose deletion goes on.
+    """
+
+    def __init__(
+        self,
+        catalog: LogCatalog,
+        open_log: Callable[..., Log],
+        *,
+        default_config: LogConfig,
+        configs: Mapping[str, LogConfig],
+        is_stray: IsStray,
+        threads: int,
+    ) -> None:
+        """
+        Args:
+            open_log: ``Log.create`` with all that is the same for each log.
+            threads: how many logs of a directory are loaded at a time.
+        """
+        self.report = LoadReport()
+        self.unserved: list[Log] = []
+        self.deleted: list[Log] = []
+        self._catalog = catalog
+        self._open_log = open_log
+        self._default_config = default_config
+        self._configs = configs
+        self._is_stray = is_stray
+        self._threads = threads
+
+    def load(self) -> LoadReport:
+        """
+        Load all logs, after a crash recovering them.
+
+        Raises:
+            InvalidLogDirectory: a directory is no log, or there are two logs for one partition.
+            CorruptRecord: a log that was stopped cleanly cannot be read.
+        """
+        pools: list[ThreadPoolExecutor] = []
+        jobs: list[tuple[LogDirectory, list[Future[bool]]]] = []
+        try:
+            for directory in list(self._catalog.directories.values()):
+                pools.append(ThreadPoolExecutor(self._threads, f"log-recovery-{directory.path}"))
+                jobs.append((directory, self._begin(directory, pools[-1])))
+            for directory, futures in jobs:
+                loaded = [future.result() for future in futures]
+                # A log that failed stays for the next start; until then its directory is unclean.
+                directory.all_loaded = all(loaded)
+                self.report.loaded += sum(loaded)
+        finally:
+            for pool in pools:
+                pool.shutdown(cancel_futures=True)
+        return self.report
+
+    def _begin(self, directory: LogDirectory, pool: ThreadPoolExecutor) -> list[Future[bool]]:
+        try:
+            clean = directory.begin_loading()
+            paths = directory.log_paths()
+        except KafkaStorageError as error:
+            self._catalog.failed(directory.path, "Error while loading log dir", error)
+            return []
+        if not clean and paths:
+            self.report.unclean.append(directory.path)
+            self.report.recovered += len(paths)
+        return [pool.submit(self._load, directory, path, partition) for path, partition in paths]
+
+    def _load(self, directory: LogDirectory, path: Path, partition: TopicPartition) -> bool:
+        """
+        Load one log; false if the disk fails, which takes the directory offline.
+        """
+        try:
+            log = self._open_log(
+                path,
+                self._configs.get(partition.topic, self._default_config),
+                log_start_offset=directory.log_start_offsets.get(partition, 0),
+                recovery_point=directory.recovery_points.get(partition, 0),
+                high_watermark=directory.high_watermarks.get(partition, 0),
+                had_clean_shutdown=directory.had_clean_shutdown,
+            )
+            self._sort(log, path, partition)
+        except KafkaStorageError as error:
+            self._catalog.failed(directory.path, f"Error while loading {path}", error)
+            return False
+        return True
+
+    def _sort(self, log: Log, path: Path, partition: TopicPartition) -> None:
+        if path.name.endswith(DELETE_DIR_SUFFIX):
+            self.deleted.append(log)
+        elif path.name.endswith(STRAY_DIR_SUFFIX):
+            self.unserved.append(log)
+        elif self._is_stray(log.topic_id, partition):
+            log.rename_dir(log_stray_dir_name(partition), should_reinitialize=False)
+            logger.warning("%s is no log of a known topic and was renamed to %s", path, log.dir)
+            self.report.strays.append(log.dir)
+            self.unserved.append(log)
+        else:
+            self._catalog.admit(partition, log)

@@ -8,7 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.files import WouldBlock
@@ -70,7 +70,7 @@ class Sender:
         self._parts: deque[Part] = deque()
         self._is_full = False
         self._is_loading = False
-        self.is_bulky = False  # something large was put since the last flush
+        self.is_bulky = False  # something large, or from a file, is to be sent
 
     @property
     def is_blocked(self) -> bool:
@@ -110,7 +110,19 @@ class Sender:
         """
         Give the transport as much as it takes.
         """
-        self.is_bulky = False
+        parts = self._parts
+        if not parts or self._is_full or self._is_loading:
+            return
+        if self.is_bulky:
+            self._flush_bulk()
+        else:
+            # Small answers, and none of them from a file: the most of what there is to send.
+            data = b"".join(cast("deque[Buffer]", parts))
+            parts.clear()
+            self._bytes_out.value += len(data)
+            self._transport.write(data)
+
+    def _flush_bulk(self) -> None:
         parts = self._parts
         ready: list[Buffer] = []
         size = 0
@@ -136,6 +148,7 @@ class Sender:
                 ready, size = [], 0
         if ready:
             self._write(ready, size)
+        self.is_bulky = bool(parts)
 
     def _load(self, records: StoredRecords) -> None:
         """

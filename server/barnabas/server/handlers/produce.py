@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 ADMIN_CLIENT: Final = "__admin_client"
 ALL_REPLICAS: Final = -1
+FIRST_TOPIC_ID_VERSION: Final = 13
 NO_OFFSET: Final = -1
 
 # Errors of the partition or of the batch as a whole; all others that an append raises come with
@@ -121,13 +122,20 @@ def _append(
     Append to one partition and say how it went.
     """
     index = data.index
+    version = context.version
     try:
-        if context.version >= 13:
+        if version >= FIRST_TOPIC_ID_VERSION:
             partition = context.partitions.expect_by_id(topic.topic_id, index)
         else:
             partition = context.partitions.expect(topic.name, index)
-        records = check_records(data.records, context.version)
-        _check_allowed(request, context, partition, records)
+        records = check_records(data.records, version)
+        if request.transactional_id is not None and is_transactional(records):
+            # There is no coordinator that could have put the partition into a transaction.
+            raise TransactionAbortable if version >= 11 else InvalidTxnState
+        if not -1 <= request.acks <= 1:
+            raise InvalidRequiredAcks
+        if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
+            raise InvalidTopicException
     except KafkaError as error:
         context.metrics.count_error("Produce", error.code)
         return _error(index, error.code)
@@ -148,23 +156,6 @@ def _append(
     if next_offset > partition.log.high_watermark:
         uncommitted.append(Uncommitted(partition, next_offset, response))
     return response
-
-
-def _check_allowed(
-    request: ProduceRequest, context: Context, partition: Partition, records: memoryview
-) -> None:
-    """
-    Raises:
-        InvalidRequiredAcks, InvalidTopicException: the client may not do this.
-        InvalidTxnState, TransactionAbortable: the partition is in no transaction of the client.
-    """
-    if is_transactional(records):
-        # There is no coordinator that could have put the partition into a transaction.
-        raise TransactionAbortable if context.version >= 11 else InvalidTxnState
-    if not -1 <= request.acks <= 1:
-        raise InvalidRequiredAcks
-    if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
-        raise InvalidTopicException
 
 
 def _append_error(partition: Partition, error: Exception) -> PartitionProduceResponse:

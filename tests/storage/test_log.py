@@ -234,6 +234,16 @@ def test_truncation_takes_back_producers_and_transactions() -> None:
     assert produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0).is_duplicate
 
 
+def test_what_is_truncated_has_to_be_flushed_again() -> None:
+    log = LogHome().open()
+    append(log, 5)
+    log.flush()
+
+    log.truncate_to(3)
+
+    assert 3 == log.recovery_point
+
+
 def test_truncating_beyond_the_end_does_nothing_but_forget_empty_epochs() -> None:
     log = LogHome().open()
     append(log, 3)

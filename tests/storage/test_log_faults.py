@@ -296,8 +296,7 @@ def test_a_closed_log_refuses_and_blames_no_disk() -> None:
 @pytest.mark.parametrize("keep", [0, 1])
 def test_an_aborted_transaction_that_was_flushed_is_known_after_a_crash(keep: int) -> None:
     """
-    The file of a transaction index is made later than its segment; the directory has to be synced
-    for it as well.
+    The file of a transaction index is made later than its segment, but before the next one.
     """
     files = CrashableFiles()
     home = LogHome(files=files)

@@ -252,8 +252,9 @@ def test_epochs_say_where_they_ended() -> None:
 
 
 @pytest.mark.scenario(45)
-def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range() -> None:
-    log = log_with(4)
+@pytest.mark.parametrize("interval", [0, 4096])
+def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range(interval: int) -> None:
+    log = log_with(4, index_interval_bytes=interval)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     end_transaction(log, 9, commit=False)
     append(log, 4)
@@ -262,3 +263,24 @@ def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range() -> None:
         info = log.read(offset, 10000, COMMITTED, True)
         assert expected == info.aborted_transactions
     assert None is log.read(0, 10000, HIGH_WATERMARK, True).aborted_transactions
+
+
+def test_an_abort_behind_the_bytes_that_are_read_is_not_told() -> None:
+    log = log_with(4, index_interval_bytes=0, segment_bytes=1000)
+    produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    end_transaction(log, 9, commit=False)
+    append(log, 10)
+
+    assert [] == log.read(0, 300, COMMITTED, True).aborted_transactions
+    assert [(9, 4)] == log.read(0, 601, COMMITTED, True).aborted_transactions
+
+
+def test_an_abort_in_a_later_segment_than_its_data_is_told() -> None:
+    log = log_with(4, segment_bytes=1000)
+    produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    append(log, 6)
+    end_transaction(log, 9, commit=False)
+    append(log, 8)
+    assert log.segments.floor_segment(4) is not log.segments.floor_segment(11)
+
+    assert [(9, 4)] == log.read(4, 100, COMMITTED, True).aborted_transactions

@@ -276,6 +276,46 @@ def test_a_corrupt_snapshot_is_removed_and_an_older_one_is_used() -> None:
     assert 56 == len(home.file(15, ".snapshot"))
 
 
+def test_snapshots_that_are_missing_are_written_again_where_recovery_would_begin() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 27)
+    home.stop(log)
+    for offset in (12, 18, 24, 27):
+        home.remove(offset, ".snapshot")
+
+    home.open()
+
+    snapshots = [int(name[:20]) for name in home.names() if name.endswith(".snapshot")]
+    assert [6, 18, 24, 27] == snapshots
+
+
+def test_offsets_that_go_backwards_empty_their_segment() -> None:
+    """
+    The checksum does not cover the offset. What Kafka does about it is drastic.
+    """
+    home = ten_batches(index_interval_bytes=0)
+    home.file(6, ".log")[300:308] = (6).to_bytes(8)
+
+    log = home.open()
+
+    assert ([0, 6], 6) == (bases(log), log.log_end_offset)
+    assert 600 == log.recovery_report.truncated_bytes
+    append(log)
+    assert [*range(6), 6] == offsets(log)
+
+
+def test_an_epoch_in_which_nothing_was_written_is_forgotten() -> None:
+    home = ten_batches()
+    home.open().assign_epoch_start_offset(5, 10)
+
+    log = home.open()
+
+    assert [(0, 0)] == list(log.leader_epochs.epoch_entries)
+    log.remove_deleted_files()
+    assert b"0\n1\n0 0\n" == home.files.read_bytes(DIRECTORY / "leader-epoch-checkpoint")
+
+
 @pytest.mark.scenario(71)
 def test_a_log_that_was_killed_is_whole() -> None:
     home = LogHome(segment_bytes=1000)

@@ -57,8 +57,6 @@ class LocalLog:
         self.recovery_point = recovery_point
         self.next_offset_metadata = next_offset_metadata
         self.last_flush_time_ms = directory.clock.now_ms()
-        self.has_new_files = False
-        """Files came to a segment that is known to the disk: the directory has to be synced."""
         self._truncations = 0
 
     @property
@@ -169,10 +167,9 @@ class LocalLog:
         if end <= recovery_point:
             return False
         segments = self.segments.values_between(recovery_point, end)
-        has_new_files, self.has_new_files = self.has_new_files, False
         for segment in segments:
             self._flush_segment(segment)
-        if has_new_files or any(segment.base_offset >= recovery_point for segment in segments):
+        if any(segment.base_offset >= recovery_point for segment in segments):
             self.directory.files.sync_directory(self.dir)
         return truncations == self._truncations
 

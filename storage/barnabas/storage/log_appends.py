@@ -225,8 +225,6 @@ class LogAppender:
             state.update(updated)
         for txn in analysis.completed_txns:
             segment.update_txn_index(txn, state.last_stable_offset(txn))
-            # The index may be a new file.
-            self._local.has_new_files |= txn.is_aborted
             state.complete_txn(txn)
         self._watermarks.update_first_unstable_offset()
 

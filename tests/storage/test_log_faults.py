@@ -293,6 +293,19 @@ def test_a_closed_log_refuses_and_blames_no_disk() -> None:
     assert not home.failures.has_offline_log_dir(Path("/data"))
 
 
+def test_the_snapshot_of_a_roll_survives_a_crash_once_there_was_time() -> None:
+    files = CrashableFiles()
+    home = LogHome(files=files)
+    log = home.open()
+    produce(log, b"a", producer_id=1, producer_epoch=0, base_sequence=0)
+    log.roll()
+    log.remove_deleted_files()
+
+    files.crash()
+
+    assert 56 == len(home.file(1, ".snapshot"))
+
+
 @pytest.mark.parametrize("keep", [0, 1])
 def test_an_aborted_transaction_that_was_flushed_is_known_after_a_crash(keep: int) -> None:
     """

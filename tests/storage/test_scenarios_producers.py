@@ -457,6 +457,18 @@ def test_a_verification_outlives_the_marker_of_its_own_epoch() -> None:
     verified(log, 0, early, epoch=1)
 
 
+def test_a_verification_ends_with_the_marker_of_another_epoch() -> None:
+    log = LogHome().open(transaction_verification=True)
+    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=True)
+
+    end_transaction(log, 1, 1, transaction_version=2)
+
+    with pytest.raises(InvalidProducerEpoch):
+        verified(log, 0, guard)
+    with pytest.raises(InvalidTxnState):
+        verified(log, 0, guard, epoch=1)
+
+
 def test_a_late_transaction_is_told() -> None:
     log = LogHome().open()
     send(log, 0, transactional=True)

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
 from barnabas.storage.log import FetchIsolation, Log
-from tests.support.logs import LogHome, append, bases, offsets, produce
+from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets, produce
 from tests.support.segments import FIRST_TIMESTAMP
 
 HOUR = 3_600_000
@@ -209,8 +209,20 @@ def test_records_may_be_deleted_where_there_is_no_policy_at_all() -> None:
     assert 1 == log.delete_old_segments()
 
 
+def test_a_log_without_records_writes_no_snapshot_at_a_stop() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 5)
+    log.delete_records(5)
+
+    home.stop(log)
+
+    assert not [name for name in home.names() if name.endswith(".snapshot")]
+
+
 def test_epochs_begin_with_the_log() -> None:
-    log = LogHome().open()
+    home = LogHome()
+    log = home.open()
     append(log, 5)
     log.assign_epoch_start_offset(2, 5)
     append(log, 5, leader_epoch=2)
@@ -219,7 +231,8 @@ def test_epochs_begin_with_the_log() -> None:
     assert [(0, 3), (2, 5)] == list(log.leader_epochs.epoch_entries)
     log.delete_records(7)
     assert [(2, 7)] == list(log.leader_epochs.epoch_entries)
-    log.remove_deleted_files()
+    home.stop(log)
+    assert b"0\n1\n2 7\n" == home.files.read_bytes(DIRECTORY / "leader-epoch-checkpoint")
 
 
 def test_a_new_configuration_counts_at_once() -> None:

@@ -4,11 +4,13 @@ Left-over files in the directory of a log.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from barnabas.storage.swap_files import clean_up, numbered_files
 from tests.storage.test_segment_directory import directory, filled, offsets_in
-from tests.support.disk import MemoryFiles
+from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
 from tests.support.segments import DIRECTORY, padded_batch
 
 
@@ -107,6 +109,39 @@ def test_an_empty_replacement_covers_nothing_but_its_own_files(files: MemoryFile
     clean_up(directory(files))
 
     assert [*range(4), *range(8, 12)] == offsets_in(files)
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize(
+    ("left_over", "expected"),
+    [
+        (("0.log.cleaned", "4.log.swap", "4.index.swap"), range(12)),
+        (("0.log.swap", "0.index.swap", "0.timeindex.swap"), [1, *range(4, 12)]),
+    ],
+)
+def test_a_crash_while_tidying_up_changes_nothing_about_the_outcome(
+    keep: int, left_over: tuple[str, ...], expected: Iterable[int]
+) -> None:
+    step = 0
+    has_crashed = True
+    while has_crashed:
+        files = CrashableFiles()
+        filled(directory(files), range(4), range(4, 8), range(8, 12))
+        for name in left_over:
+            base, suffix = name.split(".", 1)
+            put(files, f"{int(base):020d}.{suffix}", *([1] if ".log" in name else []))
+            files.open(DIRECTORY / f"{int(base):020d}.{suffix}").sync()
+        files.sync_directory(DIRECTORY)
+        files.crash_before(step)
+        try:
+            clean_up(directory(files))
+            has_crashed = False
+        except Crashed:
+            step += 1
+        files.crash(lambda most: most * keep)
+        assert list(expected) == offsets_in(files)
+
+    assert step > 2
 
 
 def test_other_peoples_files_are_not_ours(files: MemoryFiles) -> None:

@@ -366,6 +366,16 @@ def test_a_delete_horizon_is_forgotten_when_a_batch_is_rebuilt() -> None:
     assert simple(batch) == RECORDS
 
 
+def test_records_that_claim_log_append_time_keep_that_time_when_they_are_rebuilt() -> None:
+    data = build_batch(RECORDS, log_append_time=NOW + 9)
+
+    batch, info = validate(data, compression_type="gzip")
+
+    assert TimestampType.CREATE_TIME is batch.timestamp_type
+    assert [NOW + 9] * 3 == [record.timestamp for record in batch.records()]
+    assert NOW + 9 == info.max_timestamp == batch.base_timestamp
+
+
 def test_a_compacted_batch_can_be_rebuilt() -> None:
     """
     A mirror may send batches that compaction has made.

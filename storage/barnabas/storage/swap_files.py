@@ -89,7 +89,6 @@ def _complete_swap(directory: SegmentDirectory, swapped: list[str]) -> None:
         plain = name.removesuffix(SWAP_SUFFIX)
         logger.info("Recovering file %s by renaming", path / name)
         files.rename(path / name, path / plain)
-    files.sync_directory(path)
 
 
 def _range_of(directory: SegmentDirectory, name: str) -> tuple[int, int]:

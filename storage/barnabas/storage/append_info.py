@@ -19,7 +19,10 @@ from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLa
 from barnabas.protocol.record_batch import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,
+    HEADER,
     HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
     NO_TIMESTAMP,
     RecordBatch,
     batch_size,
@@ -87,13 +90,8 @@ def check_batches(
     """
     found: list[RecordBatch] = []
     position, end = 0, len(records)
-    while size := batch_size(records, position, end):
-        if size < HEADER_SIZE:
-            raise CorruptMessage(
-                f"Record batch is corrupt (the size {size} is smaller than the minimum allowed "
-                f"overhead {HEADER_SIZE})"
-            )
-        batch = read_batch(records, position)
+    while batch := _next_batch(records, position, end):
+        size = LOG_OVERHEAD + batch.batch_length
         if origin is AppendOrigin.CLIENT:
             if batch.base_offset != 0:
                 raise InvalidRecord(
@@ -116,6 +114,27 @@ def check_batches(
         found.append(batch)
         position += size
     return found
+
+
+def _next_batch(records: memoryview, position: int, end: int) -> RecordBatch | None:
+    """
+    The batch at *position*, or None if there is no whole one.
+
+    Raises:
+        CorruptMessage: the framing is wrong.
+    """
+    if end - position >= HEADER_SIZE:
+        header = HEADER.unpack_from(records, position)
+        if header[3] == MAGIC and HEADER_SIZE <= header[1] + LOG_OVERHEAD <= end - position:
+            return RecordBatch._make((*header, records, position))
+    # Something is wrong, or missing; Kafka has an order in which it finds out.
+    size = batch_size(records, position, end)
+    if 0 < size < HEADER_SIZE:
+        raise CorruptMessage(
+            f"Record batch is corrupt (the size {size} is smaller than the minimum allowed "
+            f"overhead {HEADER_SIZE})"
+        )
+    return read_batch(records, position) if size else None
 
 
 def _is_of_epoch(batch: RecordBatch, leader_epoch: int, origin: AppendOrigin) -> bool:

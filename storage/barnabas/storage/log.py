@@ -213,7 +213,8 @@ class Log(TrimmableLog):
             UnknownServerError: the batch is wrong in a way for which Kafka has no answer.
             KafkaStorageError: the disk failed, or the log is closed.
         """
-        self._check_usable()
+        if self._closed or self._failures.any_offline:
+            self._check_usable()
         try:
             if self._identity.is_unwritten:
                 self._identity.write()

@@ -60,9 +60,9 @@ class LogAppender:
         "_local",
         "_lock",
         "_max_message_bytes",
-        "_max_segment_ms",
         "_producers",
         "_roll",
+        "_roll_params",
         "_segment_size",
         "_validator",
         "_watermarks",
@@ -95,7 +95,7 @@ class LogAppender:
         self._flush_messages = config.flush_messages
         self._max_message_bytes = config.max_message_bytes
         self._segment_size = config.segment_size
-        self._max_segment_ms = config.max_segment_ms
+        self._roll_params = RollParams(config.max_segment_ms, config.segment_size, 0, 0, 0, 0)
         self._validator = LogValidator(self._local.topic_partition, config)
 
     def append(
@@ -203,14 +203,11 @@ class LogAppender:
 
     def _maybe_roll(self, size: int, info: LogAppendInfo, now_ms: int) -> LogSegment:
         segment = self._local.segments.active_segment
-        params = RollParams(
-            self._max_segment_ms,
-            self._segment_size,
-            info.max_timestamp,
-            info.last_offset,
-            size,
-            now_ms,
-        )
+        params = self._roll_params
+        params.max_timestamp_in_messages = info.max_timestamp
+        params.max_offset_in_messages = info.last_offset
+        params.messages_size = size
+        params.now = now_ms
         return self._roll(info.first_offset) if segment.should_roll(params) else segment
 
     def _update_producers(

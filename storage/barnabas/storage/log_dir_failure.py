@@ -26,6 +26,8 @@ class LogDirFailureChannel:
         self._offline: dict[Path, BaseException] = {}
         self._news: list[Path] = []
         self._guard = threading.Lock()
+        self.any_offline = False
+        """Whether there is anything to ask for. Nearly always there is not."""
         self.reported = threading.Event()
         """Set when there is news that nobody has taken yet."""
 
@@ -37,6 +39,7 @@ class LogDirFailureChannel:
             if log_dir in self._offline:
                 return
             self._offline[log_dir] = error
+            self.any_offline = True
             self._news.append(log_dir)
             self.reported.set()
         logger.error("%s", sentence, exc_info=error)
@@ -49,8 +52,7 @@ class LogDirFailureChannel:
         Raises:
             KafkaStorageError: *log_dir* has failed.
         """
-        # Asked for every append and read, and nearly always there is none.
-        if self._offline and log_dir in self._offline:
+        if log_dir in self._offline:
             raise KafkaStorageError(f"The log directory {log_dir} is offline") from self._offline[
                 log_dir
             ]

@@ -204,7 +204,8 @@ class LogView:
             WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
             KafkaStorageError: the disk failed, or the log is closed.
         """
-        self._check_usable()
+        if self._closed or self._failures.any_offline:
+            self._check_usable()
         watermarks = self._watermarks
         if start_offset < watermarks.log_start_offset:
             raise OffsetOutOfRange(

@@ -14,8 +14,9 @@ What goes where and when is Kafka's LogSegment, to the byte.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from barnabas.protocol.record_batch import LOG_OVERHEAD
 from barnabas.storage.clock import Clock
@@ -43,9 +44,12 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class RollParams(NamedTuple):
+@dataclass(slots=True)
+class RollParams:
     """
     What there is to know about an append when asking whether it should begin a new segment.
+
+    Who appends often changes the same one again and again.
     """
 
     max_segment_ms: int

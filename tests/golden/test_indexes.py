@@ -22,7 +22,8 @@ from barnabas.storage.file_records import FileRecords
 from barnabas.storage.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log_files import offset_from_file_name
 from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
-from barnabas.storage.segment import LogSegment, RollParams
+from barnabas.storage.rolling import RollParams, RollReason, reason_to_roll
+from barnabas.storage.segment import LogSegment
 from tests.support.clock import StillClock
 
 FILES = DiskFiles()
@@ -96,8 +97,9 @@ def open_segment(directory: Path, base_offset: int, topic: Topic) -> LogSegment:
     return LogSegment(directory, base_offset, topic, StillClock(), files=FILES)
 
 
-def should_roll(segment: LogSegment, batch: RecordBatch, topic: Topic) -> bool:
-    return segment.should_roll(
+def roll_reason(segment: LogSegment, batch: RecordBatch, topic: Topic) -> RollReason | None:
+    return reason_to_roll(
+        segment,
         RollParams(
             max_segment_ms=topic.segment_ms,
             max_segment_bytes=topic.segment_bytes,
@@ -105,7 +107,7 @@ def should_roll(segment: LogSegment, batch: RecordBatch, topic: Topic) -> bool:
             max_offset_in_messages=batch.last_offset,
             messages_size=batch.size,
             now=StillClock().now_ms(),
-        )
+        ),
     )
 
 
@@ -127,14 +129,14 @@ def test_appending_the_batches_again_makes_the_same_indexes(
                 segment.close()
                 segment = open_segment(tmp_path, base_offset, topic)
                 segment.resize_indexes(topic.segment_index_bytes)
-            assert topic.rolls_at_random or not should_roll(segment, batch, topic)
+            assert topic.rolls_at_random or not roll_reason(segment, batch, topic)
             segment.append(batch.last_offset, batch.data)
         if base_offset == base_offsets[-1]:
             segment.flush()
             segment.close()
         else:
             following = next(batches_of(theirs, segment.read_next_offset()))
-            assert topic.rolls_at_random or should_roll(segment, following, topic)
+            assert topic.rolls_at_random or roll_reason(segment, following, topic)
             segment.on_become_inactive_segment()
 
         suffixes = (".log", ".index", ".timeindex")

@@ -12,13 +12,25 @@ See ``offset_index`` and ``time_index`` for what the entries are.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final, Protocol, Self
 
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.files import Files, MappedFile
 from barnabas.storage.index_search import SearchResult, Unpack, search
 
 LARGEST_RELATIVE_OFFSET: Final = 2**31 - 1
+
+
+class Fillable(Protocol):
+    """
+    An index, as far as it may have no room for another entry.
+    """
+
+    @property
+    def is_full(self) -> bool: ...
+
+    @property
+    def free_entries(self) -> int: ...
 
 
 class _NoFile:
@@ -60,6 +72,8 @@ class Index:
     __slots__ = ("_mapped", "base_offset", "entries", "length", "max_entries", "max_index_size")
 
     entry_size: ClassVar[int]
+    reserved_entries: ClassVar[int] = 0
+    """Slots that stay free until the segment is rolled or closed."""
 
     def __init__(self, mapped: MappedFile, base_offset: int, max_index_size: int) -> None:
         self._mapped = mapped
@@ -114,7 +128,21 @@ class Index:
 
     @property
     def is_full(self) -> bool:
-        return self.entries >= self.max_entries
+        return self.entries >= self.max_entries - self.reserved_entries
+
+    @property
+    def free_entries(self) -> int:
+        """
+        How many entries there may still be before the index is full.
+        """
+        return max(0, self.max_entries - self.reserved_entries - self.entries)
+
+    @classmethod
+    def slots_in(cls, size: int) -> int:
+        """
+        How many entries fill an index whose file may have *size* bytes.
+        """
+        return size // cls.entry_size - cls.reserved_entries
 
     @property
     def size_in_bytes(self) -> int:

@@ -33,7 +33,8 @@ from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_producers import NO_PRODUCERS, LogProducers, ProducerAnalysis
 from barnabas.storage.producer_append import TV_UNKNOWN
 from barnabas.storage.producer_entry import SENTINEL, BatchMetadata, VerificationGuard
-from barnabas.storage.segment import LogSegment, RollParams
+from barnabas.storage.rolling import RollParams, reason_to_roll
+from barnabas.storage.segment import LogSegment
 from barnabas.storage.validator import LogValidator
 from barnabas.storage.watermarks import Watermarks
 
@@ -208,7 +209,9 @@ class LogAppender:
         params.max_offset_in_messages = info.last_offset
         params.messages_size = size
         params.now = now_ms
-        return self._roll(info.first_offset) if segment.should_roll(params) else segment
+        if reason_to_roll(segment, params) is None:
+            return segment
+        return self._roll(info.first_offset)
 
     def _update_producers(
         self, analysis: ProducerAnalysis, segment: LogSegment, end_offset: int

@@ -14,7 +14,6 @@ What goes where and when is Kafka's LogSegment, to the byte.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,22 +41,6 @@ if TYPE_CHECKING:
     from barnabas.storage.producer_state import CompletedTxn, ProducerStateManager
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class RollParams:
-    """
-    What there is to know about an append when asking whether it should begin a new segment.
-
-    Who appends often changes the same one again and again.
-    """
-
-    max_segment_ms: int
-    max_segment_bytes: int
-    max_timestamp_in_messages: int
-    max_offset_in_messages: int
-    messages_size: int
-    now: int
 
 
 class LogSegment(SegmentTimes):
@@ -153,25 +136,6 @@ class LogSegment(SegmentTimes):
         if time_index_file_newly_created:
             self.time_index.resize(0)
         self.txn_index.sanity_check()
-
-    # When to begin the next one.
-
-    def should_roll(self, params: RollParams) -> bool:
-        """
-        Whether an append should go to a new segment.
-        """
-        size = self.log.size
-        if size > params.max_segment_bytes - params.messages_size:
-            return True
-        if size > 0:
-            waited = self.time_waited_for_roll(params.now, params.max_timestamp_in_messages)
-            if waited > params.max_segment_ms - self.roll_jitter_ms:
-                return True
-        return (
-            self.offset_index.is_full
-            or self.time_index.is_full
-            or not self._can_convert(params.max_offset_in_messages)
-        )
 
     # Writing.
 

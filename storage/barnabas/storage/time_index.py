@@ -46,18 +46,13 @@ class TimeIndex(Index):
     __slots__ = ("last_entry",)
 
     entry_size = _ENTRY.size
+    reserved_entries = 1
+    """For the entry at roll or close, which is written to a full index as well."""
 
     def __init__(self, mapped: MappedFile, base_offset: int, max_index_size: int = -1) -> None:
         super().__init__(mapped, base_offset, max_index_size)
         self.last_entry = self._read_last_entry()
         """No timestamp, and the base offset, if there is no entry."""
-
-    @property
-    def is_full(self) -> bool:
-        """
-        One slot earlier than there is no slot: the last is for the entry at roll or close.
-        """
-        return self.entries >= self.max_entries - 1
 
     def lookup(self, target_timestamp: int) -> TimestampOffset:
         """

@@ -18,7 +18,9 @@ from barnabas.storage.retention import (
     LogState,
     Reason,
     Rule,
+    bytes_missing,
     decide,
+    expires_ms,
     plan,
     rules_of,
 )
@@ -221,3 +223,61 @@ def test_what_goes_is_always_a_beginning_below_the_high_watermark(
 
     assert segments[: len(gone)] == gone
     assert 10 * len(gone) <= high_watermark or not gone
+
+
+@given(
+    times=st.lists(st.integers(0, 2_000_000), min_size=1, max_size=5),
+    retention_ms=st.integers(0, 1_000_000),
+)
+def test_what_expires_goes_from_that_moment_on(times: list[int], retention_ms: int) -> None:
+    """
+    A segment goes with the latest of itself and those before it, and not a millisecond earlier.
+    """
+    config = LogConfig(retention_ms=retention_ms)
+    log = state(*[Segment(10 * at, timestamp=time) for at, time in enumerate(times)])
+
+    for number in range(1, len(times) + 1):
+        expires = [expires_ms(config, time) for time in times[:number]]
+        due = max(time for time in expires if time is not None)
+        assert len(bases(decide(Rule.RETENTION_MS, log, config, due - 1))) < number
+        assert len(bases(decide(Rule.RETENTION_MS, log, config, due))) >= number
+
+
+@pytest.mark.parametrize(
+    "config", [LogConfig(retention_ms=-1), LogConfig(cleanup_policy=("compact",))]
+)
+def test_what_never_expires_has_no_time(config: LogConfig) -> None:
+    assert expires_ms(config, NOW) is None
+
+
+@given(
+    sizes=st.lists(st.integers(1, 100), min_size=2, max_size=5),
+    retention_bytes=st.integers(0, 600),
+    data=st.data(),
+)
+def test_a_log_that_grew_by_the_missing_bytes_lets_go(
+    sizes: list[int], retention_bytes: int, data: st.DataObject
+) -> None:
+    """
+    And one byte earlier it does not.
+    """
+    config = LogConfig(retention_bytes=retention_bytes)
+    number = data.draw(st.integers(1, len(sizes) - 1))
+
+    missing = bytes_missing(config, sizes, number)
+
+    def gone_after(growth: int) -> int:
+        grown = [*sizes[:-1], sizes[-1] + growth]
+        log = state(*[Segment(10 * at, size) for at, size in enumerate(grown)])
+        return len(bases(decide(Rule.RETENTION_BYTES, log, config, NOW)))
+
+    assert missing is not None
+    assert gone_after(missing) >= number
+    assert missing == 0 or gone_after(missing - 1) < number
+
+
+@pytest.mark.parametrize(
+    "config", [LogConfig(), LogConfig(retention_bytes=1, cleanup_policy=("compact",))]
+)
+def test_a_log_that_may_be_of_any_size_misses_nothing(config: LogConfig) -> None:
+    assert bytes_missing(config, [10, 10], 1) is None

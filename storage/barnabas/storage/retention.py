@@ -209,12 +209,45 @@ def _by_size(log_size: int, limit: int) -> Judge[S]:
 
 def _by_time(now_ms: int, limit: int) -> Judge[S]:
     def judge(segment: S, _end: int, _is_last: bool) -> tuple[Reason, int]:
-        age = now_ms - segment.largest_timestamp()
-        if age > limit:
+        latest = segment.largest_timestamp()
+        age = now_ms - latest
+        if now_ms >= _expires_ms(latest, limit):
             return Reason.BREACHED, age
         return Reason.IN_THE_FUTURE if age < 0 else Reason.WITHIN_LIMIT, age
 
     return judge
+
+
+def _expires_ms(latest_ms: int, limit: int) -> int:
+    # Only what is older than the limit goes: not what is as old.
+    return latest_ms + limit + 1
+
+
+# What would have to happen.
+
+
+def expires_ms(config: LogConfig, latest_ms: int) -> int | None:
+    """
+    From when on ``retention.ms`` lets a segment go whose latest record is of *latest_ms*, and the
+    older ones with it; None if it never does.
+    """
+    if not config.delete or config.retention_ms == UNLIMITED:
+        return None
+    return _expires_ms(latest_ms, config.retention_ms)
+
+
+def bytes_missing(config: LogConfig, sizes: Sequence[int], number: int) -> int | None:
+    """
+    By how many bytes a log must grow until ``retention.bytes`` lets its oldest segments go; 0 if
+    it does already, None if it never does.
+
+    Args:
+        sizes: of the segments, oldest first.
+        number: of the segments that are to go.
+    """
+    if not config.delete or config.retention_bytes <= UNLIMITED:
+        return None
+    return max(0, config.retention_bytes - sum(sizes[number:]))
 
 
 def plan(state: LogState[S], config: LogConfig, now_ms: int) -> list[Decision[S]]:

@@ -1,0 +1,62 @@
+"""
+Work at no more than a given rate.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Final
+
+from barnabas.storage.clock import Clock
+
+CHECK_INTERVAL: Final = 0.3
+"""Seconds for which the rate may be exceeded before it is looked at (Kafka's LogCleaner)."""
+
+
+class Throttler:
+    """
+    Makes several threads rest so that together they stay below a rate (Kafka's Throttler).
+
+    Invariants:
+
+    1. From its first period on, what was done is at most the rate times the time, plus what is done
+       within ``CHECK_INTERVAL`` or in one step of each thread.
+
+    Safe from any thread.
+    """
+
+    def __init__(self, per_second: float, clock: Clock) -> None:
+        """
+        Args:
+            per_second: how much of whatever it is, bytes for instance. Nothing is done at a rate of
+                0, and a negative one is no limit.
+        """
+        self.per_second = per_second
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._period_start = clock.monotonic()
+        self._done = 0.0
+
+    def throttle(self, amount: float, wake: threading.Event) -> None:
+        """
+        So much was done: rest for as long as that was too fast, or until *wake* is set.
+        """
+        seconds = self._note(amount)
+        if seconds > 0:
+            self._clock.wait(wake, seconds)
+
+    def _note(self, amount: float) -> float:
+        """
+        How long to rest. While one thread rests the period of the next look lies ahead, so that all
+        others rest until then as well.
+        """
+        with self._guard:
+            self._done += amount
+            now = self._clock.monotonic()
+            elapsed = now - self._period_start
+            if elapsed > CHECK_INTERVAL and self._done > 0:
+                needed = self._done / self.per_second if self.per_second else math.inf
+                self._period_start = now + max(0.0, needed - elapsed)
+                self._done = 0.0
+            return self._period_start - now

@@ -55,7 +55,7 @@ def rebuild_batch(
         UnknownServerError: what the batch says of its producer, or of the time, makes no sense.
             Kafka has no better answer either.
     """
-    _check_producer(batch)
+    check_producer(batch)
     can_keep_records = (
         scan.consecutive
         and scan.first_timestamp_delta == 0
@@ -89,7 +89,7 @@ def rebuild_batch(
     )
 
 
-def _check_producer(batch: RecordBatch) -> None:
+def check_producer(batch: RecordBatch) -> None:
     if batch.producer_id == NO_PRODUCER_ID:
         if batch.is_transactional:
             raise UnknownServerError(

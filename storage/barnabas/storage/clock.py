@@ -44,3 +44,15 @@ class SystemClock:
     def wait(self, event: threading.Event, seconds: float) -> bool:
         # An interval of "never" is larger than what the platform can wait for at once.
         return event.wait(min(seconds, threading.TIMEOUT_MAX))
+
+
+def let_others_run() -> None:
+    """
+    Let another thread have its turn, if one waits for it.
+
+    Python takes the turn from a thread only after 5 ms, and from compiled code only when that
+    returns. A thread that works for longer therefore offers it every millisecond or so:
+    the event loop then goes on after a fraction of a millisecond and not after six.
+    (``os.sched_yield`` does not give up the interpreter's lock before Python 3.12.)
+    """
+    time.sleep(0)

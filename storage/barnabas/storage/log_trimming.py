@@ -262,6 +262,18 @@ class TrimmableLog(LogView):
         with self._guarded("replacing segments of"), self._lock:
             self._delete_producer_snapshots(self._directory.replace(new_segments, old_segments))
 
+    def split_overflowed_segment(self, segment: LogSegment) -> None:
+        """
+        Put several segments in the place of one that has offsets too far from its base.
+
+        Raises:
+            ValueError: *segment* has no such offsets.
+            KafkaStorageError: the disk failed, or the log is closed.
+        """
+        with self._guarded("splitting a segment of"), self._lock:
+            result = self._directory.split_overflowed_segment(segment)
+            self._delete_producer_snapshots(result.deleted_segments)
+
     def _delete_producer_snapshots(self, segments: Sequence[LogSegment]) -> None:
         delete_producer_snapshots(
             self._producers.state,

@@ -1,0 +1,190 @@
+"""
+A way along the records of a batch that tells where their parts are.
+
+::
+
+    length | attributes | timestamp delta | offset delta | key length | key | value length | ...
+    ^ record_at                           ^ tail_at                   ^ key_at
+
+Whoever wants to know the keys of a million records, and then to copy some of the records, needs no
+objects for them. What is an error is Kafka's decision (DefaultRecord, DefaultRecordBatch): a
+negative length of a key or value means that there is none, whichever it is.
+
+This module is compiled when there is a compiler. It keeps within 64 signed bits at every step, so
+that it gives the same as machine integers and as Python's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.varints import CUT, next_varint, next_varlong
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+_LONGEST_VARINT: Final = 5
+_LONGEST_VARLONG: Final = 10
+
+
+class RecordWalk:
+    """
+    The records of one batch, which are not or no longer compressed, one after the other.
+
+    Invariants:
+
+    1. After ``advance`` the attributes are about one record, all of which was found to be there.
+    2. When the last record was walked, nothing is left behind it.
+    """
+
+    def __init__(self, data: bytes, position: i64, end: i64, record_count: i64) -> None:
+        """
+        Args:
+            data: has the records from *position* up to *end*, and anything around them.
+
+        Raises:
+            InvalidRecord: there cannot be *record_count* records.
+        """
+        if record_count < 0:
+            raise InvalidRecord(f"A batch cannot have {record_count} records.")
+        self.data = data
+        self.record_count: i64 = record_count
+        self.walked: i64 = 0
+        """Records that ``advance`` has come to."""
+        self.record_at: i64 = position
+        self.record_end: i64 = position
+        self.timestamp_delta: i64 = 0
+        self.offset_delta: i64 = 0
+        self.tail_at: i64 = 0
+        """Where the offset delta is; from there on nothing depends on the timestamp."""
+        self.key_at: i64 = 0
+        self.key_length: i64 = -1
+        """Negative if the record has no key."""
+        self.has_value: bool = False
+        self.is_regular: bool = True
+        """Whether Kafka would write the record just so: as short as can be, with plain names."""
+        self._end: i64 = end
+        self._number: i64 = 0
+
+    def advance(self) -> None:
+        """
+        Go on to the next record.
+
+        Raises:
+            InvalidRecord: it is not whole or not consistent, or something is left behind the last.
+        """
+        try:
+            self._read_record()
+        except IndexError:
+            raise InvalidRecord("A record ends early.") from None
+        self.walked += 1
+        if self.walked == self.record_count and self.record_end != self._end:
+            raise InvalidRecord(
+                f"{self._end - self.record_end} bytes are left behind the last record."
+            )
+
+    def _read_record(self) -> None:
+        self.is_regular = True
+        self.record_at = self.record_end
+        start: i64 = self._read_varint(self.record_at)
+        length: i64 = self._number
+        end: i64 = start + length
+        if length < 0 or end > self._end:
+            raise InvalidRecord(f"A record says it has {length} bytes, which are not there.")
+        if self.data[start]:
+            # They mean nothing, and are 0 when the record is written anew.
+            self.is_regular = False
+        at: i64 = self._read_varlong(start + 1)
+        self.timestamp_delta = self._number
+        self.tail_at = at
+        at = self._read_varint(at)
+        self.offset_delta = self._number
+        at = self._read_varint(at)
+        self.key_length = self._number
+        self.key_at = at
+        if self._number > 0:
+            at += self._number
+        at = self._read_varint(at)
+        self.has_value = self._number >= 0
+        if self._number > 0:
+            at += self._number
+        at = self._read_varint(at)
+        if self._number:
+            at = self._pass_headers(at, end)
+        if at != end:
+            raise InvalidRecord(f"A record says it has {length} bytes, but has {at - start}.")
+        self.record_end = end
+
+    def _pass_headers(self, position: i64, end: i64) -> i64:
+        """
+        Where the headers end, whose number has just been read.
+        """
+        at: i64 = position
+        count: i64 = self._number
+        if count < 0 or count > end - at:
+            raise InvalidRecord(f"A record cannot have {count} headers.")
+        while count > 0 and at < end:
+            at = self._read_varint(at)
+            if self._number < 0:
+                raise InvalidRecord("A header has no name.")
+            name_at: i64 = at
+            at += self._number
+            if not self.data[name_at:at].isascii():
+                # It may be text, or not; Kafka puts a sign in the place of what is not.
+                self.is_regular = False
+            at = self._read_varint(at)
+            if self._number > 0:
+                at += self._number
+            count -= 1
+        return at
+
+    def _read_varint(self, position: i64) -> i64:
+        """
+        Read the 32-bit number at *position* into ``_number``; where it ends.
+        """
+        byte: i64 = self.data[position]
+        if byte < 0x80:
+            self._number = (byte >> 1) ^ -(byte & 1)
+            return position + 1
+        second: i64 = self.data[position + 1]
+        if second < 0x80:
+            self._set_two_bytes(byte, second)
+            return position + 2
+        number, end = next_varint(self.data, position, self._end)
+        return self._set_long(number, position, end, _LONGEST_VARINT, 0x0F)
+
+    def _read_varlong(self, position: i64) -> i64:
+        """
+        Read the 64-bit number at *position* into ``_number``; where it ends.
+        """
+        byte: i64 = self.data[position]
+        if byte < 0x80:
+            self._number = (byte >> 1) ^ -(byte & 1)
+            return position + 1
+        second: i64 = self.data[position + 1]
+        if second < 0x80:
+            self._set_two_bytes(byte, second)
+            return position + 2
+        number, end = next_varlong(self.data, position, self._end)
+        return self._set_long(number, position, end, _LONGEST_VARLONG, 1)
+
+    def _set_two_bytes(self, first: i64, second: i64) -> None:
+        if second == 0:
+            self.is_regular = False
+        raw: i64 = first & 0x7F | second << 7
+        self._number = (raw >> 1) ^ -(raw & 1)
+
+    def _set_long(self, number: i64, start: i64, end: i64, longest: i64, most: i64) -> i64:
+        """
+        Args:
+            longest: bytes that a number may have.
+            most: what the last of so many bytes may be without having lost something.
+        """
+        if end < 0:
+            raise InvalidRecord("A record ends early." if end == CUT else "A number is too long.")
+        last: i64 = self.data[end - 1]
+        if last == 0 or (end - start == longest and last > most):
+            self.is_regular = False
+        self._number = number
+        return end

@@ -540,3 +540,28 @@ def test_the_disk_of_the_tests_behaves_as_the_real_one(
         2,
         False,
     ] == seen
+
+
+def test_asking_for_a_lock_takes_nothing_away(tmp_path: Path) -> None:
+    """
+    Whether it is this process or another that has it; the file is not made.
+    """
+    path = tmp_path / ".lock"
+    assert not FILES.is_locked(path)
+    assert not path.exists()
+
+    lock = FILES.lock(path)
+    assert lock is not None
+    mine = FILES.is_locked(path)
+    with another_process(path) as other:
+        refused = answer_of(other)
+        other.communicate("\n")
+    lock.release()
+    with another_process(path) as other:
+        answer_of(other)
+        theirs = FILES.is_locked(path)
+        other.kill()
+    path.touch()
+
+    assert (True, "refused", True) == (mine, refused, theirs)
+    assert not FILES.is_locked(path)

@@ -329,6 +329,9 @@ class MemoryFiles(Files):
         self.locked.add(path)
         return MemoryLock(self, path)
 
+    def is_locked(self, path: Path) -> bool:
+        return path in self.locked
+
     def usable_bytes(self, path: Path) -> int:
         return 1 << 40
 

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from struct import Struct
 from typing import Final
 
 from barnabas.storage.errors import KafkaStorageError
@@ -277,6 +278,25 @@ class DiskLock:
                 raise
             os.close(fd)
 
+    @classmethod
+    def is_held(cls, path: Path) -> bool:
+        """
+        Whether some process has the lock. Not found out by taking it: a broker that starts at that
+        moment would be turned away.
+        """
+        path = path.parent.resolve() / path.name
+        with cls._guard:
+            if path in cls._held:
+                return True
+            try:
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except FileNotFoundError:
+                return False
+            try:
+                return _is_write_locked(fd)
+            finally:
+                os.close(fd)
+
     def release(self) -> None:
         with self._guard:
             if self._fd is None:
@@ -285,6 +305,17 @@ class DiskLock:
             os.close(self._fd)
             self._fd = None
             self._held.discard(self._path)
+
+
+_LINUX: Final = sys.platform == "linux"
+_FLOCK: Final = Struct("@hhqqi" if _LINUX else "@qqihh")
+"""Of Linux: type, whence, start, length, process; of BSD: start, length, process, type, whence."""
+
+
+def _is_write_locked(fd: int) -> bool:
+    asked = (fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0) if _LINUX else (0, 0, 0, fcntl.F_RDLCK, 0)
+    answer: tuple[int, ...] = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, _FLOCK.pack(*asked)))
+    return answer[0 if _LINUX else 3] != fcntl.F_UNLCK
 
 
 class DiskFiles(Files):
@@ -371,6 +402,10 @@ class DiskFiles(Files):
     def lock(self, path: Path) -> DiskLock | None:
         with _errors("lock", path):
             return DiskLock.acquire(path)
+
+    def is_locked(self, path: Path) -> bool:
+        with _errors("look at the lock", path):
+            return DiskLock.is_held(path)
 
     def usable_bytes(self, path: Path) -> int:
         with _errors("look at the file system of", path):

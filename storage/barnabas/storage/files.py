@@ -213,6 +213,11 @@ class Files(Protocol):
         Make a file and lock it; None if somebody else has, in this process or in another.
         """
 
+    def is_locked(self, path: Path) -> bool:
+        """
+        Whether somebody holds the lock on a file. Nothing is made, locked or changed.
+        """
+
     def usable_bytes(self, path: Path) -> int:
         """
         Free space of the file system around *path*.

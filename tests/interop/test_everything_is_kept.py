@@ -1,0 +1,118 @@
+"""
+What Apache Kafka remembers and Barnabas does not act upon is there when Kafka comes back.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.clients.base import NewRecord
+from tests.interop.clients.confluent import Confluent
+from tests.interop.conftest import unavailable
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path, java
+from tests.support.broker_process import Barnabas, free_port
+
+SOURCE = Path(__file__).parent / "java" / "Everything.java"
+PATIENCE = 180
+
+SHARED = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "2",
+    # Snapshots soon, so that what they leave out would be seen to be lost.
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
+}
+KAFKA_ONLY = {
+    "share.coordinator.state.topic.num.partitions": "2",
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+
+Program = Callable[..., str]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Program:
+    """
+    Runs ``Everything.java`` and returns what it printed.
+    """
+    try:
+        jars = class_path()
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    classes = tmp_path / "classes"
+    subprocess.run(
+        ["javac", "-cp", jars, "-d", str(classes), str(SOURCE)], check=True, timeout=PATIENCE
+    )
+
+    def run(*arguments: str) -> str:
+        command = java("Everything", *arguments, extra_class_path=str(classes), level="error")
+        done = subprocess.run(
+            command, text=True, capture_output=True, timeout=PATIENCE, check=False
+        )
+        assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+        return done.stdout
+
+    return run
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[tuple[ApacheKafka, Barnabas]]:
+    """
+    Both on one directory and one port; neither runs yet.
+    """
+    port = free_port()
+    kafka = ApacheKafka(tmp_path, port=port, settings=SHARED | KAFKA_ONLY)
+    barnabas = Barnabas(tmp_path, port=port, settings=SHARED)
+    yield kafka, barnabas
+    for broker in (kafka, barnabas):
+        broker.close()
+    print((tmp_path / "server.log").read_text(errors="replace")[-8000:])
+
+
+@pytest.mark.parametrize("ends", ["stopped", "killed"])
+def test_apache_kafka_finds_everything_that_it_had_left(
+    brokers: tuple[ApacheKafka, Barnabas], program: Program, ends: str
+) -> None:
+    """
+    Users, access rules, quotas, features, configs of every kind, groups of every type with their
+    offsets, producers, transactions of which one is open: after Barnabas has had the directory,
+    has written to it, and was started more than once.
+    """
+    kafka, barnabas = brokers
+
+    def end(broker: ApacheKafka | Barnabas) -> None:
+        if ends == "killed":
+            broker.kill()
+        else:
+            assert broker.stop() in (0, 143), broker.name
+
+    kafka.start()
+    program("leave", kafka.bootstrap)
+    before = program("tell", kafka.bootstrap).splitlines()
+    end(kafka)
+
+    client = Confluent()
+    for number in range(3):
+        barnabas.start()
+        client.create_topic(barnabas.bootstrap, f"new-{number}", 20, {"retention.ms": "1000000"})
+        records = [NewRecord(b"value", partition=0)] * 10
+        client.produce(barnabas.bootstrap, f"new-{number}", records, "none")
+        client.consume_in_group(barnabas.bootstrap, f"new-{number}", f"readers-{number}", 10)
+        end(barnabas)
+    kafka.start()
+    after = program("tell", kafka.bootstrap).splitlines()
+
+    new = {f"group readers-{number}" for number in range(3)}
+    kept = [line for line in after if line.rsplit(" ", 3)[0] not in new]
+    assert _without_topic_list(before) == _without_topic_list(kept)
+    assert 60 < len(before), "\n".join(before)
+    assert "ERROR" not in kafka.log_since_start()
+
+
+def _without_topic_list(facts: list[str]) -> list[str]:
+    return [fact for fact in facts if not fact.startswith("topics ")]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 SESSION_TIMEOUT_MS = 6000
@@ -58,6 +58,18 @@ class Report:
 def kafka_python(bootstrap: str, group: str, topic: str, instance: str | None) -> None:
     # Each process needs one library only.
     from kafka import KafkaConsumer  # type: ignore[import-untyped]  # noqa: PLC0415  # no hints
+    from kafka.errors import KafkaConnectionError  # type: ignore[import-untyped]  # noqa: PLC0415  # same
+
+    def patiently(call: Callable[[], Any]) -> Any:
+        """
+        Try again while the broker is away: this library tells its user, who has to do that.
+        """
+        while True:
+            try:
+                return call()
+            except KafkaConnectionError:
+                if stop.asked:
+                    return None
 
     stop, report = Stop(), Report()
     consumer = KafkaConsumer(
@@ -71,10 +83,10 @@ def kafka_python(bootstrap: str, group: str, topic: str, instance: str | None) -
         heartbeat_interval_ms=HEARTBEAT_MS,
     )
     while not stop.asked:
-        batches = consumer.poll(timeout_ms=100)
+        batches = patiently(lambda: consumer.poll(timeout_ms=100)) or {}
         report.assigned(p.partition for p in consumer.assignment())
         if batches:
-            consumer.commit()
+            patiently(consumer.commit)
         for partition, records in batches.items():
             report.seen(partition.partition, records[-1].offset + 1)
     consumer.close()

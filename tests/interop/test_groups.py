@@ -101,8 +101,7 @@ class Group:
 
     def __exit__(self, *_: object) -> None:
         for member in self.members:
-            if member.process.poll() is None:
-                member.kill()
+            member.kill()
 
     def join(self, instance: str | None = None) -> Member:
         """

@@ -194,12 +194,14 @@ def test_the_variables_of_the_official_image_are_understood(image: str, volume: 
         admin = kafka.KafkaAdminClient(bootstrap_servers=bootstrap)
         try:
             [topic] = admin.describe_topics(["created-by-use"])
-            [broker] = admin.describe_cluster()["brokers"]
+            cluster = admin.describe_cluster()
         finally:
             admin.close()
         stop(container)
 
     assert 3 == len(topic["partitions"])
+    assert variables["CLUSTER_ID"] == cluster["cluster_id"]
+    [broker] = cluster["brokers"]
     assert 7 == broker.get("node_id", broker.get("broker_id"))
 
 

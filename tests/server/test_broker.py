@@ -5,10 +5,12 @@ A broker starts, serves and stops.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.broker import Broker
 from barnabas.server.clock import ManualClock
 from barnabas.server.listening import CannotListen
-from barnabas.storage.errors import LogDirectoryLocked
+from barnabas.storage.errors import InvalidLogDirectory, LogDirectoryLocked
 from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.server import (
     START_MS,
@@ -235,7 +237,9 @@ async def test_a_broker_without_a_directory_ends() -> None:
             await ended
 
 
-def serve(directory: Path, *options: str) -> subprocess.Popen[str]:
+def serve(
+    directory: Path, *options: str, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
     """
     A broker as a process.
     """
@@ -244,7 +248,37 @@ def serve(directory: Path, *options: str) -> subprocess.Popen[str]:
         [*command, "--set", "listeners=PLAINTEXT://127.0.0.1:0", *options],
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | dict(environment or {}),
     )
+
+
+async def test_a_directory_is_formatted_for_the_cluster_that_is_named() -> None:
+    files = MemoryFiles()
+    async with running(files, ManualClock(START_MS), barnabas_cluster_id="the-castle"):
+        pass
+    async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+        answer = await client.ask(MetadataRequest(topics=[]), VERSION)
+
+    assert "the-castle" == answer.cluster_id
+    with pytest.raises(InvalidLogDirectory, match="the-castle"):
+        async with running(files, ManualClock(START_MS), barnabas_cluster_id="another"):
+            pass
+
+
+def test_a_process_serves_on_the_loop_of_python_where_there_is_no_uvloop(tmp_path: Path) -> None:
+    (tmp_path / "uvloop.py").write_text("raise ImportError('not on this system')")
+    process = serve(tmp_path / "data", environment={"PYTHONPATH": str(tmp_path)})
+    assert process.stderr is not None
+    told = ""
+    while "listening" not in told:
+        assert process.poll() is None, told
+        told += process.stderr.readline()
+
+    process.terminate()
+    process.communicate(timeout=20)
+
+    assert 0 == process.returncode
+    assert "uvloop is not installed" in told
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -108,6 +108,13 @@ def test_the_environment_may_hold_names_of_other_programs() -> None:
     assert ["KAFKA_URI"] == settings.unknown
 
 
+def test_the_cluster_id_is_that_of_the_image() -> None:
+    settings = load_settings(environment={"CLUSTER_ID": "5L6g3nShT-eMCtK--X86sw"})
+
+    assert "5L6g3nShT-eMCtK--X86sw" == settings.config().barnabas_cluster_id
+    assert [] == settings.unknown
+
+
 def test_a_name_in_the_environment_that_is_nearly_an_option_is_a_mistake() -> None:
     with pytest.raises(ConfigError, match=r"KAFKA_LOG_RETENTON_MS: .* log\.retention\.ms\?"):
         load_settings(environment={"KAFKA_LOG_RETENTON_MS": "1"})

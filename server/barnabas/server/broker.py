@@ -244,7 +244,7 @@ class Broker:
         return prepare_directories(
             list(dict.fromkeys([*self.config.log_directories, self.config.metadata_directory])),
             node_id=self.node_id,
-            cluster_id=None,
+            cluster_id=self.config.barnabas_cluster_id or None,
             files=self.files,
             now_ms=self.clock.now_ms(),
         )

@@ -7,10 +7,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import resource
 import signal
-
-import uvloop
+import sys
+from collections.abc import Coroutine
+from typing import Any
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.server.broker import Broker
@@ -39,7 +39,7 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
         logger.warning("%s is no option of the broker", variable)
     _allow_many_files()
     try:
-        uvloop.run(_serve(Broker(config, ephemeral=ephemeral)))
+        _run(_serve(Broker(config, ephemeral=ephemeral)))
     except (CannotListen, KafkaError) as error:
         logger.error("the broker ends: %s", error)
         return 1
@@ -47,6 +47,19 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
         logger.exception("the broker ends")
         return 1
     return 0
+
+
+def _run(serving: Coroutine[Any, Any, None]) -> None:
+    """
+    Run on uvloop, which is quicker, or on the loop of Python where there is none.
+    """
+    try:
+        from uvloop import run  # noqa: PLC0415  # not every system has it
+    except ImportError:
+        logger.info("uvloop is not installed: the event loop is Python's own, and slower")
+        asyncio.run(serving)
+    else:
+        run(serving)
 
 
 def _spare_the_collector() -> None:
@@ -65,6 +78,10 @@ def _allow_many_files() -> None:
 
     A partition that is written to holds three to five, and the usual limit is 1024.
     """
+    if sys.platform == "win32":
+        return
+    import resource  # noqa: PLC0415  # not every system has it
+
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == most:
         return

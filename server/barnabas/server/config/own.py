@@ -15,6 +15,11 @@ class OwnOptions(Options):
     What Apache Kafka has no name for, or configures outside of its server properties.
     """
 
+    barnabas_cluster_id: Text = option(
+        "",
+        "The cluster that new directories are formatted for; a new one if it is empty."
+        " CLUSTER_ID, as Kafka's image has it, says the same.",
+    )
     barnabas_log_level: Text = option(
         "INFO", "How much the broker says of what it does.", one_of=LEVELS
     )

@@ -3,7 +3,8 @@ Where options come from: a file, the environment, the command line.
 
 Later sources win: ``server.properties``, then ``KAFKA_*`` of the environment in the convention of
 the official image (``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``; ``__`` stands for ``_`` and
-``___`` for ``-``), then ``--set``. Configs that the metadata log keeps come on top of them later.
+``___`` for ``-``; ``CLUSTER_ID`` is what directories are formatted with), then ``--set``. Configs
+that the metadata log keeps come on top of them later.
 
 A name that no option has is refused, with the nearest one that exists. The environment is shared
 with other programs, so there only a name that is close to an option's is taken for a mistake.
@@ -45,6 +46,8 @@ _NOT_OPTIONS: Final = frozenset(
         "KAFKA_VERSION",
     }
 )
+CLUSTER_ID: Final = "CLUSTER_ID"
+"""What Kafka's image formats its directories with."""
 _CLOSE: Final = 0.85
 
 
@@ -137,6 +140,8 @@ def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]
     for variable in sorted(environment):
         if variable in _NOT_OPTIONS:
             continue
+        if variable == CLUSTER_ID:
+            yield variable, "barnabas.cluster.id", environment[variable]
         prefix, _, rest = variable.partition("_")
         if prefix == "KAFKA" and rest:
             yield variable, _dotted(rest), environment[variable]

@@ -90,3 +90,23 @@ def test_the_next_time_can_be_asked(deferred: DeferredWork, clock: StillClock) -
     deferred.later(30, lambda: None)
     deferred.later(20, lambda: None)
     assert clock.now_ms() + 20 == deferred.next_due_ms
+
+
+def test_whoever_looks_after_the_log_is_told_when_to_come(clock: StillClock) -> None:
+    told: list[int] = []
+    deferred = DeferredWork(clock, told.append)
+    start = clock.now_ms()
+
+    deferred.later(20_000, lambda: None)
+    deferred.later(30_000, lambda: None)
+    deferred.later(10_000, lambda: None)
+    assert [start + 20_000, start + 10_000] == told
+    deferred.soon(lambda: None)
+    deferred.soon(lambda: None)
+    assert [start + 1000] == told[2:]
+    clock.advance(1000)
+    deferred.run_due()
+    assert [start + 10_000] == told[3:]
+    clock.advance(29_000)
+    deferred.run_due()
+    assert [start + 10_000] == told[3:]

@@ -308,3 +308,20 @@ def test_retention_is_checked_by_the_clock() -> None:
     finally:
         assert manager.shutdown()
     assert not [thread for thread in threading.enumerate() if thread.name == "retention-check"]
+
+
+def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None:
+    clock = ManualClock(1_700_000_000_000)
+    files = MemoryFiles(clock.now_ms)
+    manager = load(open_manager(files, clock=clock, config=SMALL))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 1)
+    manager.start()
+    (removal,) = (one for one in manager.upkeep._threads if one.name == "file-removal")
+    clock.until_waiting(removal._thread)
+
+    manager.delete_log(T0)
+    clock.advance(59.0)
+    assert [name for name in files.names(DATA) if name.endswith("-delete")]
+    clock.advance(1.0)
+    assert not [name for name in files.names(DATA) if name.endswith("-delete")]
+    manager.shutdown()

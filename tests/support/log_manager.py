@@ -5,9 +5,11 @@ Log managers on a disk of the test's choice.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
@@ -42,6 +44,7 @@ def open_manager(
     clock: Clock | None = None,
     failures: LogDirFailureChannel | None = None,
     config: LogConfig | None = None,
+    cleaner: CleanerSettings | None = None,
 ) -> LogManager:
     """
     A manager that has loaded nothing yet.
@@ -52,7 +55,7 @@ def open_manager(
         clock=clock or StillClock(),
         failures=failures or LogDirFailureChannel(),
         default_config=config or LogConfig(),
-        settings=SETTINGS,
+        settings=SETTINGS if cleaner is None else replace(SETTINGS, cleaner=cleaner),
     )
 
 

@@ -4,7 +4,8 @@ A clock that moves only when asked.
 Two kinds of things wait for it: callbacks on an event loop, and background threads in ``wait``.
 ``advance`` goes from one to the next in the order in which they are due, and the clock stands at
 that moment while each of them runs: a callback until it returns, a thread until it waits again. So
-what a thread does every five minutes happens twelve times in an hour, each time at its minute.
+what a thread does every five minutes happens twelve times in an hour, each time at its minute. A
+thread that an event has woken also has the time it needs, until it waits again or has ended.
 
 ``pass_time`` is the same for whoever is on the event loop: between two of them it lets the loop
 run, so that coroutines which were waiting go on before the clock does.
@@ -103,6 +104,13 @@ class ThreadWait:
         self.is_over = False
         self.thread = threading.current_thread()
 
+    @property
+    def is_woken(self) -> bool:
+        """
+        Whether the thread goes on, or will.
+        """
+        return self.is_over or self._event.is_set()
+
     def block(self) -> bool:
         """
         Return when the event is set or the time has come; whether the event is set.
@@ -169,11 +177,8 @@ class ManualClock:
             self._waiting[wait.thread] = wait
             heapq.heappush(self._queue, (wait.due, next(self._order), wait))
             self._lock.notify_all()
-        try:
-            return wait.block()
-        finally:
-            with self._lock:
-                self._waiting.pop(wait.thread, None)
+        # It stays the last wait of its thread when it is over: see ``_busy``.
+        return wait.block()
 
     def advance(self, seconds: float) -> None:
         """
@@ -186,8 +191,10 @@ class ManualClock:
             TimeoutError: something does not come to an end.
         """
         end = self._now + seconds
+        self._settle()
         while (due := self._next(end)) is not None:
             due.fire()
+            self._settle()
 
     async def pass_time(self, seconds: float) -> None:
         """
@@ -195,6 +202,7 @@ class ManualClock:
         """
         loop = asyncio.get_running_loop()
         end = self._now + seconds
+        await loop.run_in_executor(None, self._settle)
         while (due := self._next(end)) is not None:
             if isinstance(due, ThreadWait):
                 await loop.run_in_executor(None, due.fire)
@@ -202,6 +210,8 @@ class ManualClock:
                 due.fire()
             for _ in range(TURNS):
                 await asyncio.sleep(0)
+            if self._busy():
+                await loop.run_in_executor(None, self._settle)
 
     def until_waiting(self, thread: threading.Thread) -> None:
         """
@@ -211,7 +221,7 @@ class ManualClock:
             TimeoutError: it does not.
         """
         with self._lock:
-            if not self._lock.wait_for(lambda: thread in self._waiting, PATIENCE):
+            if not self._lock.wait_for(lambda: self._is_waiting(thread), PATIENCE):
                 raise TimeoutError(f"{thread.name} does not wait for the clock")
 
     def await_return(self, wait: ThreadWait) -> None:
@@ -229,6 +239,23 @@ class ManualClock:
                 if self._lock.wait_for(returned, 0.05):
                     return
         raise TimeoutError(f"{thread.name} does not wait for the clock again")
+
+    def _is_waiting(self, thread: threading.Thread) -> bool:
+        wait = self._waiting.get(thread)
+        return wait is not None and not wait.is_woken
+
+    def _busy(self) -> list[ThreadWait]:
+        """
+        The last waits of those threads that something else than the clock has let go on.
+        """
+        with self._lock:
+            for thread in [thread for thread in self._waiting if not thread.is_alive()]:
+                del self._waiting[thread]
+            return [wait for wait in self._waiting.values() if wait.is_woken]
+
+    def _settle(self) -> None:
+        for wait in self._busy():
+            self.await_return(wait)
 
     def _next(self, end: float) -> ManualTimer | ThreadWait | None:
         """

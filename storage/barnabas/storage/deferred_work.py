@@ -2,7 +2,7 @@
 What a log has put off.
 
 Removing files, syncing a segment that is full, writing what only a start needs: nobody should wait
-for it. Whoever looks after the log calls ``run_due`` from time to time.
+for it. Whoever looks after the log is told when something falls due, and calls ``run_due`` then.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from barnabas.storage.clock import Clock
 from barnabas.storage.segment_files import run_all
 
 Work = Callable[[], None]
+
+SOON_MS: Final = 1000
+"""
+How long work without a delay waits at the most, so that what comes together is done together.
+"""
 
 
 class DeferredWork:
@@ -24,8 +30,13 @@ class DeferredWork:
     Work for later, in the order in which it falls due. Safe from any thread.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, wake_at: Callable[[int], None] = lambda due_ms: None) -> None:
+        """
+        Args:
+            wake_at: told when ``run_due`` should be called, in ms; again when it should be earlier.
+        """
         self._clock = clock
+        self._wake_at = wake_at
         self._guard = threading.Lock()
         self._soon: deque[Work] = deque()
         self._later: list[tuple[int, int, Work]] = []
@@ -36,7 +47,10 @@ class DeferredWork:
         Do *work* at the next occasion.
         """
         with self._guard:
+            is_first = not self._soon
             self._soon.append(work)
+        if is_first:
+            self._wake_at(self._clock.now_ms() + SOON_MS)
 
     def later(self, delay_ms: int, work: Work) -> None:
         """
@@ -45,6 +59,9 @@ class DeferredWork:
         due_ms = self._clock.now_ms() + delay_ms
         with self._guard:
             heapq.heappush(self._later, (due_ms, next(self._numbers), work))
+            is_first = self._later[0][0] == due_ms
+        if is_first:
+            self._wake_at(due_ms)
 
     @property
     def next_due_ms(self) -> int | None:
@@ -62,7 +79,10 @@ class DeferredWork:
             Exception: what the first piece of work that failed raised; all others were done.
         """
         if self._soon or self._later:
-            run_all(self._take(self._clock.now_ms()))
+            due = self._take(self._clock.now_ms())
+            if (next_due_ms := self.next_due_ms) is not None:
+                self._wake_at(next_due_ms)
+            run_all(due)
 
     def run_soon(self) -> None:
         """

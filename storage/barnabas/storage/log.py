@@ -20,6 +20,7 @@ is Kafka's UnifiedLog, without tiered storage.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
@@ -125,6 +126,7 @@ class Log(TrimmableLog):
         had_clean_shutdown: bool = True,
         producer_id_expiration_ms: int = 1 * DAYS,
         transaction_verification: bool = True,
+        wake_at: Callable[[int], None] = lambda due_ms: None,
     ) -> Log:
         """
         Open the log in *directory*, which is made if it is missing.
@@ -137,6 +139,7 @@ class Log(TrimmableLog):
             had_clean_shutdown: whether nothing needs to be recovered.
             producer_id_expiration_ms: how long a producer may be idle before it is forgotten.
             transaction_verification: whether transactional batches need a ``VerificationGuard``.
+            wake_at: told when ``remove_deleted_files`` should be called, in ms.
 
         Raises:
             InvalidLogDirectory: the name of *directory* is not one of a partition.
@@ -146,7 +149,7 @@ class Log(TrimmableLog):
         """
         partition = parse_topic_partition_name(directory)
         files.make_directory(directory)
-        deferred = DeferredWork(clock)
+        deferred = DeferredWork(clock, wake_at)
         place = SegmentDirectory(
             directory, partition, config, files=files, clock=clock, deferred=deferred
         )
@@ -360,7 +363,7 @@ class Log(TrimmableLog):
         """
         Do what was put off: remove files whose delay is over, sync segments that are full.
 
-        Somebody should call this every second or so.
+        Somebody should call this when ``create`` was told to, or every second or so.
         """
         if not self._closed:
             with self._guarded("looking after"):

@@ -9,27 +9,25 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 
-from barnabas.storage.background import PeriodicThread
+from barnabas.storage.background import Alarm, AlarmThread, PeriodicThread
+from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
+from barnabas.storage.log_cleaner import LogCleaner
+from barnabas.storage.log_files import TopicPartition
 
 logger = logging.getLogger(__name__)
-
-REMOVAL_CHECK_MS = 1000
-"""
-How often deleted files are looked at; they stay that much longer than their delay, at the most.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogManagerSettings:
     """
-    How often what is done with all logs; in ms.
+    How often what is done with all logs, in ms, and what for.
     """
 
     retention_check_ms: int
@@ -41,6 +39,7 @@ class LogManagerSettings:
     producer_id_expiration_check_ms: int
     initial_task_delay_ms: int
     recovery_threads_per_directory: int
+    cleaner: CleanerSettings = field(default_factory=CleanerSettings)
 
 
 class LogUpkeep:
@@ -48,15 +47,22 @@ class LogUpkeep:
     The threads that look after the logs of a catalog, and what they do.
     """
 
-    def __init__(self, catalog: LogCatalog, clock: Clock, settings: LogManagerSettings) -> None:
+    def __init__(
+        self,
+        catalog: LogCatalog,
+        clock: Clock,
+        settings: LogManagerSettings,
+        cleaner: LogCleaner | None,
+    ) -> None:
         self._catalog = catalog
         self._clock = clock
         self._settings = settings
-        self._threads: list[PeriodicThread] = []
+        self._cleaner = cleaner
+        self._threads: list[PeriodicThread | AlarmThread] = []
 
-    def start(self, remove_deleted: Callable[[], None]) -> None:
+    def start(self, remove_deleted: Callable[[], None], alarm: Alarm) -> None:
         """
-        Begin, with *remove_deleted* to be done every second or so as well.
+        Begin, with *remove_deleted* to be done when *alarm* goes off.
         """
         settings = self._settings
         delay_ms = settings.initial_task_delay_ms
@@ -86,10 +92,12 @@ class LogUpkeep:
                 watermark_ms,
                 self.checkpoint_high_watermarks,
             ),
-            ("file-removal", REMOVAL_CHECK_MS, 0, remove_deleted),
         ):
-            thread = PeriodicThread(name, interval_ms, work, clock=self._clock, delay_ms=first_ms)
-            self._threads.append(thread)
+            self._threads.append(
+                PeriodicThread(name, interval_ms, work, clock=self._clock, delay_ms=first_ms)
+            )
+        self._threads.append(AlarmThread("file-removal", alarm, remove_deleted, clock=self._clock))
+        for thread in self._threads:
             thread.start()
 
     def stop(self, seconds: float) -> None:
@@ -106,9 +114,18 @@ class LogUpkeep:
 
     def check_retention(self) -> None:
         """
-        Delete the segments that retention lets go of.
+        Delete the segments that retention lets go of, of logs that are not compacted. Those that
+        are, the cleaner looks at; without one nobody does (Kafka's LogManager.cleanupLogs).
         """
-        self.for_each(lambda log: log.delete_old_segments())
+        if self._cleaner is None:
+            logs = self._catalog.all().items()
+            self._apply_retention({name: log for name, log in logs if not log.config.compact})
+        else:
+            with self._cleaner.manager.paused_uncompacted() as paused:
+                self._apply_retention(paused)
+
+    def _apply_retention(self, logs: Mapping[TopicPartition, Log]) -> None:
+        self.for_each(lambda log: log.delete_old_segments(), logs)
 
     def flush_dirty_logs(self) -> None:
         """
@@ -141,11 +158,14 @@ class LogUpkeep:
         for directory, logs in self._catalog.by_directory():
             self._catalog.write(directory, partial(directory.checkpoint_high_watermarks, logs))
 
-    def for_each(self, work: Callable[[Log], object]) -> None:
+    def for_each(
+        self, work: Callable[[Log], object], logs: Mapping[TopicPartition, Log] | None = None
+    ) -> None:
         """
-        Do *work* with every log; one that fails is logged and the next one has its turn.
+        Do *work* with every log, or with *logs*; one that fails is logged and the next one has its
+        turn.
         """
-        for partition, log in self._catalog.all().items():
+        for partition, log in (self._catalog.all() if logs is None else logs).items():
             try:
                 work(log)
             except Exception:

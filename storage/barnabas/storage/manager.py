@@ -9,6 +9,8 @@ All logs of a broker, in one or several log directories.
                  |                +-- LogDirectory /data/2 ...
                  +-- LogLoading       at the start, several logs at a time
                  +-- LogUpkeep        threads: retention, flushes, checkpoints, ...
+                 +-- LogCleaner       threads: compaction
+                 +-- LogDeletions     logs that are deleted, until their files go
 
 The manager makes and deletes logs. A directory whose disk fails goes offline with its logs, and the
 others serve on (Kafka's ``LogManager``, KIP-112).
@@ -18,20 +20,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
 from uuid import UUID
 
 from barnabas.protocol.errors import InconsistentTopicId
+from barnabas.storage.background import Alarm
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
+from barnabas.storage.log_cleaner import LogCleaner
 from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_deletions import LogDeletions
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.log_files import TopicPartition, log_delete_dir_name, log_dir_name
@@ -41,11 +44,6 @@ from barnabas.storage.log_upkeep import LogManagerSettings, LogUpkeep
 __all__ = ["LoadReport", "LogManager", "LogManagerSettings"]
 
 logger = logging.getLogger(__name__)
-
-
-class _Deletion(NamedTuple):
-    log: Log
-    due_ms: int
 
 
 class LogManager:
@@ -80,6 +78,7 @@ class LogManager:
         Raises:
             LogDirectoryLocked: another broker uses one of them.
             KafkaStorageError: none of them can be used.
+            ValueError: the settings of the cleaner leave no room for a key.
         """
         self.default_config = default_config
         self.failures = failures
@@ -89,14 +88,16 @@ class LogManager:
         self._on_all_failed = on_all_failed
         self._catalog = LogCatalog(failures)
         self._unserved: list[Log] = []
-        self._deletions: deque[_Deletion] = deque()
+        self._alarm = Alarm()
+        self._deletions = LogDeletions(clock, self._alarm)
         self._changing = threading.RLock()
         self._closed = False
-        self.upkeep = LogUpkeep(self._catalog, clock, settings)
         self._all = tuple(path.absolute() for path in directories)
         try:
             for path in self._all:
                 self._open_directory(path)
+            self.cleaner = self._make_cleaner()
+            self.upkeep = LogUpkeep(self._catalog, clock, settings, self.cleaner)
         except BaseException:
             self._release_locks()
             raise
@@ -188,7 +189,9 @@ class LogManager:
         """
         Begin to look after the logs, in threads.
         """
-        self.upkeep.start(self.remove_deleted)
+        self.upkeep.start(self.remove_deleted, self._alarm)
+        if self.cleaner is not None:
+            self.cleaner.start()
 
     # Making and deleting
 
@@ -266,6 +269,7 @@ class LogManager:
             high_watermark=high_watermark,
             had_clean_shutdown=had_clean_shutdown,
             producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
+            wake_at=self._alarm.at,
         )
 
     def delete_log(self, partition: TopicPartition) -> None:
@@ -287,6 +291,8 @@ class LogManager:
                 parents.add(self._delete(partition))
         finally:
             for parent in parents & self._catalog.directories.keys():
+                if self.cleaner is not None:
+                    self.cleaner.manager.update_checkpoints(parent)
                 self._catalog.checkpoint(parent)
 
     def _delete(self, partition: TopicPartition) -> Path:
@@ -299,13 +305,15 @@ class LogManager:
                     f" directories {', '.join(map(str, self.offline_directories))}"
                 )
             raise KafkaStorageError(f"There is no log for {partition}")
+        if self.cleaner is not None:
+            # Nobody finds the log any more, so that no thread takes it again.
+            self.cleaner.manager.abort_cleaning(partition)
         log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
         self._schedule_deletion(log)
         return log.parent_dir
 
     def _schedule_deletion(self, log: Log) -> None:
-        due_ms = self._clock.now_ms() + self.default_config.file_delete_delay_ms
-        self._deletions.append(_Deletion(log, due_ms))
+        self._deletions.schedule(log, self.default_config.file_delete_delay_ms)
 
     def update_topic_config(self, topic: str, config: LogConfig) -> None:
         """
@@ -313,21 +321,17 @@ class LogManager:
         """
         for partition, log in self.logs().items():
             if partition.topic == topic:
+                was_compacted = log.config.compact
                 log.update_config(config)
+                if was_compacted and not config.compact and self.cleaner is not None:
+                    self.cleaner.manager.abort_cleaning(partition)
 
     def remove_deleted(self) -> None:
         """
         Remove the files and the logs whose delay after deletion is over.
         """
         self.upkeep.for_each(lambda log: log.remove_deleted_files())
-        now_ms = self._clock.now_ms()
-        while self._deletions and self._deletions[0].due_ms <= now_ms:
-            log = self._deletions.popleft().log
-            try:
-                log.delete()
-                logger.info("Deleted log for partition %s in %s", log.topic_partition, log.dir)
-            except KafkaStorageError:
-                logger.exception("%s could not be deleted", log.dir)
+        self._deletions.remove_due()
 
     # Failing
 
@@ -353,6 +357,8 @@ class LogManager:
             ]
             logs = [self._catalog.logs.pop(partition) for partition in lost]
         logger.warning("Log directory %s is offline, with %d logs", path, len(lost))
+        if self.cleaner is not None:
+            self.cleaner.manager.handle_log_dir_failure(path)
         for log in logs:
             log.close_handlers()
         directory.release()
@@ -367,6 +373,13 @@ class LogManager:
         except KafkaStorageError as error:
             self._catalog.failed(path, f"Failed to create or validate data directory {path}", error)
             self.failures.take_news()
+
+    def _make_cleaner(self) -> LogCleaner | None:
+        settings = self._settings.cleaner
+        if not settings.enabled:
+            logger.warning("log.cleaner.enable is false: compacted topics are not compacted")
+            return None
+        return LogCleaner(settings, self._catalog, files=self._files, clock=self._clock)
 
     def _names(self) -> str:
         return ", ".join(map(str, self._all))
@@ -390,6 +403,9 @@ class LogManager:
             if self._closed:
                 return True
             self._closed = True
+        if self.cleaner is not None:
+            # First of all: it replaces segments of logs that are to be flushed.
+            self.cleaner.stop(seconds)
         self.upkeep.stop(seconds)
         self.upkeep.checkpoint_high_watermarks()
         clean = [
@@ -417,7 +433,7 @@ class LogManager:
         return True
 
     def _close_unserved(self) -> None:
-        for log in [*self._unserved, *(deletion.log for deletion in self._deletions)]:
+        for log in [*self._unserved, *self._deletions]:
             log.close_handlers()
 
     def _release_locks(self) -> None:

@@ -8,6 +8,7 @@ import os
 import random
 import tracemalloc
 from collections.abc import Iterator
+from itertools import pairwise, product
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -112,6 +113,24 @@ def test_offset_deltas_that_are_not_consecutive_are_noticed(
 
     assert not scan.malformed
     assert not scan.consecutive
+
+
+def check_order(scan: Any, offset_deltas: list[int]) -> None:
+    ascending = all(one < other for one, other in pairwise([-1, *offset_deltas]))
+    assert ascending is scan.ascending, offset_deltas
+    if ascending:
+        assert [-1, *offset_deltas][-1] == scan.last_offset_delta, offset_deltas
+
+
+@pytest.mark.parametrize("count", range(5))
+def test_offset_deltas_that_fall_are_noticed(scanning: ModuleType, count: int) -> None:
+    """
+    In any place: compaction leaves gaps, but nothing turns records around.
+    """
+    for offset_deltas in product(range(-1, 5), repeat=count):
+        payload = payload_of(*(record(offset) for offset in offset_deltas))
+
+        check_order(walked(scanning, payload, count), list(offset_deltas))
 
 
 def test_a_batch_of_no_records_is_not_looked_at(scanning: ModuleType) -> None:
@@ -418,6 +437,7 @@ def check_like_kafka(scanning: ModuleType, seed: int) -> None:
     assert sum(not record.has_key for record in expected) == scan.null_keys, seed
     offset_deltas = [record.offset_delta for record in expected]
     assert (offset_deltas == list(range(count))) is scan.consecutive, seed
+    check_order(scan, offset_deltas)
 
 
 @pytest.mark.parametrize("seed", range(0, 4000, 500))

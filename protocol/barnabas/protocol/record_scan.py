@@ -95,6 +95,10 @@ class RecordScan:
         self._exact = exact
         self._max_delta: i64 = self._judge.least_delta
         self._max_delta_index: i64 = -1
+        self._gaps: i64 = 0
+        self._gaps_from: i64 = 0
+        self._last_delta: i64 = -1
+        self._falls = False
         self._stage: i64 = _START
         self._left: i64 = 0
         self._delta: i64 = 0
@@ -111,6 +115,21 @@ class RecordScan:
         Whether all records were walked, or no more can be.
         """
         return self.count >= self._record_count or self.malformed != ""
+
+    @property
+    def ascending(self) -> bool:
+        """
+        Whether each offset delta is larger than the one before, as also after compaction.
+        """
+        # A delta that is ahead of its record's number stays ahead if none falls.
+        return not self._falls and (self._gaps == 0 or self._gaps == self.count - self._gaps_from)
+
+    @property
+    def last_offset_delta(self) -> int:
+        """
+        The offset delta of the last record, if they are ascending; -1 if there is no record.
+        """
+        return self._last_delta if self._gaps else self.count - 1
 
     @property
     def max_timestamp(self) -> int:
@@ -298,7 +317,7 @@ class RecordScan:
             if expected == 0:
                 self.first_timestamp_delta = delta
             if offset_delta != expected:
-                self.consecutive = False
+                self._note_gap(expected >> 1, (offset_delta >> 1) ^ -(offset_delta & 1))
             if key_length & 1:
                 null_keys += 1
             if delta < lowest or delta > highest or (keys_required and key_length & 1):
@@ -315,6 +334,19 @@ class RecordScan:
             self._max_delta = max_delta
             self._max_delta_index = max_delta_at >> 1
         return position
+
+    def _note_gap(self, index: i64, offset_delta: i64) -> None:
+        """
+        Remember a record whose offset delta is not its number in the batch.
+        """
+        if self._gaps == 0:
+            self.consecutive = False
+            self._gaps_from = index
+            self._last_delta = index - 1
+        if offset_delta <= self._last_delta:
+            self._falls = True
+        self._last_delta = offset_delta
+        self._gaps += 1
 
     def _step(self, data: bytes, position: i64, end: i64) -> i64:
         """
@@ -394,7 +426,7 @@ class RecordScan:
         if index == 0:
             self.first_timestamp_delta = delta
         if self._offset_delta != index:
-            self.consecutive = False
+            self._note_gap(index, self._offset_delta)
         if self._key_length < 0:
             self.null_keys += 1
         judge = self._judge

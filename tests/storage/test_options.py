@@ -54,6 +54,17 @@ def test_an_empty_list_is_a_value() -> None:
     assert () == Sample.parse({"cleanup.policy": ""}).cleanup_policy
 
 
+def test_what_a_list_names_twice_counts_once() -> None:
+    assert ("delete", "compact") == Sample.parse(
+        {"cleanup.policy": "delete, compact, delete"}
+    ).cleanup_policy
+
+
+def test_an_empty_item_of_a_list_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^Configuration 'cleanup.policy' values must not be"):
+        Sample.parse({"cleanup.policy": "delete,,compact"})
+
+
 def test_overriding_keeps_what_is_not_named() -> None:
     sample = Sample.parse({"ratio": "0.25"})
 
@@ -72,7 +83,7 @@ def test_a_single_value_outside_the_range_may_be_fine() -> None:
         ("segment.bytes", "1_000", "Not a number of type INT"),
         ("segment.bytes", "", "Not a number of type INT"),
         ("factor", "32768", "Not a number of type SHORT"),
-        ("level", "0", "Value must be at least 1"),
+        ("level", "0", "Value must be between 1 and 9 or equal to -1"),
         ("level", "10", "Value must be no more than 9"),
         ("ratio", "1.5", "Value must be no more than 1"),
         ("ratio", "half", "Not a number of type DOUBLE"),

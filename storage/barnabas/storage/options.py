@@ -163,18 +163,32 @@ class Option:
         """
         if value is None or value in self.also:
             return
-        if self.at_least is not None and value < self.at_least:
-            raise InvalidValue(self.name, value, f"Value must be at least {self.at_least}")
-        if self.at_most is not None and value > self.at_most:
-            raise InvalidValue(self.name, value, f"Value must be no more than {self.at_most}")
+        self._check_range(value)
         if self.rule is not None and not self.rule.holds(value):
             raise InvalidValue(self.name, self.format(value), self.rule.reason)
         if self.one_of is None:
             return
         for item in value if self.type is OptionType.LIST else (value,):
+            if self.type is OptionType.LIST and not item:
+                raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
             if item not in self.one_of:
                 choices = ", ".join(self.one_of)
                 raise InvalidValue(self.name, item, f"String must be one of: {choices}")
+
+    def _check_range(self, value: Any) -> None:
+        low, high = self.at_least, self.at_most
+        too_low = low is not None and value < low
+        too_high = high is not None and value > high
+        if not too_low and not too_high:
+            return
+        if self.also:
+            also = " or ".join(map(str, self.also))
+            reason = f"Value must be between {low} and {high} or equal to {also}"
+        elif too_low:
+            reason = f"Value must be at least {low}"
+        else:
+            reason = f"Value must be no more than {high}"
+        raise InvalidValue(self.name, value, reason)
 
     def format(self, value: Any) -> str | None:
         """
@@ -241,8 +255,10 @@ def _parse_double(option: Option, text: str) -> float:
         raise InvalidValue(option.name, text, "Not a number of type DOUBLE") from None
 
 
-def _parse_list(_option: Option, text: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in text.split(",")) if text else ()
+def _parse_list(option: Option, text: str) -> tuple[str, ...]:
+    items = [item.strip() for item in text.split(",")] if text else []
+    # Of a choice, what is named twice counts once (Kafka's ConfigDef.ValidList).
+    return tuple(items if option.one_of is None else dict.fromkeys(items))
 
 
 def _parse_text(_option: Option, text: str) -> str:

@@ -84,7 +84,7 @@ def test_a_single_value_outside_the_range_may_be_fine() -> None:
         ("segment.bytes", "", "Not a number of type INT"),
         ("factor", "32768", "Not a number of type SHORT"),
         ("level", "0", "Value must be between 1 and 9 or equal to -1"),
-        ("level", "10", "Value must be no more than 9"),
+        ("level", "10", "Value must be between 1 and 9 or equal to -1"),
         ("ratio", "1.5", "Value must be no more than 1"),
         ("ratio", "half", "Not a number of type DOUBLE"),
         ("cleanup.policy", "shred", "String must be one of: compact, delete"),

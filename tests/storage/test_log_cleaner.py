@@ -386,23 +386,25 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_taken_from_it_by_its_policy(
 
 def test_the_thread_can_be_stopped_in_the_middle_of_a_log(slow: Running) -> None:
     log = slow.start_in_the_middle()
+    (thread,) = slow.cleaner.threads
 
     slow.cleaner.stop(10)
 
     assert 13 == len(pairs(log))
-    assert not slow.cleaner.threads[0].thread.is_alive()
+    assert not thread.thread.is_alive()
     assert not [name for name in slow.files.names(log.dir) if "cleaned" in name]
     assert slow.manager.states.get(T0) is None
-    assert (0, 0) == (slow.cleaner.dead_thread_count, slow.manager.plan(log).first_dirty.offset)
+    assert (False, 0) == (thread.is_dead, slow.manager.plan(log).first_dirty.offset)
     assert not slow.logs.failures.any_offline
 
 
 def test_a_stop_of_all_logs_ends_the_cleaner_first(slow: Running) -> None:
     slow.start_in_the_middle()
+    (thread,) = slow.cleaner.threads
 
     assert slow.logs.shutdown()
 
-    assert not slow.cleaner.threads[0].thread.is_alive()
+    assert not thread.thread.is_alive()
     again = CleanerWorld(files=slow.files)
     assert again.cleaner.round()
     assert [11, 12] == offsets(again.found(T0))
@@ -441,6 +443,16 @@ def test_another_rate_is_gone_by_at_once(slow: Running) -> None:
     slow.moving_clock.advance(0.0)
 
     assert [11, 12] == offsets(log)
+
+
+def test_settings_may_be_any_before_the_threads_start() -> None:
+    world = CleanerWorld()
+
+    world.cleaner.reconfigure(dataclasses.replace(SETTINGS, threads=7))
+
+    assert (7, ()) == (world.cleaner.settings.threads, world.cleaner.threads)
+    with pytest.raises(ValueError, match="too small"):
+        world.cleaner.reconfigure(dataclasses.replace(SETTINGS, load_factor=0))
 
 
 def test_without_a_thread_nothing_is_cleaned(caplog: pytest.LogCaptureFixture) -> None:

@@ -34,6 +34,7 @@ from barnabas.server.coordinators.producer_ids import ProducerIds
 from barnabas.server.delayed_fetch import FetchPurgatory
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.listening import Listening
+from barnabas.server.log_cleaning import cleaner_settings, configure_cleaner, watch_cleaner
 from barnabas.server.log_dir_failures import LogDirFailureHandler
 from barnabas.server.metrics import Metrics
 from barnabas.server.partitions import Partitions
@@ -150,6 +151,7 @@ class Broker:
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
         )
         log_manager.default_config = configs.default()
+        configure_cleaner(log_manager, configs.brokers)
         controller = self._controller = Controller(
             metadata_log, defaults=configs.election_defaults(), io=self._io
         )
@@ -256,14 +258,13 @@ class Broker:
         """
         config = self.config
         nothing = MetadataImage()
+        brokers = BrokerConfigs(config, nothing, self.node_id)
         return LogManager(
             config.log_directories,
             files=self.files,
             clock=self.clock,
             failures=LogDirFailureChannel(),
-            default_config=TopicConfigs(
-                BrokerConfigs(config, nothing, self.node_id), nothing
-            ).default(),
+            default_config=TopicConfigs(brokers, nothing).default(),
             settings=LogManagerSettings(
                 retention_check_ms=config.log_retention_check_interval_ms,
                 flush_check_ms=config.log_flush_scheduler_interval_ms,
@@ -276,6 +277,7 @@ class Broker:
                 producer_id_expiration_check_ms=config.producer_id_expiration_check_interval_ms,
                 initial_task_delay_ms=config.log_initial_task_delay_ms,
                 recovery_threads_per_directory=config.num_recovery_threads_per_data_dir,
+                cleaner=cleaner_settings(brokers),
             ),
         )
 
@@ -313,6 +315,8 @@ class Broker:
             fatal=self.background.fail,
         )
         self._failure_handler.start()
+        if log_manager.cleaner is not None:
+            watch_cleaner(log_manager.cleaner, log_manager, self.metrics)
         self.metrics.gauge(
             "log_directories_offline",
             "Log directories that have failed.",

@@ -81,21 +81,27 @@ class LogCleaner:
         for thread in self.threads:
             if not thread.join(seconds):
                 logger.warning("%s is still busy", thread.name)
+        self.threads = ()
 
     def reconfigure(self, settings: CleanerSettings) -> None:
         """
-        Go by *settings* from now on. Threads begin anew, also those that have died.
+        Go by *settings* from now on. Threads that run begin anew, also those that have died.
 
         Raises:
-            ValueError: the settings leave no room for a key, or have less than half or more than
-                double as many threads as before.
+            ValueError: the settings leave no room for a key; or while threads run, they have less
+                than half or more than double as many as before.
         """
-        self.settings.check_change(settings)
-        self.stop(STOPPING_SECONDS)
+        is_running = bool(self.threads)
+        if is_running:
+            self.settings.check_change(settings)
+            self.stop(STOPPING_SECONDS)
+        else:
+            settings.check()
         if settings.max_io_bytes_per_second != self.settings.max_io_bytes_per_second:
             self._throttler = Throttler(settings.max_io_bytes_per_second, self._clock)
         self.settings = settings
-        self.start()
+        if is_running:
+            self.start()
 
     def round(self) -> bool:
         """

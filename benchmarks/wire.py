@@ -51,7 +51,13 @@ def produce_request(topic: str, value: bytes, *, timestamp_ms: int, acks: int = 
     """
     Produce v7 of one record to partition 0.
     """
-    batch = _batch(value, timestamp_ms)
+    return produce_batch_request(topic, _batch(value, timestamp_ms), acks=acks)
+
+
+def produce_batch_request(topic: str, batch: bytes, *, acks: int = 1) -> bytes:
+    """
+    Produce v7 of one batch to partition 0.
+    """
     body = struct.pack(">hhii", -1, acks, 30_000, 1) + _string(topic)
     body += struct.pack(">iii", 1, 0, len(batch)) + batch
     return _frame(PRODUCE, 7, body)

@@ -10,6 +10,8 @@ What becomes of a batch::
 
 The first and last offset, the producer and its sequence stay what they were, so that offsets do not
 move and a producer goes on where it stopped (Kafka's MemoryRecords.filterTo and Cleaner.cleanInto).
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations

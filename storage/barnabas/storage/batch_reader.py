@@ -1,5 +1,7 @@
 """
 Reading all batches of a segment through a buffer of a limited size.
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations

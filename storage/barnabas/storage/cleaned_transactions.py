@@ -10,12 +10,13 @@ What the cleaner has to know of transactions on its way through a log.
 
 Data of an aborted transaction goes at once. A marker is of use as long as there is data that it
 decides about; a COMMIT that nothing was met of goes as an ABORT does (KIP-534).
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from barnabas.protocol.control_records import ControlRecordType
@@ -23,11 +24,13 @@ from barnabas.protocol.record_batch import RecordBatch
 from barnabas.storage.txn_index import AbortedTxn, TransactionIndex
 
 
-@dataclass(slots=True)
 class _OngoingAborted:
-    txn: AbortedTxn
-    observed: bool = False
-    """Whether one of its batches was met."""
+    __slots__ = ("observed", "txn")
+
+    def __init__(self, txn: AbortedTxn) -> None:
+        self.txn = txn
+        self.observed = False
+        """Whether one of its batches was met."""
 
 
 class CleanedTransactionMetadata:

@@ -18,10 +18,13 @@ the copies in the place of the old segments. Offsets do not change (Kafka's Clea
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
-from barnabas.storage.batch_filter import BatchFilter, CleanedBatches, records_of, run_to_end
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.storage.batch_filter import BatchFilter, CleanedBatches
+from barnabas.storage.batch_indexer import BatchIndexer
 from barnabas.storage.batch_reader import BatchReader, ReadBatches
 from barnabas.storage.cleaned_transactions import CleanedTransactionMetadata
 from barnabas.storage.cleaner_stats import CleanerStats
@@ -31,11 +34,13 @@ from barnabas.storage.log import Log
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_to_clean import LogCleaningAborted, LogToClean
 from barnabas.storage.offset_map import OffsetMap
-from barnabas.storage.record_filter import KeyIndexer
 from barnabas.storage.segment import LogSegment
 from barnabas.storage.segment_groups import group_segments_by_size
 
 logger = logging.getLogger(__name__)
+
+BATCHES_PER_PAUSE: Final = 100
+"""Of small batches, that takes about a millisecond."""
 
 
 class Cleaner:
@@ -128,18 +133,28 @@ class Cleaner:
         dirty = log.segments.values_between(start, end)
         transactions = CleanedTransactionMetadata()
         transactions.add_aborted_transactions(log.collect_aborted_transactions(start, end))
+        indexer = BatchIndexer(
+            offset_map,
+            transactions,
+            stats,
+            start_offset=start,
+            most_keys=self._most_keys,
+            pause=self._pause,
+        )
         ends = [segment.base_offset for segment in dirty[1:]] + [end]
         for segment, end_of_segment in zip(dirty, ends, strict=False):
-            for read in self._read_dirty(log, segment, start):
-                if not self._index(read, start, transactions, stats):
+            for batch, data in self._read_dirty(log, segment, start):
+                if not indexer.take_in(batch, data):
                     logger.debug("%s: the offset map is full in %s", log.topic_partition, segment)
                     return
             # Nothing has the offsets between the last batch and the next segment.
             offset_map.update_latest_offset(end_of_segment - 1)
 
-    def _read_dirty(self, log: Log, segment: LogSegment, start: int) -> Iterator[ReadBatches]:
+    def _read_dirty(
+        self, log: Log, segment: LogSegment, start: int
+    ) -> Iterator[tuple[RecordBatch, bytes]]:
         """
-        The batches of a segment, from about offset *start* on.
+        The batches of a segment from about offset *start* on, and the bytes in which they lie.
 
         Raises:
             KafkaError: the disk failed. As in Kafka, this concerns the log only: if the disk does,
@@ -147,7 +162,9 @@ class Cleaner:
         """
         position = segment.offset_index.lookup(start).position
         try:
-            yield from self._read(log, segment, position)
+            for read in self._read(log, segment, position):
+                for batch in self._with_pauses(read.batches):
+                    yield batch, read.data
         except KafkaStorageError as error:
             raise KafkaError(
                 f"Failed to read from segment {segment} of partition {log.topic_partition} while "
@@ -163,43 +180,11 @@ class Cleaner:
             self._pause()
             self._check_done(partition)
 
-    def _index(
-        self,
-        read: ReadBatches,
-        start: int,
-        transactions: CleanedTransactionMetadata,
-        stats: CleanerStats,
-    ) -> bool:
-        """
-        Take in the keys of batches; whether there was room for all.
-        """
-        offset_map = self.offset_map
-        for batch in read.batches:
-            if batch.is_control:
-                transactions.on_control_batch_read(batch)
-                stats.map_messages_read += 1
-            elif transactions.on_batch_read(batch):
-                stats.map_messages_read += batch.record_count
-            else:
-                payload, first, end = records_of(batch, read.data)
-                indexer = KeyIndexer(
-                    payload,
-                    first,
-                    end,
-                    batch.record_count,
-                    base_offset=batch.base_offset,
-                    offset_map=offset_map,
-                    start_offset=start,
-                    most_keys=self._most_keys,
-                )
-                run_to_end(indexer, self._pause)
-                stats.map_messages_read += indexer.messages_read
-                if indexer.is_full:
-                    return False
-            if batch.last_offset >= start:
-                offset_map.update_latest_offset(batch.last_offset)
-            stats.map_bytes_read += batch.size
-        return True
+    def _with_pauses(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
+        for number, batch in enumerate(batches, 1):
+            yield batch
+            if number % BATCHES_PER_PAUSE == 0:
+                self._pause()
 
     # The second pass.
 
@@ -264,7 +249,7 @@ class Cleaner:
         """
         for read in self._read(log, segment):
             out = CleanedBatches(read.data)
-            for batch in read.batches:
+            for batch in self._with_pauses(read.batches):
                 batch_filter.filter(batch, read.data, out)
             records = out.take()
             if len(records) == 0:

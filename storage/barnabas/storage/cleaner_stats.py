@@ -1,5 +1,7 @@
 """
 What one cleaning has done, in numbers.
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations

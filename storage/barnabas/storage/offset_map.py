@@ -20,6 +20,8 @@ that it gives the same as machine integers and as Python's.
 from __future__ import annotations
 
 import hashlib
+import mmap
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +29,7 @@ try:
     # Python's own MD5 takes a third of the time of OpenSSL's for keys of some bytes.
     from _md5 import md5  # type: ignore[import-not-found] # A part of CPython without a stub.
 except ImportError:
-    md5 = hashlib.md5
+    md5 = partial(hashlib.md5, usedforsecurity=False)
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -63,7 +65,8 @@ class OffsetMap:
         """Keys that are in it."""
         self.latest_offset: i64 = -1
         """Up to here, offsets have been taken in."""
-        self._table = bytearray(self.slots * BYTES_PER_ENTRY)
+        self._table = _zeros(self.slots * BYTES_PER_ENTRY)
+        self._md5: Any = md5
         self._look: Any = _SLOT.unpack_from
         self._write: Any = _SLOT.pack_into
 
@@ -86,7 +89,7 @@ class OffsetMap:
                 "Attempted to add a new entry to a full offset map, "
                 f"entries: {self.size}, slots: {self.slots}"
             )
-        digest: bytes = md5(key, usedforsecurity=False).digest()
+        digest: bytes = self._md5(key).digest()
         place, found = self._search(digest)
         if found == NOT_FOUND:
             self.size += 1
@@ -97,7 +100,7 @@ class OffsetMap:
         """
         The latest offset of *key*, or ``NOT_FOUND``.
         """
-        digest: bytes = md5(key, usedforsecurity=False).digest()
+        digest: bytes = self._md5(key).digest()
         _, offset = self._search(digest)
         return offset
 
@@ -113,9 +116,8 @@ class OffsetMap:
         """
         self.size = 0
         self.latest_offset = -1
-        # The old table goes first. Fresh memory is zeros without anybody writing them.
-        self._table = bytearray()
-        self._table = bytearray(self.slots * BYTES_PER_ENTRY)
+        self._table.close()
+        self._table = _zeros(self.slots * BYTES_PER_ENTRY)
 
     def _search(self, digest: bytes) -> tuple[i64, i64]:
         """
@@ -150,3 +152,11 @@ class OffsetMap:
         elif probe > 0x80000000:
             probe = 0x100000000 - probe
         return probe % self.slots * BYTES_PER_ENTRY
+
+
+def _zeros(size: int) -> mmap.mmap:
+    """
+    Memory that the system provides page by page when it is written to; a bytearray is written to
+    from end to end when it is made.
+    """
+    return mmap.mmap(-1, max(size, 1), access=mmap.ACCESS_COPY)

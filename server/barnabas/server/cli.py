@@ -35,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_serve(commands.add_parser("serve", help="run a broker"))
     _add_healthcheck(commands.add_parser("healthcheck", help="ask a broker whether it answers"))
+    _add_explain(commands.add_parser("explain", help="explain why a log is as it is"))
     _add_options(commands.add_parser("options", help="list every option of the broker"))
     return parser
 
@@ -122,6 +123,20 @@ def _healthcheck(options: argparse.Namespace) -> int:
         print(f"barnabas: {host}:{port}: {failure}", file=sys.stderr)
         return 1
     return 0
+
+
+def _add_explain(parser: argparse.ArgumentParser) -> None:
+    from barnabas.storage.explain.command import add_arguments  # noqa: PLC0415  # loads nothing else
+
+    add_arguments(parser)
+    parser.set_defaults(command=_explain)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from barnabas.server.known_cluster import read_cluster  # noqa: PLC0415  # only this command
+    from barnabas.storage.explain.command import run  # noqa: PLC0415  # the same
+
+    return run(options, read_cluster)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

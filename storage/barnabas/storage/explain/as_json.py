@@ -1,0 +1,205 @@
+"""
+A report for programs to read: one object for each partition, a line each.
+
+Times are in ms since 1970, sizes in bytes; names of rules and causes are those of the enumerations
+in the code, in small letters. Beside the facts stand the sentences, under ``words``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, Final
+
+from barnabas.storage.explain.cleaning import Cleaning
+from barnabas.storage.explain.known import Cluster
+from barnabas.storage.explain.records import RecordAt
+from barnabas.storage.explain.report import PartitionReport, SegmentReport
+from barnabas.storage.explain.wording.cleaning import (
+    cleaning_sentences,
+    horizon_sentence,
+    part_sentence,
+)
+from barnabas.storage.explain.wording.endings import ending_sentence
+from barnabas.storage.explain.wording.finding import (
+    offset_sentences,
+    record_sentences,
+    time_sentences,
+)
+from barnabas.storage.explain.wording.leaving import (
+    METADATA_GOES,
+    METADATA_STAYS,
+    keeping_sentences,
+    leaving_sentences,
+)
+from barnabas.storage.explain.wording.partition import partition_sentences
+from barnabas.storage.segment import LogSegment
+
+Json = dict[str, Any]
+
+
+def as_json(reports: Iterable[PartitionReport], cluster: Cluster) -> str:
+    """
+    All of *reports*.
+    """
+    return "".join(json.dumps(_partition(report, cluster)) + "\n" for report in reports)
+
+
+def _partition(report: PartitionReport, cluster: Cluster) -> Json:
+    looked_at = report.looked_at
+    log = looked_at.log
+    found: Json = {
+        "topic": looked_at.partition.topic,
+        "partition": looked_at.partition.partition,
+        "path": str(looked_at.path),
+        "condition": _plain(looked_at.condition),
+        "was_recovered": looked_at.was_recovered,
+        "now_ms": report.now_ms,
+        "log_start_offset": log.log_start_offset,
+        "last_stable_offset": log.last_stable_offset,
+        "high_watermark": log.high_watermark,
+        "log_end_offset": log.log_end_offset,
+        "size": log.size,
+        "waiting_files": dict(looked_at.waiting_files),
+        "settings_are_known": cluster.is_known,
+        "problem": cluster.problem,
+        "settings": {
+            setting.name: {"value": setting.value, "source": setting.source}
+            for setting in looked_at.settings.settings.values()
+        },
+        "supposed_in_vain": list(looked_at.settings.supposed_in_vain),
+        "broker": _plain(report.times),
+        "words": partition_sentences(looked_at),
+    }
+    if report.cleaning is not None:
+        found["cleaning"] = _cleaning(report, report.cleaning)
+    if report.time_path is not None:
+        found["time"] = _plain(report.time_path) | {"words": time_sentences(report.time_path)}
+    if report.offset_path is not None and report.record is not None:
+        found["offset"] = _plain(report.offset_path) | {
+            "words": offset_sentences(report.offset_path, report.record)
+        }
+        found["record"] = _record(report.record) | {
+            "words": record_sentences(report.record, log.log_start_offset, report.now_ms)
+        }
+    chosen = report.segments if report.chosen is None else (report.chosen,)
+    found["segments"] = [_segment(report, each) for each in chosen]
+    return found
+
+
+def _segment(report: PartitionReport, each: SegmentReport) -> Json:
+    config, segment = report.looked_at.settings.config, each.segment
+    words: dict[str, Any] = {
+        "ended": ending_sentence(each.ending, config),
+        "stays": METADATA_STAYS,
+        "goes": METADATA_GOES,
+    }
+    if not report.is_metadata:
+        words["stays"] = keeping_sentences(each.departure, config, report.now_ms)
+        words["goes"] = leaving_sentences(each.departure, config, report.now_ms)
+    found: Json = {
+        "base_offset": segment.base_offset,
+        "end_offset": each.end_offset,
+        "file": segment.log.path.name,
+        "size": segment.size,
+        "first_batch_timestamp": _unless_never(segment.first_batch_timestamp()),
+        "ending": _plain(each.ending) | {"certainty": _plain(each.ending.certainty)},
+        "departure": _plain(each.departure),
+        "words": words,
+    }
+    if report.cleaning is not None:
+        part = report.cleaning.parts[segment.base_offset]
+        found["part"] = _plain(part)
+        words["cleaner"] = [part_sentence(part, report.cleaning)]
+        if each.horizons is not None:
+            found["horizons"] = _plain(each.horizons)
+            words["cleaner"].append(horizon_sentence(each.horizons))
+    return found
+
+
+def _unless_never(ms: int) -> int | None:
+    return None if ms == 2**63 - 1 else ms
+
+
+def _cleaning(report: PartitionReport, cleaning: Cleaning) -> Json:
+    plan = cleaning.plan
+    return {
+        "first_dirty": _plain(plan.first_dirty),
+        "bounds": _plain(list(plan.bounds)),
+        "uncleanable_offset": plan.uncleanable_offset,
+        "clean_bytes": plan.clean_bytes,
+        "cleanable_bytes": plan.cleanable_bytes,
+        "ratio": plan.ratio,
+        "min_ratio": plan.min_ratio,
+        "delay": _plain(plan.delay),
+        "verdict": _plain(plan.verdict),
+        "due_ms": cleaning.due_ms,
+        "words": cleaning_sentences(cleaning, report.looked_at.settings.config, report.now_ms),
+    }
+
+
+def _record(found: RecordAt) -> Json:
+    batch, record = found.batch, found.record
+    return {
+        "batch": {
+            "base_offset": batch.base_offset,
+            "last_offset": batch.last_offset,
+            "size": batch.size,
+            "records": batch.record_count,
+            "max_timestamp": batch.max_timestamp,
+            "leader_epoch": batch.partition_leader_epoch,
+            "codec": batch.codec,
+            "producer_id": batch.producer_id,
+            "producer_epoch": batch.producer_epoch,
+            "base_sequence": batch.base_sequence,
+            "is_transactional": batch.is_transactional,
+            "is_control": batch.is_control,
+            "delete_horizon_ms": batch.delete_horizon_ms,
+        },
+        "record": None
+        if record is None
+        else {
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+            "key": _bytes(record.key),
+            "value_size": None if record.value is None else len(record.value),
+            "headers": len(record.headers),
+        },
+        "control_type": found.control_type,
+        "is_tombstone": found.is_tombstone,
+        "is_aborted": found.is_aborted,
+        "is_undecided": found.is_undecided,
+        "later_values": _plain(found.later),
+    }
+
+
+def _bytes(data: bytes | None) -> str | None:
+    return None if data is None else bytes(data).decode(errors="backslashreplace")
+
+
+def _plain(value: Any) -> Any:
+    """
+    Facts as JSON has them: a segment is its base offset, an enumeration a name.
+    """
+    for kind, plain in _PLAIN:
+        if isinstance(value, kind):
+            return plain(value)
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    return value
+
+
+def _plain_tuple(value: Any) -> Any:
+    if hasattr(value, "_asdict"):
+        return {name: _plain(each) for name, each in value._asdict().items()}
+    return [_plain(each) for each in value]
+
+
+_PLAIN: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    (LogSegment, lambda segment: segment.base_offset),
+    (Enum, lambda member: member.name.lower()),
+    (tuple, _plain_tuple),
+    (list, _plain_tuple),
+)

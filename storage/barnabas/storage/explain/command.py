@@ -1,0 +1,161 @@
+"""
+``barnabas explain``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.known import Cluster
+    from barnabas.storage.explain.looking import Shelf
+    from barnabas.storage.explain.report import PartitionReport
+    from barnabas.storage.files import Files
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+ReadCluster = Callable[[argparse.Namespace, "Files", "Clock"], "Cluster"]
+"""
+Finds out about the broker; raises ``ConfigError`` if what was said of it makes no sense.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    What may be asked.
+    """
+    parser.description = (
+        "Explain a log: how a record is found, why each segment ended where it did, why it is"
+        " still here, what will remove it and when. Works on the files, whether a broker runs on"
+        " them or not, and changes nothing."
+    )
+    parser.add_argument("target", metavar="TOPIC[-PARTITION]", help="such as orders or orders-0")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--offset", type=int, metavar="N", help="one record of the partition")
+    what.add_argument(
+        "--timestamp", metavar="TIME", help="the first record that is not older; as for --at"
+    )
+    what.add_argument("--segment", type=int, metavar="N", help="the segment with this base offset")
+    what.add_argument("--all", action="store_true", help="all segments, however many there are")
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="what would be so at that time: 2026-01-31T12:00:00Z, or ms since 1970",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="NAME=VALUE",
+        help="what would be so with this setting of the topic or the broker; may be repeated",
+    )
+    parser.add_argument(
+        "--data-dir",
+        action="append",
+        default=[],
+        dest="data_dirs",
+        type=Path,
+        metavar="DIR",
+        help="the log directory; may be repeated. If it is left out, that of the configuration",
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
+    """
+    Print the explanation; the exit status is 0, or 1 if there is none, or 2 if the question makes
+    no sense.
+    """
+    # Whoever asks for --help should not wait for the engine to be loaded.
+    from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
+    from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see above
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
+    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
+
+    clock = SystemClock()
+    try:
+        cluster = read_cluster(options, DiskFiles(), clock)
+        print(explained(options, cluster, DiskFiles(), clock), end="")
+    except ConfigError as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except ExplainError as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except BrokenPipeError:
+        # Whoever reads has seen enough.
+        sys.stderr.close()
+    return 0
+
+
+def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock: Clock) -> str:
+    """
+    The explanation that *options* ask for.
+
+    Raises:
+        ExplainError: there is none.
+        ConfigError: a time is none.
+    """
+    from barnabas.storage.explain.as_json import as_json  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.as_text import (  # noqa: PLC0415  # see run
+        as_text,
+        settings_text,
+        summary_text,
+    )
+    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
+
+    shelf = Shelf(cluster, files, clock)
+    now_ms = clock.now_ms() if options.at is None else _moment(options.at)
+    reports = _reports(options, cluster, shelf, now_ms)
+    if options.format == "json":
+        return as_json(reports, cluster)
+    if len(reports) == 1:
+        text = as_text(reports[0], all_segments=options.all)
+    else:
+        text = "\n".join([*map(summary_text, reports), settings_text(reports[0])])
+    return text if cluster.problem is None else f"{text}\n{cluster.problem}\n"
+
+
+def _reports(
+    options: argparse.Namespace, cluster: Cluster, shelf: Shelf, now_ms: int
+) -> list[PartitionReport]:
+    from barnabas.storage.explain import report  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see run
+
+    partitions = shelf.find(options.target)
+    asks = [
+        (report.report_on_segment, options.segment),
+        (report.report_on_offset, options.offset),
+        (report.report_on_time, None if options.timestamp is None else _moment(options.timestamp)),
+    ]
+    asked = [(ask, value) for ask, value in asks if value is not None]
+    if asked and len(partitions) > 1:
+        there = ", ".join(map(str, partitions[:10])) + (", ..." if len(partitions) > 10 else "")
+        raise ExplainError(f"{options.target} has several partitions; name one of {there}")
+    found = []
+    for partition in partitions:
+        each = report.report_on(shelf.open(partition), cluster.times, now_ms)
+        for ask, value in asked:
+            each = ask(each, value)
+        found.append(each)
+    return found
+
+
+def _moment(text: str) -> int:
+    from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see run
+    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see run
+
+    try:
+        return parse_moment(text)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error

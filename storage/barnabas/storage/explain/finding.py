@@ -1,0 +1,143 @@
+"""
+How a log finds a record: by its offset, as a fetch does, or by a time, as ListOffsets does.
+
+The steps are those of ``LogSegment.translate_offset`` and ``find_offset_by_timestamp``, taken one
+by one with the same indexes and the same scans of the file, so that each can be told of.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from barnabas.storage.file_records import TimestampAndOffset
+from barnabas.storage.log import Log
+from barnabas.storage.segment import LogSegment
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStep:
+    """
+    A lookup in the offset index.
+    """
+
+    target_offset: int
+    entries: int
+    slot: int | None
+    """Of the entry that was found, from 0 on; None if all entries are above the target."""
+    offset: int
+    position: int
+    """Where in the file the scan begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeStep:
+    """
+    A lookup in the time index.
+    """
+
+    entries: int
+    slot: int | None
+    timestamp: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetPath:
+    """
+    How the batch that holds an offset, or else the next one, is found.
+    """
+
+    offset: int
+    segment: LogSegment
+    passed: tuple[LogSegment, ...]
+    """Segments that should hold the offset, and have nothing from there on: compaction did that."""
+    index: IndexStep
+    scanned_batches: int
+    """Headers that were looked at, with that of the batch that was found."""
+    batch_base_offset: int
+    position: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimePath:
+    """
+    How the first record that is not older than a time is found.
+    """
+
+    timestamp: int
+    passed_segments: int
+    """Older segments, all of whose records are older."""
+    segment: LogSegment
+    time: TimeStep
+    index: IndexStep
+    scanned_batches: int
+    found: TimestampAndOffset | None
+
+
+def find_offset(log: Log, offset: int) -> OffsetPath | None:
+    """
+    None if the log has no batch at *offset* or behind it.
+
+    Raises:
+        CorruptRecord: there is no batch where one should begin.
+    """
+    passed: list[LogSegment] = []
+    segment = log.segments.floor_segment(offset)
+    while segment is not None:
+        step = _look_up(segment, offset)
+        found = segment.log.search_for_offset_from_position(offset, step.position)
+        if found is not None:
+            scanned = _batches_between(segment, step.position, found.position)
+            return OffsetPath(offset, segment, tuple(passed), step, scanned, *found)
+        passed.append(segment)
+        segment = log.segments.higher_segment(segment.base_offset)
+    return None
+
+
+def find_time(log: Log, timestamp: int) -> TimePath | None:
+    """
+    None if all records are older.
+
+    Raises: as ``find_offset``.
+    """
+    start = log.log_start_offset
+    for passed, segment in enumerate(log.segments.values()):
+        if segment.largest_timestamp() < timestamp:
+            continue
+        time = _look_up_time(segment, timestamp)
+        step = _look_up(segment, max(time.offset, start))
+        found = segment.log.search_for_timestamp(timestamp, step.position, start)
+        where = None if found is None else segment.translate_offset(found.offset)
+        scanned = 0 if where is None else _batches_between(segment, step.position, where.position)
+        return TimePath(timestamp, passed, segment, time, step, scanned, found)
+    return None
+
+
+def _look_up(segment: LogSegment, offset: int) -> IndexStep:
+    index = segment.offset_index
+    found = index.lookup(offset)
+    entries = range(index.entries)
+    # What a lookup finds where nothing was, is the base offset at 0, which no entry is.
+    slot = bisect_left(entries, found.offset, key=lambda at: index.entry(at).offset)
+    is_entry = slot < index.entries and index.entry(slot) == found
+    return IndexStep(offset, index.entries, slot if is_entry else None, *found)
+
+
+def _look_up_time(segment: LogSegment, timestamp: int) -> TimeStep:
+    index = segment.time_index
+    found = index.lookup(timestamp)
+    entries = range(index.entries)
+    slot = bisect_left(entries, found.timestamp, key=lambda at: index.entry(at).timestamp)
+    is_entry = slot < index.entries and index.entry(slot) == found
+    return TimeStep(index.entries, slot if is_entry else None, *found)
+
+
+def _batches_between(segment: LogSegment, start: int, last: int) -> int:
+    count = 0
+    for header in segment.log.headers(start):
+        count += 1
+        if header.position >= last:
+            break
+    return count

@@ -1,0 +1,95 @@
+"""
+What has to be known of a broker and its topics to explain their logs.
+
+Settings are kept in the metadata of the cluster, and in the configuration of the broker. The server
+reads both; here it is said what is asked of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_files import TopicPartition
+
+
+class ExplainError(Exception):
+    """
+    What was asked cannot be answered; the sentence says why, and what could be asked.
+    """
+
+
+class Setting(NamedTuple):
+    """
+    The value of an option, as text, and who gave it.
+    """
+
+    name: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """
+    What the logs of a topic go by.
+    """
+
+    config: LogConfig
+    """What counts, with what is only supposed (``--set``)."""
+    stored: LogConfig
+    """What counts without suppositions."""
+    settings: Mapping[str, Setting]
+    """All options of ``config`` by name."""
+    supposed_in_vain: tuple[str, ...] = ()
+    """Why suppositions change nothing, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerTimes:
+    """
+    How often the broker does what it does with all logs; in ms.
+    """
+
+    retention_check_interval_ms: int
+    cleaner_enabled: bool
+    cleaner_backoff_ms: int
+    settings: Mapping[str, Setting]
+    """The same by the names of the options, with who gave them."""
+
+
+class Cluster(Protocol):
+    """
+    The settings of a broker, and the topics that its metadata knows.
+    """
+
+    @property
+    def is_known(self) -> bool:
+        """
+        Whether there is a metadata log; without one all settings are those of the broker.
+        """
+
+    @property
+    def problem(self) -> str | None:
+        """
+        Why the metadata log, which is there, is not known.
+        """
+
+    @property
+    def data_dirs(self) -> Collection[Path]:
+        """
+        The log directories.
+        """
+
+    @property
+    def times(self) -> BrokerTimes: ...
+
+    def settings_of(self, topic: str) -> TopicSettings: ...
+
+    def replicas_of(self, partition: TopicPartition) -> int | None:
+        """
+        How many replicas a partition has; None if the metadata does not know it.
+        """

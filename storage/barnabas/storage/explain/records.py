@@ -1,0 +1,110 @@
+"""
+The record at an offset, and what a compacted log holds of its key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from barnabas.protocol.control_records import ControlRecordType
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records import Record
+from barnabas.storage.errors import KafkaError
+from barnabas.storage.explain.finding import OffsetPath
+from barnabas.storage.log import Log
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAt:
+    """
+    The batch that was found for an offset, and the record in it.
+    """
+
+    batch: RecordBatch
+    record: Record | None
+    """None if the offset itself is gone, or the batch cannot be decoded."""
+    control_type: str | None
+    """Of a marker."""
+    is_aborted: bool
+    """Whether it is part of a transaction that was aborted."""
+    is_undecided: bool
+    """Whether it is not below the last stable offset."""
+    later: LaterValues | None
+    """None if the log is not compacted, or the record has no key."""
+
+    @property
+    def is_tombstone(self) -> bool:
+        return self.record is not None and self.record.value is None and not self.batch.is_control
+
+
+@dataclass(frozen=True, slots=True)
+class LaterValues:
+    """
+    The records behind one that have its key.
+    """
+
+    count: int
+    last_offset: int | None
+    last_is_tombstone: bool
+    is_cleanable: bool
+    """Whether a cleaning would see one of them now."""
+
+
+def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> RecordAt:
+    """
+    Args:
+        uncleanable_offset: up to which a cleaning looks; None if the log is not compacted.
+
+    Raises:
+        CorruptRecord: there is no batch where one should begin.
+    """
+    batch = next(path.segment.log.batches(path.position))
+    try:
+        found = next((each for each in batch.records() if each.offset == path.offset), None)
+    except KafkaError:
+        found = None
+    control_type = None
+    if found is not None and batch.is_control:
+        control_type = ControlRecordType.of(found.key).name
+    later = None
+    key = None if found is None or batch.is_control else found.key
+    if key is not None and uncleanable_offset is not None:
+        later = _later_values(log, path, key, uncleanable_offset)
+    return RecordAt(
+        batch,
+        found,
+        control_type,
+        is_aborted=_is_aborted(log, path.offset, batch),
+        is_undecided=path.offset >= log.last_stable_offset,
+        later=later,
+    )
+
+
+def _is_aborted(log: Log, offset: int, batch: RecordBatch) -> bool:
+    if not batch.is_transactional or batch.is_control:
+        return False
+    return any(
+        txn.producer_id == batch.producer_id and txn.first_offset <= offset <= txn.last_offset
+        for txn in log.collect_aborted_transactions(offset, offset + 1)
+    )
+
+
+def _later_values(log: Log, path: OffsetPath, key: bytes, uncleanable_offset: int) -> LaterValues:
+    found: list[Record] = []
+    for segment in (path.segment, *log.segments.higher_segments(path.segment.base_offset)):
+        start = path.position if segment is path.segment else 0
+        for batch in segment.log.batches(start):
+            if not batch.is_control:
+                found += [
+                    record
+                    for record in batch.records()
+                    if record.key == key and record.offset > path.offset
+                ]
+    if not found:
+        return LaterValues(0, None, False, False)
+    return LaterValues(
+        len(found),
+        found[-1].offset,
+        found[-1].value is None,
+        found[0].offset < uncleanable_offset,
+    )

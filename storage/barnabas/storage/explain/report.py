@@ -1,0 +1,163 @@
+"""
+All that there is to say of what was asked for, as facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from barnabas.storage.errors import KafkaError
+from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
+from barnabas.storage.explain.endings import Ending, ending_of
+from barnabas.storage.explain.finding import OffsetPath, TimePath, find_offset, find_time
+from barnabas.storage.explain.known import BrokerTimes, ExplainError
+from barnabas.storage.explain.leaving import Departure, departures
+from barnabas.storage.explain.looking import LookedAt
+from barnabas.storage.explain.records import RecordAt, record_at
+from barnabas.storage.explain.units import moment
+from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
+from barnabas.storage.segment import LogSegment
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentReport:
+    """
+    One segment: why it ended, why it stays, when it goes.
+    """
+
+    segment: LogSegment
+    end_offset: int
+    """Where the next one begins, or the log ends."""
+    ending: Ending
+    departure: Departure
+    horizons: Horizons | None
+    """None if nobody asked for them, as that takes reading the segment."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReport:
+    """
+    A partition, and of what was asked for what is in it.
+    """
+
+    looked_at: LookedAt
+    times: BrokerTimes
+    now_ms: int
+    segments: tuple[SegmentReport, ...]
+    cleaning: Cleaning | None
+    chosen: SegmentReport | None = None
+    """The segment that was asked for, or that has what was asked for."""
+    time_path: TimePath | None = None
+    offset_path: OffsetPath | None = None
+    record: RecordAt | None = None
+
+    @property
+    def is_metadata(self) -> bool:
+        """
+        Whether it is the log of the cluster's metadata, which has rules of its own.
+        """
+        return self.looked_at.partition.topic == CLUSTER_METADATA_TOPIC
+
+
+def report_on(looked_at: LookedAt, times: BrokerTimes, now_ms: int) -> PartitionReport:
+    """
+    A whole partition.
+
+    Raises:
+        ExplainError: its files cannot be read.
+    """
+    log = looked_at.log
+    try:
+        segments = log.segments.values()
+        endings = [ending_of(looked_at, segment) for segment in segments]
+        leaving = departures(log, endings, times, now_ms)
+        cleaning = cleaning_of(looked_at, times, now_ms)
+    except (KafkaError, ValueError) as error:
+        raise ExplainError(f"The log in {looked_at.path} cannot be read: {error}") from error
+    ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
+    reports = tuple(
+        SegmentReport(*each, None) for each in zip(segments, ends, endings, leaving, strict=True)
+    )
+    return PartitionReport(looked_at, times, now_ms, reports, cleaning)
+
+
+def report_on_segment(report: PartitionReport, base_offset: int) -> PartitionReport:
+    """
+    Raises:
+        ExplainError: no segment has that base offset.
+    """
+    for each in report.segments:
+        if each.segment.base_offset == base_offset:
+            return _choose(report, each)
+    holding = [each for each in report.segments if each.segment.base_offset < base_offset]
+    there = ", ".join(f"{each.segment.base_offset}" for each in report.segments[:20])
+    more = ", ..." if len(report.segments) > 20 else ""
+    sentence = f"No segment of {report.looked_at.partition} begins with offset {base_offset}"
+    if holding and base_offset < holding[-1].end_offset:
+        raise ExplainError(
+            f"{sentence}; that offset is in segment {holding[-1].segment.base_offset}"
+        )
+    raise ExplainError(f"{sentence}; these do: {there}{more}")
+
+
+def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
+    """
+    Raises:
+        ExplainError: the log does not reach there, or cannot be read.
+    """
+    log = report.looked_at.log
+    base, end = log.first_segment_base_offset, log.log_end_offset
+    partition = report.looked_at.partition
+    if end == log.log_start_offset and base == end:
+        raise ExplainError(f"{partition} has no records; the next one gets offset {end}")
+    if not base <= offset < end:
+        raise ExplainError(
+            f"Offset {offset} is out of range: {partition} has offsets"
+            f" {log.log_start_offset} to {end - 1}"
+        )
+    try:
+        path = find_offset(log, offset)
+        plan = None if report.cleaning is None else report.cleaning.plan
+        uncleanable = None if plan is None else plan.uncleanable_offset
+        record = None if path is None else record_at(log, path, uncleanable)
+    except (KafkaError, StopIteration) as error:
+        raise ExplainError(f"Offset {offset} of {partition} cannot be read: {error}") from error
+    if path is None or record is None:
+        raise ExplainError(
+            f"Nothing is left of offset {offset} of {partition}, nor of any behind it: compaction"
+            " took it out"
+        )
+    chosen = _report_of(report, path.segment)
+    return replace(_choose(report, chosen), offset_path=path, record=record)
+
+
+def report_on_time(report: PartitionReport, timestamp: int) -> PartitionReport:
+    """
+    Raises:
+        ExplainError: no record is that late, or the log cannot be read.
+    """
+    log, partition = report.looked_at.log, report.looked_at.partition
+    try:
+        path = find_time(log, timestamp)
+    except KafkaError as error:
+        raise ExplainError(f"{partition} cannot be read: {error}") from error
+    if path is None:
+        latest = log.largest_record_timestamp()
+        there = (
+            "no record has a timestamp" if latest is None else f"the latest is of {moment(latest)}"
+        )
+        raise ExplainError(f"{partition} has no record of {moment(timestamp)} or later: {there}")
+    if path.found is None:
+        return replace(_choose(report, _report_of(report, path.segment)), time_path=path)
+    return replace(report_on_offset(report, path.found.offset), time_path=path)
+
+
+def _report_of(report: PartitionReport, segment: LogSegment) -> SegmentReport:
+    return next(each for each in report.segments if each.segment is segment)
+
+
+def _choose(report: PartitionReport, chosen: SegmentReport) -> PartitionReport:
+    if report.cleaning is None:
+        return replace(report, chosen=chosen)
+    horizons = horizons_in(chosen.segment, report.now_ms)
+    return replace(report, chosen=replace(chosen, horizons=horizons))

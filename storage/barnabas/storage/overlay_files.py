@@ -1,0 +1,255 @@
+"""
+A file system whose changes stay in memory.
+
+What looks at a log directory without being its owner opens logs as a broker does, so that it sees
+them as a broker does; and opening one writes: left-overs are removed, indexes made longer,
+snapshots taken. Here none of that reaches the disk.
+
+A broker may be at work in the directory meanwhile. A file is taken as it is when it is first asked
+for: what is appended later is not there. The index of a segment that grows has its full length, and
+a hole behind its entries, as nobody but its writer knows how many there are; the hole is left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Final
+
+from barnabas.storage.disk import storage_error
+from barnabas.storage.files import Buffer, File, Files
+from barnabas.storage.log_files import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
+from barnabas.storage.offset_index import OffsetIndex
+from barnabas.storage.time_index import TimeIndex
+
+_ENTRY_SIZES: Final = {
+    INDEX_SUFFIX: OffsetIndex.entry_size,
+    TIME_INDEX_SUFFIX: TimeIndex.entry_size,
+}
+
+
+class _Content:
+    """
+    What a file holds: a part of one on the disk, until it is changed.
+    """
+
+    __slots__ = ("_below", "_memory", "_path", "_source", "modified_ms", "size")
+
+    def __init__(self, below: Files, path: Path | None, size: int, modified_ms: int) -> None:
+        self._below = below
+        self._path = path
+        self._source: File | None = None
+        self._memory: bytearray | None = bytearray() if path is None else None
+        self.size = size
+        self.modified_ms = modified_ms
+
+    def read(self, position: int, size: int) -> bytes | bytearray:
+        size = max(0, min(size, self.size - position))
+        if self._memory is not None:
+            return self._memory[position : position + size]
+        if self._source is None:
+            assert self._path is not None, "what is not in memory is in a file"
+            self._source = self._below.open(self._path, create=False, read_only=True)
+        return self._source.read(position, size)
+
+    @property
+    def memory(self) -> bytearray:
+        """
+        All of it, to be changed.
+        """
+        if self._memory is None:
+            self._memory = bytearray(self.read(0, self.size))
+        return self._memory
+
+    def write(self, position: int, data: Buffer) -> None:
+        memory = self.memory
+        if position > len(memory):
+            memory.extend(bytes(position - len(memory)))
+        memory[position : position + len(data)] = data
+        self.size = len(memory)
+
+    def cut(self, size: int) -> None:
+        if self._memory is not None or size > self.size:
+            # Another bytearray: somebody may look into the old one.
+            kept = self.memory[: min(size, self.size)]
+            self._memory = bytearray(size)
+            self._memory[: len(kept)] = kept
+        self.size = size
+
+
+class _OverlayFile:
+    def __init__(self, path: Path, content: _Content) -> None:
+        self.path = path
+        self._content = content
+
+    def append(self, data: Buffer) -> None:
+        self._content.write(self._content.size, data)
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        self._content.write(position, data)
+
+    def read(self, position: int, size: int, *, nowait: bool = False) -> bytes | bytearray:
+        return self._content.read(position, size)
+
+    def truncate(self, size: int) -> None:
+        self._content.cut(size)
+
+    def size(self) -> int:
+        return self._content.size
+
+    def sync(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _OverlayMap:
+    def __init__(self, path: Path, content: _Content, *, created: bool) -> None:
+        self.path = path
+        self.created = created
+        self._content = content
+        self.view = memoryview(content.memory).toreadonly()
+
+    def put(self, position: int, data: bytes) -> None:
+        self._content.write(position, data)
+
+    def resize(self, size: int) -> None:
+        self._content.cut(size)
+        self.view = memoryview(self._content.memory).toreadonly()
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None:
+        self.view = memoryview(b"")
+
+
+class OverlayFiles(Files):
+    """
+    The files of another file system, and what was changed since.
+
+    Invariants:
+
+    1. Nothing is ever written to the file system below.
+    2. What was once asked for is the same ever after, unless it was changed here.
+    """
+
+    def __init__(self, below: Files) -> None:
+        self._below = below
+        self._contents: dict[Path, _Content | None] = {}
+        """None for a file that was removed, or is not there."""
+        self._directories: set[Path] = set()
+
+    def _find(self, path: Path) -> _Content | None:
+        if path not in self._contents:
+            try:
+                size, modified_ms = self._below.size(path), self._below.modified_ms(path)
+            except FileNotFoundError:
+                return None
+            self._contents[path] = _Content(self._below, path, size, modified_ms)
+        return self._contents[path]
+
+    def _get(self, path: Path) -> _Content:
+        content = self._find(path)
+        if content is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return content
+
+    def _make(self, path: Path) -> _Content:
+        content = self._contents[path] = _Content(self._below, None, 0, 0)
+        return content
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
+        content = self._find(path) if create and not read_only else self._get(path)
+        return _OverlayFile(path, content or self._make(path))
+
+    def map(self, path: Path, size: int | None, *, read_only: bool = False) -> _OverlayMap:
+        content = self._get(path) if size is None else self._find(path)
+        if content is not None:
+            content.cut(self._length_of_entries(path, content))
+            return _OverlayMap(path, content, created=False)
+        content = self._make(path)
+        content.cut(size or 0)
+        return _OverlayMap(path, content, created=True)
+
+    def _length_of_entries(self, path: Path, content: _Content) -> int:
+        """
+        The bytes of a mapped file without the hole at its end, and without entries for batches
+        that came after the log was looked at.
+        """
+        size = content.size
+        entry_size = _ENTRY_SIZES.get(path.suffix)
+        # A lone entry of zeros may be one: the first record, of the first moment of 1970.
+        if entry_size is None or size % entry_size or size == entry_size:
+            return size
+        entries = content.memory.rstrip(b"\0")
+        size = -(-len(entries) // entry_size) * entry_size
+        log = self._find(path.with_suffix(LOG_SUFFIX))
+        if path.suffix == INDEX_SUFFIX and log is not None:
+            while size and int.from_bytes(content.memory[size - 4 : size], "big") >= log.size:
+                size -= entry_size
+        return size
+
+    def exists(self, path: Path) -> bool:
+        if path in self._contents:
+            return self._contents[path] is not None
+        return path in self._directories or self._below.exists(path)
+
+    def is_directory(self, path: Path) -> bool:
+        return path in self._directories or self._below.is_directory(path)
+
+    def names(self, directory: Path) -> list[str]:
+        try:
+            found = set(self._below.names(directory))
+        except FileNotFoundError:
+            if directory not in self._directories:
+                raise
+            found = set()
+        for path, content in self._contents.items():
+            if path.parent == directory:
+                (found.discard if content is None else found.add)(path.name)
+        return sorted(found)
+
+    def make_directory(self, path: Path) -> None:
+        self._directories.add(path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        content = self._find(source)
+        if content is None:
+            error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            raise storage_error(f"rename to {target.name}", source, error) from error
+        self._contents[target], self._contents[source] = content, None
+
+    def remove(self, path: Path) -> bool:
+        was_there = self._find(path) is not None
+        self._contents[path] = None
+        return was_there
+
+    def remove_tree(self, path: Path) -> None:
+        raise AssertionError(f"{path} is only looked at")
+
+    def sync_directory(self, path: Path) -> None: ...
+
+    def read_bytes(self, path: Path) -> bytes:
+        content = self._get(path)
+        return bytes(content.read(0, content.size))
+
+    def size(self, path: Path) -> int:
+        return self._get(path).size
+
+    def modified_ms(self, path: Path) -> int:
+        return self._get(path).modified_ms
+
+    def set_modified_ms(self, path: Path, ms: int) -> None:
+        self._get(path).modified_ms = ms
+
+    def lock(self, path: Path) -> None:
+        return None
+
+    def is_locked(self, path: Path) -> bool:
+        return self._below.is_locked(path)
+
+    def usable_bytes(self, path: Path) -> int:
+        return self._below.usable_bytes(path)
+
+    def total_bytes(self, path: Path) -> int:
+        return self._below.total_bytes(path)

@@ -1,0 +1,71 @@
+"""
+Asking ``barnabas explain`` without a process of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from barnabas.server.config import load_settings
+from barnabas.server.known_cluster import KnownCluster, Suppositions
+from barnabas.storage.disk import DiskFiles
+from barnabas.storage.explain.command import add_arguments, explained
+from tests.support.clock import StillClock
+
+NOW_MS = 1_795_240_000_000
+
+
+class Explainer:
+    """
+    Explains what is in some log directories.
+    """
+
+    def __init__(self, *data_dirs: Path, now_ms: int = NOW_MS, **options: str) -> None:
+        """
+        Args:
+            now_ms: what the clock says.
+            options: of the broker, with ``_`` for ``.``.
+        """
+        self.data_dirs = data_dirs
+        self.clock = StillClock(now_ms)
+        self._known: dict[tuple[str, ...], KnownCluster] = {}
+        self._options = [f"{name.replace('_', '.')}={value}" for name, value in options.items()]
+
+    def text(self, *arguments: str) -> str:
+        """
+        What the command prints.
+
+        Raises:
+            ExplainError, ConfigError: it prints that instead.
+        """
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        options = parser.parse_args(arguments)
+        return explained(
+            options, self._cluster(tuple(options.assignments)), DiskFiles(), self.clock
+        )
+
+    def _cluster(self, assignments: tuple[str, ...]) -> KnownCluster:
+        if assignments not in self._known:
+            self._known[assignments] = KnownCluster(
+                load_settings(assignments=self._options),
+                Suppositions.parse(assignments),
+                self.data_dirs,
+                files=DiskFiles(),
+                clock=self.clock,
+            )
+        return self._known[assignments]
+
+    def facts(self, *arguments: str) -> dict[str, Any]:
+        """
+        The one object that the command prints with ``--format json``.
+        """
+        found = [json.loads(line) for line in self.all_facts(*arguments)]
+        assert len(found) == 1
+        return dict(found[0])
+
+    def all_facts(self, *arguments: str) -> list[str]:
+        return self.text(*arguments, "--format", "json").splitlines()

@@ -265,13 +265,27 @@ def test_one_entry_can_be_removed() -> None:
 
 def test_a_log_that_lost_its_end_is_clean_up_to_its_active_segment_at_the_most() -> None:
     world = CleanerWorld()
-    log = world.log(T0, 19)
+    log = world.log(T0, 20)
     world.manager.update_checkpoints(DATA, put=(T0, 18))
 
-    world.manager.maybe_truncate_checkpoint(log, 20)
-    assert "0\n1\nt 0 18\n" == world.checkpoint()
-    world.manager.maybe_truncate_checkpoint(log, 12)
-    assert "0\n1\nt 0 12\n" == world.checkpoint()
+    world.logs.truncate_to(T0, 19)
+    assert (19, "0\n1\nt 0 18\n") == (log.log_end_offset, world.checkpoint())
+    world.logs.truncate_to(T0, 14)
+    assert (14, "0\n1\nt 0 12\n") == (log.log_end_offset, world.checkpoint())
+    assert world.manager.states.get(T0) is None
+
+
+def test_a_log_is_not_cleaned_while_it_loses_its_end() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 20)
+
+    with world.manager.truncating(log):
+        assert Paused(1) == world.manager.states.get(T0)
+    assert world.manager.states.get(T0) is None
+
+
+def test_what_is_not_there_loses_nothing() -> None:
+    CleanerWorld().logs.truncate_to(T0, 0)
 
 
 def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_written() -> None:
@@ -282,7 +296,8 @@ def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_writte
     world.logs.update_topic_config("t", config("delete"))
 
     assert {T0: 12} == world.manager.first_dirty_offsets()
-    world.manager.maybe_truncate_checkpoint(log, 6)
+    world.logs.truncate_to(T0, 6)
+    assert 6 == log.log_end_offset
     assert {T0: 12} == world.manager.first_dirty_offsets()
 
 

@@ -281,6 +281,16 @@ class LogCleanerManager:
             self.states.resume(partition)
 
     @contextmanager
+    def truncating(self, log: Log) -> Iterator[None]:
+        """
+        Keep the cleaner off *log* while it loses segments at its end, and note how far it can be
+        clean after that.
+        """
+        with self.paused(log.topic_partition):
+            yield
+            self._truncate_checkpoint(log, log.active_segment.base_offset)
+
+    @contextmanager
     def paused_uncompacted(self) -> Iterator[Mapping[TopicPartition, Log]]:
         """
         Keep the cleaner off all logs that are not compacted and that it has not in its hands, also
@@ -320,10 +330,7 @@ class LogCleanerManager:
                     directory, f"Failed to write the cleaner checkpoint in {directory}", error
                 )
 
-    def maybe_truncate_checkpoint(self, log: Log, offset: int) -> None:
-        """
-        *log* has lost what was from *offset* on: it can be clean up to there at the most.
-        """
+    def _truncate_checkpoint(self, log: Log, offset: int) -> None:
         with self.states.lock:
             noted = self._checkpoint_of(log)
             if log.config.compact and noted is not None and noted > offset:

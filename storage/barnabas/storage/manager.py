@@ -18,10 +18,10 @@ others serve on (Kafka's ``LogManager``, KIP-112).
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import UUID
 
@@ -33,6 +33,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
 from barnabas.storage.log_cleaner import LogCleaner
+from barnabas.storage.log_closing import close_directory
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_deletions import LogDeletions
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
@@ -326,6 +327,48 @@ class LogManager:
                 if was_compacted and not config.compact and self.cleaner is not None:
                     self.cleaner.manager.abort_cleaning(partition)
 
+    def truncate_to(self, partition: TopicPartition, offset: int) -> None:
+        """
+        Let the log of *partition*, if there is one, lose all from *offset* on. If segments go, the
+        cleaner is kept off it, and what it has noted is not above the last one that is left.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        log = self._catalog.logs.get(partition)
+        if log is None:
+            return
+        if self.cleaner is not None and offset < log.active_segment.base_offset:
+            with self.cleaner.manager.truncating(log):
+                truncated = log.truncate_to(offset)
+        else:
+            truncated = log.truncate_to(offset)
+        if truncated:
+            self._catalog.checkpoint(log.parent_dir)
+
+    def configure(
+        self,
+        *,
+        producer_id_expiration_ms: int,
+        transaction_verification: bool,
+        recovery_threads_per_directory: int,
+    ) -> None:
+        """
+        Go by these settings from now on, for the logs that there are and for those to come.
+        """
+        with self._changing:
+            self._settings = dataclasses.replace(
+                self._settings,
+                producer_id_expiration_ms=producer_id_expiration_ms,
+                transaction_verification=transaction_verification,
+                recovery_threads_per_directory=recovery_threads_per_directory,
+            )
+            for log in self.logs().values():
+                log.configure_producers(
+                    expiration_ms=producer_id_expiration_ms,
+                    transaction_verification=transaction_verification,
+                )
+
     def remove_deleted(self) -> None:
         """
         Remove the files and the logs whose delay after deletion is over.
@@ -408,29 +451,14 @@ class LogManager:
             self.cleaner.stop(seconds)
         self.upkeep.stop(seconds)
         self.upkeep.checkpoint_high_watermarks()
+        threads = self._settings.recovery_threads_per_directory
         clean = [
-            self._close(directory, broker_epoch) for directory in self._catalog.directories.values()
+            close_directory(directory, logs, threads=threads, broker_epoch=broker_epoch)
+            for directory, logs in self._catalog.by_directory()
         ]
         self._close_unserved()
         self._release_locks()
         return all(clean)
-
-    def _close(self, directory: LogDirectory, broker_epoch: int) -> bool:
-        logs = self._catalog.inside(directory.path)
-        with ThreadPoolExecutor(
-            self._settings.recovery_threads_per_directory, f"log-closing-{directory.path}"
-        ) as pool:
-            closed = list(pool.map(_close_log, logs.values()))
-        if not all(closed):
-            return False
-        try:
-            directory.checkpoint_recovery_points(logs)
-            directory.checkpoint_log_start_offsets(logs)
-            directory.mark_clean(broker_epoch)
-        except KafkaStorageError:
-            logger.exception("%s could not be marked as stopped cleanly", directory.path)
-            return False
-        return True
 
     def _close_unserved(self) -> None:
         for log in [*self._unserved, *self._deletions]:
@@ -439,13 +467,3 @@ class LogManager:
     def _release_locks(self) -> None:
         for directory in self._catalog.directories.values():
             directory.release()
-
-
-def _close_log(log: Log) -> bool:
-    try:
-        log.flush(force_flush_active_segment=True)
-        log.close()
-    except Exception:
-        logger.exception("%s could not be closed", log.dir)
-        return False
-    return True

@@ -1,0 +1,57 @@
+"""
+How the logs of a directory are closed when the broker stops.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log import Log
+from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.log_files import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+def close_directory(
+    directory: LogDirectory,
+    logs: Mapping[TopicPartition, Log],
+    *,
+    threads: int,
+    broker_epoch: int,
+) -> bool:
+    """
+    Flush and close *logs*, and mark their directory as stopped cleanly.
+
+    Args:
+        threads: how many logs are closed at a time.
+        broker_epoch: noted in the mark.
+
+    Returns:
+        Whether all went well. If not there is no mark, so that the next start recovers the logs.
+    """
+    with ThreadPoolExecutor(threads, f"log-closing-{directory.path}") as pool:
+        closed = list(pool.map(_close_log, logs.values()))
+    if not all(closed):
+        return False
+    try:
+        directory.checkpoint_recovery_points(logs)
+        directory.checkpoint_log_start_offsets(logs)
+        directory.mark_clean(broker_epoch)
+    except KafkaStorageError:
+        logger.exception("%s could not be marked as stopped cleanly", directory.path)
+        return False
+    return True
+
+
+def _close_log(log: Log) -> bool:
+    try:
+        log.flush(force_flush_active_segment=True)
+        log.close()
+    except Exception:
+        logger.exception("%s could not be closed", log.dir)
+        return False
+    return True

@@ -186,6 +186,31 @@ def test_gzip_of_others_is_read() -> None:
     assert ONE_RECORD == decompress(GZIP, header + body + trailer)
 
 
+def test_a_gzip_header_may_have_all_its_parts() -> None:
+    """
+    Flags without a meaning are passed over, as Java does, and the header's own checksum counts.
+    """
+    plain = bytes(compress(GZIP, ONE_RECORD))
+    header = plain[:3] + b"\xfe" + plain[4:10] + b"\x02\0xx" + b"name\0" + b"comment\0"
+    checksum = (zlib.crc32(header) & 0xFFFF).to_bytes(2, "little")
+
+    assert ONE_RECORD == decompress(GZIP, header + checksum + plain[10:])
+    for damaged in (header + b"\0\0" + plain[10:], header, header[:12], header[:-3]):
+        with pytest.raises(CorruptCompressedData):
+            decompress(GZIP, damaged)
+
+
+def test_the_trailer_of_gzip_is_looked_at_last() -> None:
+    """
+    What comes before it is given out first: it may be wrong in a way that counts earlier.
+    """
+    chunks = decompress_chunks(GZIP, bytes(compress(GZIP, ONE_RECORD))[:-8] + bytes(8))
+
+    assert ONE_RECORD == next(chunks)
+    with pytest.raises(CorruptCompressedData, match="checksum"):
+        next(chunks)
+
+
 # snappy
 
 

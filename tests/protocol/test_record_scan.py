@@ -14,7 +14,12 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.compression import CompressionType, compress, decompress_chunks
+from barnabas.protocol.compression import (
+    CompressionType,
+    CorruptCompressedData,
+    compress,
+    decompress_chunks,
+)
 from barnabas.protocol.records import Header, Record, encode_records
 from tests.support.compiled import compiled, plain
 from tests.support.record_bytes import slow_walk, some_payload, wrapped
@@ -463,6 +468,23 @@ def test_both_ways_find_the_same() -> None:
         ]
 
         assert found[0] == found[1], seed
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_is_wrong_further_on_comes_too_late(scanning: ModuleType, count: int) -> None:
+    """
+    Records that are malformed, or too many, are found before the end of their stream is.
+    """
+
+    def stream() -> Iterator[bytes]:
+        yield payload_of(Record(0, NOW, None, b"a"), Record(1, NOW, None, b"b")) + bytes(7)
+        raise CorruptCompressedData("too late")
+
+    scan = scanning.RecordScan(count, NOW)
+
+    scan.walk_chunks(stream())
+
+    assert "" != scan.malformed
 
 
 @pytest.mark.parametrize("codec", [c for c in CompressionType if c])

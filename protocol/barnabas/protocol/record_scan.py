@@ -200,6 +200,9 @@ class RecordScan:
             used: i64 = self.feed(data)
             position += used
             rest = data[used:]
+            # As Kafka reads a stream: what is wrong with it further on comes too late.
+            if self.done and (self.malformed != "" or position < size):
+                break
         if not self.done or position > size:
             self.malformed = self.malformed or _ENDS_EARLY
         self._finish(position, size)

@@ -35,7 +35,8 @@ __all__ = [
     "decompress_chunks",
 ]
 
-CHUNK_BYTES: Final = 64 * 1024
+CHUNK_BYTES: Final = 16 * 1024
+"""As much as Kafka's streams take at once: of what is wrong, the first such piece decides."""
 
 
 class Codec(Protocol):

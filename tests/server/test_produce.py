@@ -249,8 +249,13 @@ async def test_the_records_that_spoil_a_batch_are_named(
 
     assert ErrorCode.INVALID_RECORD == answer.error_code == old.error_code
     assert [1, 3] == [error.batch_index for error in answer.record_errors]
-    assert all(error.batch_index_error_message for error in answer.record_errors)
-    assert answer.error_message is not None
+    sentence = "Compacted topic cannot accept message without key in topic partition compacted-0"
+    assert [sentence] * 2 == [error.batch_index_error_message for error in answer.record_errors]
+    assert (
+        "One or more records have been rejected due to 2 record errors in total, and only showing "
+        f"the first three errors at most: [RecordError(batchIndex=1, message='{sentence}'), "
+        f"RecordError(batchIndex=3, message='{sentence}')]"
+    ) == answer.error_message
     assert ([], None) == (old.record_errors, old.error_message)
 
 
@@ -306,6 +311,61 @@ async def test_a_transactional_batch_needs_a_transactional_id(client: WireClient
     assert [(0, 53), (1, 53)] == [
         (each.index, each.error_code) for each in answer.responses[0].partition_responses
     ]
+
+
+async def test_a_first_batch_that_cannot_be_told_apart_fails_the_whole_request(
+    client: WireClient,
+) -> None:
+    """
+    As soon as transactional batches are looked for, with a message, unlike what is found later.
+    """
+    broken = bytearray(batch("a"))
+    broken[16] = 50
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[produce_topic("orders", {0: batch("plain"), 1: bytes(broken)})],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+    after = await ask_one(client, produce_request("orders", batch("a")))
+
+    assert [
+        (0, ErrorCode.CORRUPT_MESSAGE, "Invalid magic found in record: 50"),
+        (1, ErrorCode.CORRUPT_MESSAGE, "Invalid magic found in record: 50"),
+    ] == [
+        (each.index, each.error_code, each.error_message)
+        for each in answer.responses[0].partition_responses
+    ]
+    assert 0 == after.base_offset
+
+
+async def test_an_error_that_the_code_tells_comes_without_message(client: WireClient) -> None:
+    records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
+
+    answer = await ask_one(client, produce_request("orders", records))
+
+    assert (53, None) == (answer.error_code, answer.error_message)
+
+
+async def test_without_verification_no_coordinator_is_asked() -> None:
+    """
+    Up to version 11: from 12 on the append itself adds the partition to the transaction.
+    """
+    unverified = {"transaction_partition_verification_enable": "false"}
+    records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
+    async with (
+        running(MemoryFiles(), ManualClock(START_MS), **unverified) as broker,
+        await broker.client() as client,
+    ):
+        await broker.create("orders")
+        request = produce_request("orders", records, transactional_id="t")
+
+        old = await ask_one(client, request, 11)
+        new = await ask_one(client, request, 12)
+
+    assert (0, 0) == (old.error_code, old.base_offset)
+    assert ErrorCode.TRANSACTION_ABORTABLE == new.error_code
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,7 @@ class Broker:
                 producer_id_expiration_check_ms=config.producer_id_expiration_check_interval_ms,
                 initial_task_delay_ms=config.log_initial_task_delay_ms,
                 recovery_threads_per_directory=config.num_recovery_threads_per_data_dir,
+                transaction_verification=config.transaction_partition_verification_enable,
                 cleaner=cleaner_settings(brokers),
             ),
         )

@@ -13,7 +13,6 @@ from barnabas.protocol.errors import InvalidRecord, UnknownServerError, Unsuppor
 from barnabas.protocol.record_batch import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,
-    HEADER_SIZE,
     LENGTH_AT,
     LOG_OVERHEAD,
     MAGIC,
@@ -44,11 +43,8 @@ def check_records(records: Buffer | None, version: int) -> memoryview:
     if not isinstance(records, memoryview):
         records = memoryview(records)
     end = len(records)
-    size = batch_size(records, 0, end)
+    size = _first_batch_size(records)
     if not size:
-        length = int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD])
-        if end >= MAGIC_END and length > LARGEST_LENGTH:
-            raise UnknownServerError(f"A batch cannot have {length} bytes")
         raise InvalidRecord(f"Produce v{version} must have at least one batch per partition")
     if records[MAGIC_AT] != MAGIC:
         raise InvalidRecord(f"Produce v{version} takes batches of format 2 only")
@@ -61,10 +57,30 @@ def check_records(records: Buffer | None, version: int) -> memoryview:
 
 def is_transactional(records: Buffer | None) -> bool:
     """
-    Whether there is a first batch of which as much is there, and it belongs to a transaction.
+    Whether there is a whole first batch, and it belongs to a transaction.
+
+    Raises:
+        CorruptMessage: the framing of the first batch is broken.
+        UnknownServerError: the size of the batch does not fit into an int32, where Kafka fails.
     """
+    if records is None:
+        return False
+    view = records if isinstance(records, memoryview) else memoryview(records)
     return (
-        records is not None
-        and len(records) >= HEADER_SIZE
-        and records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_FLAG != 0
+        _first_batch_size(view) > 0
+        and view[MAGIC_AT] == MAGIC
+        and view[ATTRIBUTES_AT + 1] & TRANSACTIONAL_FLAG != 0
     )
+
+
+def _first_batch_size(records: memoryview) -> int:
+    """
+    Bytes of the first batch, 0 if not all of it is there.
+    """
+    end = len(records)
+    size = batch_size(records, 0, end)
+    if not size and end >= MAGIC_END:
+        length = int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD])
+        if length > LARGEST_LENGTH:
+            raise UnknownServerError(f"A batch cannot have {length} bytes")
+    return size

@@ -114,7 +114,10 @@ class RejectedRecords(RecordValidationError, InvalidRecord):
     """
 
     def __init__(self, record_errors: Sequence[RecordError]) -> None:
-        shown = ", ".join(f"{index}: {message}" for index, message in record_errors[:3])
+        shown = ", ".join(
+            f"RecordError(batchIndex={index}, message='{message}')"
+            for index, message in record_errors[:3]
+        )
         super().__init__(
             f"One or more records have been rejected due to {len(record_errors)} record errors in "
             f"total, and only showing the first three errors at most: [{shown}]",

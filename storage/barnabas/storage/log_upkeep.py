@@ -39,6 +39,7 @@ class LogManagerSettings:
     producer_id_expiration_check_ms: int
     initial_task_delay_ms: int
     recovery_threads_per_directory: int
+    transaction_verification: bool = True
     cleaner: CleanerSettings = field(default_factory=CleanerSettings)
 
 

@@ -270,6 +270,7 @@ class LogManager:
             high_watermark=high_watermark,
             had_clean_shutdown=had_clean_shutdown,
             producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
+            transaction_verification=self._settings.transaction_verification,
             wake_at=self._alarm.at,
         )
 

@@ -217,7 +217,7 @@ class LogValidator:
         if error.lacks_key:
             return (
                 "Compacted topic cannot accept message without key in topic partition "
-                f"{self._partition}."
+                f"{self._partition}"
             )
         offset = batch.base_offset + error.offset_delta
         if error.wrong_type:

@@ -47,8 +47,12 @@ logger = logging.getLogger(__name__)
 
 ADMIN_CLIENT: Final = "__admin_client"
 ALL_REPLICAS: Final = -1
+FIRST_ABORTABLE_VERSION: Final = 11
+FIRST_ADDING_VERSION: Final = 12
+"""The first version that adds partitions to a transaction by itself, verified or not (KIP-890)."""
 FIRST_TOPIC_ID_VERSION: Final = 13
 NO_OFFSET: Final = -1
+NOT_ADDED: Final = "Partition was not added to the transaction"
 
 # Errors of the partition or of the batch as a whole; all others that an append raises come with
 # the offset at which the log starts.
@@ -62,7 +66,7 @@ _WITHOUT_START_OFFSET = (
 
 
 def error_response(
-    request: ProduceRequest, _version: int, code: ErrorCode, _message: str | None
+    request: ProduceRequest, _version: int, code: ErrorCode, message: str | None
 ) -> ProduceResponse:
     """
     The same error for every partition.
@@ -72,12 +76,17 @@ def error_response(
     """
     if request.acks == 0:
         raise CloseConnection(f"Produce with acks=0 failed: {code.name}")
+    if code == ErrorCode.UNKNOWN_SERVER_ERROR or message == code.sentence:
+        # What says no more than the code is not told, nor what was not foreseen (Kafka's ApiError).
+        message = None
     return ProduceResponse(
         responses=[
             TopicProduceResponse(
                 name=topic.name,
                 topic_id=topic.topic_id,
-                partition_responses=[_error(data.index, code) for data in topic.partition_data],
+                partition_responses=[
+                    _error(data.index, code, message) for data in topic.partition_data
+                ],
             )
             for topic in request.topic_data
         ]
@@ -129,16 +138,19 @@ def _append(
         else:
             partition = context.partitions.expect(topic.name, index)
         records = check_records(data.records, version)
-        if request.transactional_id is not None and is_transactional(records):
+        if _needs_verification(request, context) and is_transactional(records):
             # There is no coordinator that could have put the partition into a transaction.
-            raise TransactionAbortable if version >= 11 else InvalidTxnState
+            if version >= FIRST_ABORTABLE_VERSION:
+                raise TransactionAbortable
+            raise InvalidTxnState(NOT_ADDED)
         if not -1 <= request.acks <= 1:
             raise InvalidRequiredAcks
         if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
             raise InvalidTopicException
     except KafkaError as error:
         context.metrics.count_error("Produce", error.code)
-        return _error(index, error.code)
+        message = str(error) if isinstance(error, InvalidTxnState) else None
+        return _error(index, error.code, message)
     try:
         info = partition.append(records)
     except Exception as error:  # whatever it is, the other partitions are served
@@ -177,11 +189,29 @@ def _append_error(partition: Partition, error: Exception) -> PartitionProduceRes
     return response
 
 
-def _error(index: int, code: ErrorCode) -> PartitionProduceResponse:
-    return PartitionProduceResponse(index=index, error_code=code, base_offset=NO_OFFSET)
+def _error(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
+    )
+
+
+def _needs_verification(request: ProduceRequest, context: Context) -> bool:
+    """
+    Whether the coordinator has to know of what is transactional in the request.
+    """
+    return request.transactional_id is not None and (
+        context.version >= FIRST_ADDING_VERSION
+        or context.config.transaction_partition_verification_enable
+    )
 
 
 def _is_transactional(request: ProduceRequest) -> bool:
+    """
+    Whether any batch is, as Kafka's RequestUtils finds out.
+
+    A batch whose framing is broken fails the whole request, if it comes before the first
+    transactional one: this is found before any partition is looked at.
+    """
     for topic in request.topic_data:
         for data in topic.partition_data:
             if is_transactional(data.records):

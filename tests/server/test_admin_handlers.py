@@ -645,7 +645,7 @@ async def test_describe_what_holds_for_all_brokers() -> None:
 @pytest.mark.parametrize(
     ("resource", "code", "message"),
     [
-        ((2, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION, None),
+        ((2, "nope"), E.UNKNOWN_TOPIC_OR_PARTITION, ""),
         (
             (2, "b@d"),
             E.INVALID_TOPIC_EXCEPTION,
@@ -658,11 +658,10 @@ async def test_describe_what_holds_for_all_brokers() -> None:
             "Unexpected broker id, expected 1 or empty string, but received 2",
         ),
         ((4, "x"), E.INVALID_REQUEST, "Broker id must be an integer, but it is: x"),
-        ((77, "x"), E.INVALID_REQUEST, None),
     ],
 )
 async def test_resources_that_cannot_be_described(
-    resource: tuple[int, str], code: ErrorCode, message: str | None
+    resource: tuple[int, str], code: ErrorCode, message: str
 ) -> None:
     """
     One of them does not spoil the others of the request.
@@ -673,8 +672,20 @@ async def test_resources_that_cannot_be_described(
     bad, good = (await describe(node, resource, (2, "t"))).results
 
     assert (code, *resource) == (bad.error_code, bad.resource_type, bad.resource_name)
-    assert message in (None, bad.error_message)
+    assert message == bad.error_message
     assert E.NONE == good.error_code
+
+
+async def test_a_type_of_resource_that_there_is_not() -> None:
+    """
+    It spoils the whole request.
+    """
+    node = await started()
+    await node.create("t")
+
+    answer = await describe(node, (77, "x"), (2, "t"))
+
+    assert {E.INVALID_REQUEST} == {result.error_code for result in answer.results}
 
 
 async def test_descriptions_agree_with_those_of_kafka(golden: Path) -> None:

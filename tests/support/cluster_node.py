@@ -22,6 +22,7 @@ from barnabas.server.cluster.formatting import prepare_directories, read_bootstr
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.config_admin import ConfigAdmin
 from barnabas.server.context import Context
 from barnabas.server.coordinators.producer_ids import ProducerIds
 from barnabas.server.partitions import Partitions
@@ -120,6 +121,12 @@ class ClusterNode:
             partitions=self.partitions,
             io=self.io,
         )
+        self.config_admin = ConfigAdmin(
+            node_id=NODE_ID,
+            controller=self.controller,
+            configs=self.configs,
+            log_manager=self.log_manager,
+        )
         clean_epoch = self.log_manager.broker_epoch_of_clean_shutdown()
         self.report: LoadReport = self.log_manager.load(
             {topic.name: self.configs.log_config(topic.name) for topic in self.topics},
@@ -154,6 +161,7 @@ class ClusterNode:
             node_id=NODE_ID,
             cluster_id=self.cluster_id,
             config=self.config,
+            config_admin=self.config_admin,
             clock=self.clock,
             topics=self.topics,
             partitions=self.partitions,

@@ -14,7 +14,7 @@ import logging
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,14 +27,16 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.connections import Connections
+from barnabas.server.config_admin import ConfigAdmin
+from barnabas.server.connections import ConnectionLimits, Connections
 from barnabas.server.context import Parts
 from barnabas.server.coordinators.group_coordinator import GroupCoordinator
 from barnabas.server.coordinators.producer_ids import ProducerIds
 from barnabas.server.delayed_fetch import FetchPurgatory
 from barnabas.server.dispatch import Dispatcher
+from barnabas.server.dynamic_settings import Workers, configure_parts
 from barnabas.server.listening import Listening
-from barnabas.server.log_cleaning import cleaner_settings, configure_cleaner, watch_cleaner
+from barnabas.server.log_cleaning import cleaner_settings, watch_cleaner
 from barnabas.server.log_dir_failures import LogDirFailureHandler
 from barnabas.server.metrics import Metrics
 from barnabas.server.partitions import Partitions
@@ -94,7 +96,7 @@ class Broker:
         self.fetches = FetchPurgatory()
         self.background = Background(self.clock)
         self.files: Files = files or DiskFiles()
-        self._io = ThreadPoolExecutor(config.background_threads, thread_name_prefix="io")
+        self._io = Workers(config.background_threads, thread_name_prefix="io")
         self._listening = Listening()
         self._log_manager: LogManager | None = None
         self._controller: Controller | None = None
@@ -151,7 +153,7 @@ class Broker:
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
         )
         log_manager.default_config = configs.default()
-        configure_cleaner(log_manager, configs.brokers)
+        configure_parts(configs.brokers, log_manager=log_manager, io=self._io)
         controller = self._controller = Controller(
             metadata_log, defaults=configs.election_defaults(), io=self._io
         )
@@ -187,6 +189,7 @@ class Broker:
             node_id=self.node_id,
             cluster_id=cluster_id,
             config=self.config,
+            config_admin=self._administrate(controller, configs, log_manager),
             clock=self.clock,
             log_manager=log_manager,
             image=metadata_log.image,
@@ -200,7 +203,11 @@ class Broker:
             io=self._io,
         )
         self.connections = Connections(
-            self.config, self.clock, self._io, Dispatcher(handlers.load(), parts), self.metrics
+            configs.brokers.current(),
+            self.clock,
+            self._io,
+            Dispatcher(handlers.load(), parts),
+            self.metrics,
         )
         await self._listening.serve(self.connections)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
@@ -277,8 +284,8 @@ class Broker:
                 producer_id_expiration_check_ms=config.producer_id_expiration_check_interval_ms,
                 initial_task_delay_ms=config.log_initial_task_delay_ms,
                 recovery_threads_per_directory=config.num_recovery_threads_per_data_dir,
-                transaction_verification=config.transaction_partition_verification_enable,
                 cleaner=cleaner_settings(brokers),
+                transaction_verification=config.transaction_partition_verification_enable,
             ),
         )
 
@@ -327,6 +334,28 @@ class Broker:
         self.metrics.gauge(
             "fetches_waiting", "Fetches that wait for bytes.", lambda: len(self.fetches.waiting)
         )
+
+    def _administrate(
+        self, controller: Controller, configs: TopicConfigs, log_manager: LogManager
+    ) -> ConfigAdmin:
+        """
+        What clients change configs with, and the parts that go by them while they run.
+        """
+        loop = asyncio.get_running_loop()
+
+        def limit_connections(brokers: BrokerConfigs) -> None:
+            limits = ConnectionLimits.of(brokers.current())
+            if self.connections is not None:
+                loop.call_soon_threadsafe(self.connections.limit, limits)
+
+        admin = ConfigAdmin(
+            node_id=self.node_id, controller=controller, configs=configs, log_manager=log_manager
+        )
+        admin.on_broker_configs += [
+            partial(configure_parts, log_manager=log_manager, io=self._io),
+            limit_connections,
+        ]
+        return admin
 
     def _maintain(self, controller: Controller) -> None:
         """

@@ -14,10 +14,12 @@ import logging
 import socket
 from collections import Counter as Tally
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
 
 if TYPE_CHECKING:
@@ -32,6 +34,29 @@ A_MOMENT = 0.001  # not worth another timer
 Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """
+    How many connections there may be.
+    """
+
+    total: int
+    per_address: int
+    by_address: Mapping[str, int]  # exceptions
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> ConnectionLimits:
+        """
+        What *config* says. It may block, while names of hosts are resolved to addresses.
+        """
+        by_address = {
+            str(address[0]): count
+            for host, count in parse_limits(config.max_connections_per_ip_overrides).items()
+            for *_, address in socket.getaddrinfo(host, None)
+        }
+        return cls(config.max_connections, config.max_connections_per_ip, by_address)
 
 
 class Connections:
@@ -69,7 +94,7 @@ class Connections:
         self._held: deque[Connection] = deque()
         self._gone = asyncio.Event()
         self._by_address: Tally[str] = Tally()
-        self._overrides = _overrides(config.max_connections_per_ip_overrides)
+        self._limits = ConnectionLimits.of(config)
         metrics.gauge("connections", "Connections now open.", lambda: len(self._open))
 
     def __len__(self) -> int:
@@ -82,11 +107,11 @@ class Connections:
         self._accepted.value += 1
         address = connection.address
         self._by_address[address] += 1
-        allowed = self._overrides.get(address, self._config.max_connections_per_ip)
+        allowed = self._limits.by_address.get(address, self._limits.per_address)
         if self._by_address[address] > allowed:
             self._refused.value += 1
             connection.close(f"{address} has {allowed} connections already")
-        elif len(self._open) < self._config.max_connections:
+        elif len(self._open) < self._limits.total:
             self._admit(connection)
         elif len(self._held) < self._config.socket_listen_backlog_size:
             connection.hold()
@@ -111,7 +136,15 @@ class Connections:
             timer.cancel()
         if not self._open:
             self._gone.set()
-        if self._held and len(self._open) < self._config.max_connections:
+        if self._held and len(self._open) < self._limits.total:
+            self._admit(self._held.popleft())
+
+    def limit(self, limits: ConnectionLimits) -> None:
+        """
+        Go by *limits* from now on. Connections that are over them stay; none follow for so long.
+        """
+        self._limits = limits
+        while self._held and len(self._open) < limits.total:
             self._admit(self._held.popleft())
 
     async def drain(self, seconds: float) -> None:
@@ -155,15 +188,3 @@ class Connections:
             self._watch(connection, left)
         else:
             connection.close(f"silent for {limit - left:.0f} s")
-
-
-def _overrides(text: str) -> dict[str, int]:
-    """
-    The exceptions of ``max.connections.per.ip.overrides``, names resolved to addresses.
-    """
-    limits: dict[str, int] = {}
-    for pair in filter(None, (part.strip() for part in text.split(","))):
-        host, _, count = pair.rpartition(":")
-        for *_, address in socket.getaddrinfo(host, None):
-            limits[str(address[0])] = int(count)
-    return limits

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import MetadataImage
     from barnabas.server.config import BrokerConfig
+    from barnabas.server.config_admin import ConfigAdmin
     from barnabas.server.connection import Connection
     from barnabas.server.coordinators.group_coordinator import GroupCoordinator
     from barnabas.server.coordinators.producer_ids import ProducerIds
@@ -40,7 +41,8 @@ class Parts:
 
     node_id: int
     cluster_id: str
-    config: BrokerConfig
+    config: BrokerConfig  # as of the start
+    config_admin: ConfigAdmin
     clock: ServerClock
     log_manager: LogManager
     image: MetadataImage  # what the metadata log adds up to; it changes as the log does
@@ -80,6 +82,10 @@ class Context:
     @property
     def config(self) -> BrokerConfig:
         return self.parts.config
+
+    @property
+    def config_admin(self) -> ConfigAdmin:
+        return self.parts.config_admin
 
     @property
     def clock(self) -> ServerClock:

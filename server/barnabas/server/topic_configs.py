@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from barnabas.protocol.errors import InvalidConfig
+from barnabas.server.broker_configs import BrokerConfigs, ConfigSource, ConfigValue, unit_of
 from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.cluster.lifecycle import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
-from barnabas.server.config import BrokerConfig
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import HOURS, MINUTES, ConfigError, Option
+from barnabas.storage.options import ConfigError, Option
+
+__all__ = ["BrokerConfigs", "ConfigSource", "ConfigValue", "TopicConfigs"]
 
 logger = logging.getLogger(__name__)
 
@@ -31,97 +32,6 @@ UNLIMITED: Final = -1
 """
 What every negative time means.
 """
-
-_UNITS: Final[Mapping[str, int]] = {".hours": HOURS, ".minutes": MINUTES}
-
-
-class ConfigSource(IntEnum):
-    """
-    Where a value comes from, with the numbers of the wire (``DescribeConfigsResponse``).
-    """
-
-    UNKNOWN = 0
-    DYNAMIC_TOPIC = 1
-    DYNAMIC_BROKER = 2
-    DYNAMIC_DEFAULT_BROKER = 3
-    STATIC_BROKER = 4
-    DEFAULT = 5
-
-
-class ConfigValue(NamedTuple):
-    """
-    A value under one of its names, as text.
-    """
-
-    name: str
-    value: str | None
-    source: ConfigSource
-
-
-class BrokerConfigs:
-    """
-    The options of this broker, by the level that gives their value.
-    """
-
-    def __init__(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
-        self.static = config
-        self._image = image
-        self._node = str(node_id)
-
-    @property
-    def of_all_brokers(self) -> Mapping[str, str]:
-        """
-        What is stored for all brokers of the cluster.
-        """
-        return self._image.config(ResourceType.BROKER, "")
-
-    @property
-    def of_this_broker(self) -> Mapping[str, str]:
-        """
-        What is stored for this broker alone.
-        """
-        return self._image.config(ResourceType.BROKER, self._node)
-
-    def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
-        """
-        The values that were given, most specific level first.
-        """
-        return (
-            (ConfigSource.DYNAMIC_BROKER, self.of_this_broker),
-            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.of_all_brokers),
-            (ConfigSource.STATIC_BROKER, self.static.given),
-        )
-
-    def values(self, name: str) -> list[ConfigValue]:
-        """
-        All values of an option under its names, in the order in which they count, the default last.
-
-        Values that stand before the option's own name are left out, as in Kafka's ``ConfigHelper``.
-        """
-        names = _alternatives(name)
-        found = [
-            ConfigValue(alternative, given[alternative], source)
-            for source, given in self.levels()
-            for alternative in names
-            if alternative in given
-        ]
-        for alternative in names:
-            option = self.static.options()[alternative]
-            if option.default is not None:
-                text = option.format(option.default)
-                found.append(ConfigValue(alternative, text, ConfigSource.DEFAULT))
-        own = [index for index, value in enumerate(found) if value.name == name]
-        return found[own[0] :] if own else []
-
-    def effective(self, name: str) -> Any:
-        """
-        The value of one option, parsed, without its alternatives.
-        """
-        option = self.static.options()[name]
-        for _, given in self.levels():
-            if name in given:
-                return option.parse(given[name])
-        return option.default
 
 
 class TopicConfigs:
@@ -221,25 +131,10 @@ class TopicConfigs:
                 continue
             if len(option.synonyms) > 1 and value < 0:
                 return UNLIMITED
-            return value * _unit(synonym) if _unit(synonym) > 1 else value
+            return value * unit_of(synonym) if unit_of(synonym) > 1 else value
         return option.default
 
 
-def _alternatives(name: str) -> tuple[str, ...]:
-    """
-    The names that say the same as *name* in other units, itself among them.
-    """
-    for option in LogConfig.options().values():
-        # log.flush.scheduler.interval.ms stands in for log.flush.interval.ms and not the reverse.
-        if name in option.synonyms[:1] or (name in option.synonyms and _unit(name) > 1):
-            return option.synonyms
-    return (name,)
-
-
-def _unit(name: str) -> int:
-    return next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), 1)
-
-
 def _in_own_unit(name: str, text: str) -> str:
-    unit = _unit(name)
+    unit = unit_of(name)
     return text if unit == 1 else str(int(text) * unit)

@@ -119,13 +119,7 @@ def _plan_topic(
     plan.records.append((records.TopicRecord(name=topic.name, topic_id=topic_id), 0))
     plan.records += _config_records(image, topic.name, configs)
     for index, replicas in assignment.items():
-        active = [broker for broker in replicas if _is_active(image, broker)]
-        partition = PartitionRegistration(
-            replicas=tuple(replicas),
-            directories=tuple(rules.directory for _ in replicas),
-            isr=tuple(active),
-            leader=active[0],
-        )
+        partition = new_partition(image, replicas, rules.directory)
         plan.records.append(partition.to_record(topic_id, index, image.metadata_version))
     plan.created[topic.name] = CreatedTopic(
         name=topic.name,
@@ -197,14 +191,20 @@ def _assign(image: MetadataImage, topic: CreatableTopic, rules: CreationRules) -
     factor = topic.replication_factor
     if factor == -1:
         factor = rules.replication_factor
-    return dict.fromkeys(range(partitions), _place(image, factor, rules.clamp_replication_factor))
+    if rules.clamp_replication_factor:
+        factor = min(factor, len(image.brokers))
+    return dict.fromkeys(range(partitions), place_replicas(image, factor))
 
 
-def _place(image: MetadataImage, factor: int, clamp: bool) -> Sequence[int]:
+def place_replicas(image: MetadataImage, factor: int) -> Sequence[int]:
+    """
+    The brokers of a new partition, those that can lead it first.
+
+    Raises:
+        InvalidReplicationFactor: there are not so many, or none of them can.
+    """
     registered = len(image.brokers)
-    if clamp:
-        factor = min(factor, registered)
-    active = [broker for broker in image.brokers if _is_active(image, broker)]
+    active = [broker for broker in image.brokers if is_active(image, broker)]
     reason = None
     if factor <= 0:
         reason = f"Invalid replication factor {factor}: the replication factor must be positive."
@@ -241,13 +241,8 @@ def _manual_assignment(image: MetadataImage, topic: CreatableTopic) -> Assignmen
             raise InvalidReplicaAssignment(
                 f"Found multiple manual partition assignments for partition {index}"
             )
-        check_manual_assignment(image, brokers, factor)
+        check_manual_assignment(image, index, brokers, factor)
         factor = len(brokers)
-        if not any(_is_active(image, broker) for broker in brokers):
-            raise InvalidReplicaAssignment(
-                "All brokers specified in the manual partition assignment for partition"
-                f" {index} are fenced or in controlled shutdown."
-            )
         assignment[index] = brokers
     if sorted(assignment) != list(range(len(assignment))):
         raise InvalidReplicaAssignment(
@@ -257,12 +252,12 @@ def _manual_assignment(image: MetadataImage, topic: CreatableTopic) -> Assignmen
 
 
 def check_manual_assignment(
-    image: MetadataImage, brokers: Sequence[int], factor: int | None
+    image: MetadataImage, index: int, brokers: Sequence[int], factor: int | None
 ) -> None:
     """
     Raises:
         InvalidReplicaAssignment: *brokers* are not distinct registered brokers, as many of them as
-            earlier partitions have.
+            earlier partitions have, or none of them can lead.
     """
     start = "The manual partition assignment includes"
     if not brokers:
@@ -281,8 +276,31 @@ def check_manual_assignment(
             f"{start} a partition with {len(brokers)} replica(s), but this is not consistent with"
             f" previous partitions, which have {factor} replica(s)."
         )
+    if not any(is_active(image, broker) for broker in brokers):
+        raise InvalidReplicaAssignment(
+            "All brokers specified in the manual partition assignment for partition"
+            f" {index} are fenced or in controlled shutdown."
+        )
 
 
-def _is_active(image: MetadataImage, broker_id: int) -> bool:
+def new_partition(
+    image: MetadataImage, replicas: Sequence[int], directory: UUID
+) -> PartitionRegistration:
+    """
+    A partition on *replicas*, of which at least one can lead it.
+    """
+    active = tuple(broker for broker in replicas if is_active(image, broker))
+    return PartitionRegistration(
+        replicas=tuple(replicas),
+        directories=tuple(directory for _ in replicas),
+        isr=active,
+        leader=active[0],
+    )
+
+
+def is_active(image: MetadataImage, broker_id: int) -> bool:
+    """
+    Whether a broker can lead what is created now.
+    """
     broker = image.brokers[broker_id]
     return not broker.fenced and not broker.in_controlled_shutdown

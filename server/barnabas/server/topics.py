@@ -22,6 +22,7 @@ from barnabas.protocol.errors import (
     PolicyViolation,
     UnknownTopicId,
 )
+from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.server.cluster import features
 from barnabas.server.cluster.controller import Controller
@@ -30,6 +31,7 @@ from barnabas.server.cluster.lifecycle import UNASSIGNED_DIRECTORY
 from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.default_topics import default_topic
 from barnabas.server.partition import Partition
+from barnabas.server.partition_creation import PartitionsPlan, plan_partitions
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import TopicConfigs
 from barnabas.server.topic_creation import (
@@ -52,6 +54,7 @@ Called with a topic on the event loop; what it returns is awaited before the req
 """
 
 
+_Places = Sequence[tuple[Topic, int]]
 _Opened = dict[tuple[Topic, int], "Log | KafkaError"]
 
 
@@ -160,6 +163,19 @@ class Topics:
             if name not in self:
                 logger.warning("Topic %s could not be created: %s", name, error)
 
+    async def add_partitions(
+        self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False
+    ) -> PartitionsPlan:
+        """
+        Add what can be added of the partitions of a request, whose topics are distinct.
+
+        They can be used when this returns.
+
+        Raises:
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        return await self._controller.change(partial(self._add_partitions, wanted, validate_only))
+
     async def delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
         """
         Delete topics; those that succeed are gone when this returns.
@@ -178,7 +194,7 @@ class Topics:
         """
 
         async def open_all() -> None:
-            await self._open(list(self), is_new=False)
+            await self._open(_all_of(self), is_new=False)
 
         await self._controller.change(open_all)
 
@@ -188,10 +204,27 @@ class Topics:
             return plan
         await self._controller.write(plan.records)
         created = [self._image.topics_by_name[name] for name in plan.created]
-        await self._open(created, is_new=True)
+        await self._open(_all_of(created), is_new=True)
         for topic in created:
             await _tell(self.on_topic_created, topic)
             logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+        return plan
+
+    async def _add_partitions(
+        self, wanted: Sequence[CreatePartitionsTopic], validate_only: bool
+    ) -> PartitionsPlan:
+        plan = plan_partitions(self._image, wanted, self._directory())
+        if validate_only:
+            return plan
+        await self._controller.write(plan.records)
+        added = [
+            (self._image.topics_by_name[name], index)
+            for name, indexes in plan.added.items()
+            for index in indexes
+        ]
+        await self._open(added, is_new=True)
+        for name, indexes in plan.added.items():
+            logger.info("Added %d partitions to topic %s", len(indexes), name)
         return plan
 
     async def _delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
@@ -218,21 +251,27 @@ class Topics:
 
     def _rules(self) -> CreationRules:
         config = self.configs.brokers.static
-        directories = list(self._log_manager.directory_ids.values())
         return CreationRules(
             num_partitions=config.num_partitions,
             replication_factor=config.default_replication_factor,
             clamp_replication_factor=config.barnabas_replication_factor_clamp,
-            # Of several directories the one is taken that has the fewest logs by then.
-            directory=directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY,
+            directory=self._directory(),
             check_config=self.configs.check,
             new_id=random_uuid,
         )
 
+    def _directory(self) -> UUID:
+        """
+        Where this node's new replicas go, as far as that is known beforehand.
+        """
+        directories = list(self._log_manager.directory_ids.values())
+        # Of several directories the one is taken that has the fewest logs by then.
+        return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY
+
     # Logs and partitions
 
-    async def _open(self, topics: Sequence[Topic], *, is_new: bool) -> None:
-        opened = await self._open_logs(topics, is_new)
+    async def _open(self, wanted: _Places, *, is_new: bool) -> None:
+        opened = await self._open_logs(wanted, is_new)
         await self._controller.write(self._assignments(opened), atomic=False)
         for (topic, index), log in opened.items():
             if isinstance(log, KafkaError):
@@ -249,14 +288,13 @@ class Topics:
                 )
             )
 
-    async def _open_logs(self, topics: Sequence[Topic], is_new: bool) -> _Opened:
+    async def _open_logs(self, wanted: _Places, is_new: bool) -> _Opened:
         """
         The log of each partition, or why there is none to serve it with.
 
         Most of the time goes into waiting for the disk, for many logs at once as well as for one.
         """
-        configs = {topic.name: self.configs.log_config(topic.name) for topic in topics}
-        wanted = [(topic, index) for topic in topics for index in topic.partitions]
+        configs = {name: self.configs.log_config(name) for name in {t.name for t, _ in wanted}}
 
         def open_some(some: Sequence[tuple[Topic, int]]) -> _Opened:
             return {
@@ -326,6 +364,10 @@ class Topics:
         except KafkaError:
             # The topics are gone all the same; what is left are strays at the next start.
             logger.exception("Logs of deleted topics are left")
+
+
+def _all_of(topics: Iterable[Topic]) -> _Places:
+    return [(topic, index) for topic in topics for index in topic.partitions]
 
 
 async def _tell(listeners: Iterable[Listener], topic: Topic) -> None:

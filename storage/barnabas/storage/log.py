@@ -339,6 +339,14 @@ class Log(TrimmableLog):
         with self._lock:
             self._producers.state.remove_expired_producers(now_ms)
 
+    def configure_producers(self, *, expiration_ms: int, transaction_verification: bool) -> None:
+        """
+        See the arguments of ``create``; they count at once.
+        """
+        settings = self._producers.config
+        settings.producer_id_expiration_ms = expiration_ms
+        settings.transaction_verification_enabled = transaction_verification
+
     def take_producer_snapshot(self) -> None:
         """
         Write what is known of producers, unless it has been.

@@ -321,12 +321,21 @@ class LogManager:
         """
         Let the logs of *topic* go by *config* from now on.
         """
+        self.update_topic_configs({topic: config})
+
+    def update_topic_configs(self, configs: Mapping[str, LogConfig]) -> None:
+        """
+        Let the logs of several topics go by other configurations. It blocks until a log that is
+        no longer compacted is no longer being cleaned.
+        """
         for partition, log in self.logs().items():
-            if partition.topic == topic:
-                was_compacted = log.config.compact
-                log.update_config(config)
-                if was_compacted and not config.compact and self.cleaner is not None:
-                    self.cleaner.manager.abort_cleaning(partition)
+            config = configs.get(partition.topic)
+            if config is None:
+                continue
+            was_compacted = log.config.compact
+            log.update_config(config)
+            if was_compacted and not config.compact and self.cleaner is not None:
+                self.cleaner.manager.abort_cleaning(partition)
 
     def truncate_to(self, partition: TopicPartition, offset: int) -> None:
         """

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
+from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
 from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
@@ -61,6 +62,13 @@ class BrokerConfig(
         if len(set(directories)) < len(directories):
             raise InvalidValue(
                 "log.dirs", ",".join(self.log_dirs or ()), "a directory is named twice"
+            )
+        limits = parse_limits(self.max_connections_per_ip_overrides)
+        if self.max_connections_per_ip == 0 and not limits:
+            raise InvalidValue(
+                "max.connections.per.ip",
+                0,
+                "it can be set to zero only if max.connections.per.ip.overrides is set",
             )
         # Reading them once checks them.
         _ = self.client_listeners

@@ -1,0 +1,49 @@
+"""
+What a subscription to the metrics of clients can be told (KIP-714, Kafka ``ClientMetricsConfigs``).
+
+This broker does not collect metrics of its clients. Subscriptions are checked, kept and described,
+for an Apache Kafka that opens the directory.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from barnabas.storage.options import MINUTES, ConfigError, Int, Names, Options, option, table
+
+LEAST_INTERVAL_MS: Final = 100
+LONGEST_INTERVAL_MS: Final = 60 * MINUTES
+_CLIENT_FACTS: Final = frozenset(
+    {
+        "client_instance_id",
+        "client_id",
+        "client_software_name",
+        "client_software_version",
+        "client_source_address",
+        "client_source_port",
+    }
+)
+
+
+@table
+class ClientMetricsConfig(Options):
+    """
+    The configuration of one subscription.
+    """
+
+    kind: ClassVar[str] = "client metrics configuration:"
+
+    metrics: Names = option((), "What the names of the metrics begin with; * is all.")
+    interval_ms: Int = option(5 * MINUTES, "How often clients send them.")
+    match: Names = option((), "Which clients send them, as FACT=PATTERN.")
+
+    def __post_init__(self) -> None:
+        for pattern in self.match:
+            fact, equals, expression = pattern.partition("=")
+            if not equals or "=" in expression or fact.strip() not in _CLIENT_FACTS:
+                raise ConfigError(f"Illegal client matching pattern: {pattern}")
+            try:
+                re.compile(expression.strip())
+            except re.error:
+                raise ConfigError(f"Illegal client matching pattern: {pattern}") from None

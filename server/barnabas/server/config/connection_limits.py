@@ -1,0 +1,32 @@
+"""
+Reading ``max.connections.per.ip.overrides``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from barnabas.storage.options import InvalidValue
+
+_NAME: Final = "max.connections.per.ip.overrides"
+_HOST: Final = re.compile(r"[0-9a-zA-Z\-%._:]+")
+_COUNT: Final = re.compile(r"\+?[0-9]+", re.ASCII)
+
+
+def parse_limits(text: str) -> dict[str, int]:
+    """
+    How many connections each of the hosts, which are names or addresses, may hold.
+
+    Raises:
+        InvalidValue: it is not ``HOST:COUNT``, separated by commas.
+    """
+    limits = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        host, _, count = pair.rpartition(":")
+        if _HOST.fullmatch(host) is None:
+            raise InvalidValue(_NAME, text, f"it contains invalid addresses: {host}")
+        if _COUNT.fullmatch(count) is None:
+            raise InvalidValue(_NAME, text, f"{count} is not a number of connections")
+        limits[host] = int(count)
+    return limits

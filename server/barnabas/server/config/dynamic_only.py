@@ -1,0 +1,146 @@
+"""
+Options of Apache Kafka that a running broker takes, and that change nothing here.
+
+What is given at the start without an effect is told of and dropped; what a client stores is kept,
+for an Apache Kafka that opens the directory, so its type and range are checked as there.
+"""
+
+from __future__ import annotations
+
+from barnabas.storage.options import (
+    INT_MAX,
+    LONG_MAX,
+    Bool,
+    GiB,
+    Int,
+    KiB,
+    Long,
+    MiB,
+    Names,
+    Options,
+    Update,
+    option,
+    section,
+    table,
+)
+
+NOW = Update.CLUSTER_WIDE
+ASSIGNMENT_INTERVAL_MAX = 15_000
+
+
+@section
+class ThreadOptions(Options):
+    """
+    Threads and queues, which are organised differently here.
+    """
+
+    num_io_threads: Int = option(8, "Threads that handle requests.", at_least=1, update=NOW)
+    num_network_threads: Int = option(
+        3, "Threads that read requests of a listener.", at_least=1, update=NOW
+    )
+    num_replica_fetchers: Int = option(
+        1, "Threads that replicate from another broker.", at_least=1, update=NOW
+    )
+    max_connection_creation_rate: Int = option(
+        INT_MAX, "How many connections may come in a second.", at_least=0, update=NOW
+    )
+    config_providers: Names = option((), "Where variables in options come from.", update=NOW)
+
+
+@section
+class ReplicationOptions(Options):
+    """
+    What several brokers do among themselves.
+    """
+
+    leader_replication_throttled_rate: Long = option(
+        LONG_MAX, "Bytes a second of throttled replication on the leader.", at_least=0, update=NOW
+    )
+    follower_replication_throttled_rate: Long = option(
+        LONG_MAX, "Bytes a second of throttled replication on the follower.", at_least=0, update=NOW
+    )
+    replica_alter_log_dirs_io_max_bytes_per_second: Long = option(
+        LONG_MAX, "Bytes a second when replicas move to another directory.", at_least=0, update=NOW
+    )
+    follower_fetch_last_tiered_offset_enable: Bool = option(
+        False, "Whether a follower begins where remote storage ends.", update=NOW
+    )
+
+
+@section
+class CoordinatorOptions(Options):
+    """
+    Coordinators of consumer, share and streams groups.
+    """
+
+    group_coordinator_cached_buffer_max_bytes: Int = option(
+        MiB + 12, "The largest buffer that is kept for appends.", at_least=512 * KiB, update=NOW
+    )
+    share_coordinator_cached_buffer_max_bytes: Int = option(
+        MiB + 12, "The largest buffer that is kept for appends.", at_least=512 * KiB, update=NOW
+    )
+    group_consumer_assignment_interval_ms: Int = option(
+        1000,
+        "The least time between two assignments of a consumer group.",
+        at_least=0,
+        at_most=ASSIGNMENT_INTERVAL_MAX,
+        update=NOW,
+    )
+    group_share_assignment_interval_ms: Int = option(
+        1000,
+        "The least time between two assignments of a share group.",
+        at_least=0,
+        at_most=ASSIGNMENT_INTERVAL_MAX,
+        update=NOW,
+    )
+    group_streams_assignment_interval_ms: Int = option(
+        1000,
+        "The least time between two assignments of a streams group.",
+        at_least=0,
+        at_most=ASSIGNMENT_INTERVAL_MAX,
+        update=NOW,
+    )
+
+
+@section
+class RemoteStorageOptions(Options):
+    """
+    Tiered storage.
+    """
+
+    remote_fetch_max_wait_ms: Int = option(
+        500, "How long a fetch waits for remote storage.", at_least=1, update=NOW
+    )
+    remote_list_offsets_request_timeout_ms: Long = option(
+        30_000, "How long ListOffsets waits for remote storage.", at_least=1, update=NOW
+    )
+    remote_log_index_file_cache_total_size_bytes: Long = option(
+        GiB, "The disk space for indexes of remote segments.", at_least=1, update=NOW
+    )
+    remote_log_manager_copier_thread_pool_size: Int = option(
+        10, "Threads that copy to remote storage.", at_least=1, update=NOW
+    )
+    remote_log_manager_copy_max_bytes_per_second: Long = option(
+        LONG_MAX, "Bytes a second to remote storage.", at_least=1, update=NOW
+    )
+    remote_log_manager_expiration_thread_pool_size: Int = option(
+        10, "Threads that delete from remote storage.", at_least=1, update=NOW
+    )
+    remote_log_manager_fetch_max_bytes_per_second: Long = option(
+        LONG_MAX, "Bytes a second from remote storage.", at_least=1, update=NOW
+    )
+    remote_log_manager_follower_thread_pool_size: Int = option(
+        2, "Threads that follow what is in remote storage.", at_least=1, update=NOW
+    )
+    remote_log_reader_threads: Int = option(
+        10, "Threads that read from remote storage.", at_least=1, update=NOW
+    )
+
+
+@table
+class DynamicOnlyOptions(
+    ThreadOptions, ReplicationOptions, CoordinatorOptions, RemoteStorageOptions
+):
+    """
+    All of them. What they are set to is described and counts for nothing.
+    """

@@ -1,0 +1,241 @@
+"""
+What a group can be told: options of consumer, share and streams groups (Kafka ``GroupConfig``).
+
+Nothing here goes by them yet. They are checked, kept and described, for whoever reads them next.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar, Final
+
+from barnabas.storage.options import (
+    SECONDS,
+    Bool,
+    ConfigError,
+    Int,
+    Options,
+    Rule,
+    Text,
+    option,
+    section,
+    table,
+)
+
+_DURATION: Final = re.compile(
+    r"by_duration:\+?P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]{0,9})?S)?)?",
+    re.IGNORECASE,
+)
+_RESETS: Final = ("earliest", "latest")
+
+_BOUNDS: Final = {
+    # option: (the broker's option for the least, the least, likewise for the most)
+    "consumer.heartbeat.interval.ms": (
+        "group.consumer.min.heartbeat.interval.ms", 5 * SECONDS,
+        "group.consumer.max.heartbeat.interval.ms", 15 * SECONDS,
+    ),
+    "consumer.session.timeout.ms": (
+        "group.consumer.min.session.timeout.ms", 45 * SECONDS,
+        "group.consumer.max.session.timeout.ms", 60 * SECONDS,
+    ),
+    "consumer.assignment.interval.ms": (
+        "group.consumer.min.assignment.interval.ms", 0,
+        "group.consumer.max.assignment.interval.ms", 15 * SECONDS,
+    ),
+    "share.heartbeat.interval.ms": (
+        "group.share.min.heartbeat.interval.ms", 5 * SECONDS,
+        "group.share.max.heartbeat.interval.ms", 15 * SECONDS,
+    ),
+    "share.session.timeout.ms": (
+        "group.share.min.session.timeout.ms", 45 * SECONDS,
+        "group.share.max.session.timeout.ms", 60 * SECONDS,
+    ),
+    "share.record.lock.duration.ms": (
+        "group.share.min.record.lock.duration.ms", 15 * SECONDS,
+        "group.share.max.record.lock.duration.ms", 60 * SECONDS,
+    ),
+    "share.delivery.count.limit": (
+        "group.share.min.delivery.count.limit", 2,
+        "group.share.max.delivery.count.limit", 10,
+    ),
+    "share.partition.max.record.locks": (
+        "group.share.min.partition.max.record.locks", 100,
+        "group.share.max.partition.max.record.locks", 4000,
+    ),
+    "share.assignment.interval.ms": (
+        "group.share.min.assignment.interval.ms", 0,
+        "group.share.max.assignment.interval.ms", 15 * SECONDS,
+    ),
+    "streams.heartbeat.interval.ms": (
+        "group.streams.min.heartbeat.interval.ms", 5 * SECONDS,
+        "group.streams.max.heartbeat.interval.ms", 15 * SECONDS,
+    ),
+    "streams.session.timeout.ms": (
+        "group.streams.min.session.timeout.ms", 45 * SECONDS,
+        "group.streams.max.session.timeout.ms", 60 * SECONDS,
+    ),
+    "streams.num.standby.replicas": (
+        "", 0, "group.streams.max.standby.replicas", 2
+    ),
+    "streams.assignment.interval.ms": (
+        "group.streams.min.assignment.interval.ms", 0,
+        "group.streams.max.assignment.interval.ms", 15 * SECONDS,
+    ),
+}  # fmt: skip
+
+
+def _is_reset(text: str) -> bool:
+    return text.lower() in _RESETS or _DURATION.fullmatch(text) is not None
+
+
+@section
+class ConsumerGroupOptions(Options):
+    """
+    Consumer groups (KIP-848).
+    """
+
+    consumer_session_timeout_ms: Int = option(
+        45 * SECONDS,
+        "A member that is silent for this long is taken for gone.",
+        at_least=1,
+        synonyms=("group.consumer.session.timeout.ms",),
+    )
+    consumer_heartbeat_interval_ms: Int = option(
+        5 * SECONDS,
+        "How often a member says that it is there.",
+        at_least=1,
+        synonyms=("group.consumer.heartbeat.interval.ms",),
+    )
+    consumer_assignment_interval_ms: Int = option(
+        1 * SECONDS,
+        "The least time between two assignments.",
+        at_least=0,
+        synonyms=("group.consumer.assignment.interval.ms",),
+    )
+
+
+@section
+class ShareGroupOptions(Options):
+    """
+    Share groups (KIP-932).
+    """
+
+    share_session_timeout_ms: Int = option(
+        45 * SECONDS,
+        "A member that is silent for this long is taken for gone.",
+        at_least=1,
+        synonyms=("group.share.session.timeout.ms",),
+    )
+    share_heartbeat_interval_ms: Int = option(
+        5 * SECONDS,
+        "How often a member says that it is there.",
+        at_least=1,
+        synonyms=("group.share.heartbeat.interval.ms",),
+    )
+    share_record_lock_duration_ms: Int = option(
+        30 * SECONDS,
+        "How long a record belongs to the member that acquired it.",
+        at_least=1000,
+        synonyms=("group.share.record.lock.duration.ms",),
+    )
+    share_delivery_count_limit: Int = option(
+        5,
+        "How often delivery of a record is tried.",
+        at_least=2,
+        synonyms=("group.share.delivery.count.limit",),
+    )
+    share_partition_max_record_locks: Int = option(
+        2000,
+        "How many records of a partition may be acquired at a time.",
+        at_least=100,
+        synonyms=("group.share.partition.max.record.locks",),
+    )
+    share_auto_offset_reset: Text = option(
+        "latest",
+        "Where a group begins that has no offset: earliest, latest or by_duration:PnDTnHnMn.nS.",
+        rule=Rule(
+            "earliest, latest, by_duration:PnDTnHnMn.nS",
+            _is_reset,
+            "The value must be either 'earliest', 'latest' or of the format"
+            " 'by_duration:<PnDTnHnMn.nS>'.",
+        ),
+    )
+    share_isolation_level: Text = option(
+        "read_uncommitted",
+        "Whether records of transactions are delivered before these are committed.",
+        one_of=("read_committed", "read_uncommitted"),
+    )
+    share_renew_acknowledge_enable: Bool = option(
+        True, "Whether a member may keep a record for longer."
+    )
+    share_assignment_interval_ms: Int = option(
+        1 * SECONDS,
+        "The least time between two assignments.",
+        at_least=0,
+        synonyms=("group.share.assignment.interval.ms",),
+    )
+
+
+@section
+class StreamsGroupOptions(Options):
+    """
+    Streams groups (KIP-1071).
+    """
+
+    streams_session_timeout_ms: Int = option(
+        45 * SECONDS,
+        "A member that is silent for this long is taken for gone.",
+        at_least=1,
+        synonyms=("group.streams.session.timeout.ms",),
+    )
+    streams_heartbeat_interval_ms: Int = option(
+        5 * SECONDS,
+        "How often a member says that it is there.",
+        at_least=1,
+        synonyms=("group.streams.heartbeat.interval.ms",),
+    )
+    streams_num_standby_replicas: Int = option(
+        0,
+        "How many copies of a task's state are kept warm.",
+        at_least=0,
+        synonyms=("group.streams.num.standby.replicas",),
+    )
+    streams_initial_rebalance_delay_ms: Int = option(
+        3 * SECONDS,
+        "How long the first join of an empty group waits for more members.",
+        at_least=0,
+        synonyms=("group.streams.initial.rebalance.delay.ms",),
+    )
+    streams_assignment_interval_ms: Int = option(
+        1 * SECONDS,
+        "The least time between two assignments.",
+        at_least=0,
+        synonyms=("group.streams.assignment.interval.ms",),
+    )
+
+
+@table
+class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
+    """
+    The configuration that counts for a group.
+
+    Invariants:
+
+    1. Every value is in its option's range, and within what the broker allows to any group.
+    """
+
+    kind: ClassVar[str] = "group config name:"
+
+    def __post_init__(self) -> None:
+        for name, (least_name, least, most_name, most) in _BOUNDS.items():
+            value = getattr(self, name.replace(".", "_"))
+            if value < least:
+                raise ConfigError(f"{name} must be greater than or equal to {least_name}")
+            if value > most:
+                raise ConfigError(f"{name} must be less than or equal to {most_name}")
+        for kind in ("consumer", "share", "streams"):
+            timeout = getattr(self, f"{kind}_session_timeout_ms")
+            if timeout <= getattr(self, f"{kind}_heartbeat_interval_ms"):
+                raise ConfigError(
+                    f"{kind}.session.timeout.ms must be greater than {kind}.heartbeat.interval.ms"
+                )

@@ -1,0 +1,54 @@
+"""
+CreatePartitions (Kafka ``ControllerApis.createPartitions``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from barnabas.protocol.errors import ErrorCode, InvalidRequest, UnknownTopicOrPartition
+from barnabas.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopicResult,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+
+def _error_response(
+    request: CreatePartitionsRequest, _version: int, code: ErrorCode, message: str | None
+) -> CreatePartitionsResponse:
+    return CreatePartitionsResponse(
+        results=[_result(topic.name, code, message) for topic in request.topics]
+    )
+
+
+@handles(CreatePartitionsRequest, error_response=_error_response)
+async def create_partitions(
+    request: CreatePartitionsRequest, context: Context
+) -> CreatePartitionsResponse:
+    """
+    Add partitions to each topic or say why not; those added can be used when the answer is sent.
+    """
+    times = Counter(topic.name for topic in request.topics)
+    plan = await context.topics.add_partitions(
+        [topic for topic in request.topics if times[topic.name] == 1],
+        validate_only=request.validate_only,
+    )
+    repeated = InvalidRequest("Duplicate topic name.")
+    errors = {name: repeated for name, count in times.items() if count > 1} | plan.errors
+    results = []
+    for name in times:
+        error = errors.get(name)
+        if error is None:
+            results.append(_result(name, ErrorCode.NONE, None))
+        elif isinstance(error, UnknownTopicOrPartition):
+            results.append(_result(name, error.code, None))
+        else:
+            results.append(_result(name, error.code, str(error)))
+    return CreatePartitionsResponse(results=results)
+
+
+def _result(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:
+    return CreatePartitionsTopicResult(name=name, error_code=code, error_message=message)

@@ -1,0 +1,95 @@
+"""
+DeleteRecords: lets partitions begin later (Kafka ``ReplicaManager.deleteRecords``).
+
+There is one replica, so that what is gone from it is gone: nobody has to be waited for. The new
+start of a log survives a crash once it is in the checkpoint of its directory, as in Kafka.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidTopicException,
+    KafkaError,
+    UnknownTopicOrPartition,
+)
+from barnabas.protocol.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+    DeleteRecordsTopicResult,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+logger = logging.getLogger(__name__)
+
+INVALID_LOW_WATERMARK: Final = -1
+
+
+def _error_response(
+    request: DeleteRecordsRequest, _version: int, code: ErrorCode, _message: str | None
+) -> DeleteRecordsResponse:
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                name=topic.name,
+                partitions=[
+                    _answer(partition.partition_index, INVALID_LOW_WATERMARK, code)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@handles(DeleteRecordsRequest, error_response=_error_response)
+def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+    """
+    Delete what lies below each offset, and say where each log begins now.
+    """
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(name=topic.name, partitions=_delete(topic, context))
+            for topic in request.topics
+            if topic.partitions
+        ]
+    )
+
+
+def _delete(topic: DeleteRecordsTopic, context: Context) -> list[DeleteRecordsPartitionResult]:
+    results = []
+    # Of a partition that is named twice the last offset counts.
+    offsets = {partition.partition_index: partition.offset for partition in topic.partitions}
+    for index, offset in offsets.items():
+        try:
+            start = _delete_before(topic.name, index, offset, context)
+        except KafkaError as error:
+            logger.info("Records of %s-%d were not deleted: %s", topic.name, index, error)
+            results.append(_answer(index, INVALID_LOW_WATERMARK, error.code))
+        else:
+            results.append(_answer(index, start, ErrorCode.NONE))
+    return results
+
+
+def _delete_before(name: str, index: int, offset: int, context: Context) -> int:
+    topic = context.topics.get(name)
+    if topic is None or index not in topic.partitions:
+        raise UnknownTopicOrPartition
+    if topic.is_internal:
+        raise InvalidTopicException(f"Cannot delete records of internal topic {name}")
+    partition = context.partitions.expect(name, index)
+    if partition.error is not None:
+        raise partition.error
+    return partition.log.delete_records(offset)
+
+
+def _answer(index: int, low_watermark: int, code: ErrorCode) -> DeleteRecordsPartitionResult:
+    return DeleteRecordsPartitionResult(
+        partition_index=index, low_watermark=low_watermark, error_code=code
+    )

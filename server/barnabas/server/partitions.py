@@ -58,6 +58,13 @@ class Partitions:
         known = self._by_name.get(topic)
         return None if known is None else known.open.get(index)
 
+    def knows(self, topic: str, index: int) -> bool:
+        """
+        Whether there is such a partition, open or not.
+        """
+        known = self._by_name.get(topic)
+        return known is not None and (index in known.open or index in known.failed)
+
     def expect(self, topic: str, index: int) -> Partition:
         """
         The partition of that topic name.

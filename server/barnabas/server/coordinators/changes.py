@@ -6,10 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.coordinators.records import Record
+
+
+class Producer(NamedTuple):
+    """
+    A producer as it names itself.
+    """
+
+    producer_id: int
+    producer_epoch: int
+
 
 Written: TypeAlias = Callable[[ErrorCode | None, int], None]
 """
@@ -31,6 +41,8 @@ class Changes:
     """
 
     records: Sequence[Record] = ()
+    producer: Producer | None = None
+    """Whose transaction the records are part of; they count once it is committed."""
     ahead: bool = False
     divisible: bool = False
     written: Written | None = None

@@ -16,11 +16,11 @@ from barnabas.protocol.errors import (
     GroupIdNotFound,
     IllegalGeneration,
     KafkaError,
+    StaleMemberEpoch,
 )
 from barnabas.protocol.group_records import OffsetCommitValue
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
-    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -37,9 +37,15 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.coordinators.changes import Changes
+from barnabas.server.coordinators.changes import Changes, Producer
 from barnabas.server.coordinators.group import ClassicGroup
 from barnabas.server.coordinators.group_state import GroupState
 from barnabas.server.coordinators.group_type import GroupType
@@ -96,7 +102,7 @@ class Committing:
             partitions: list[OffsetCommitResponsePartition] = []
             for partition in topic.partitions:
                 error = ErrorCode.NONE
-                if self._is_metadata_too_long(partition):
+                if self._is_metadata_too_long(partition.committed_metadata):
                     error = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 else:
                     value = OffsetCommitValue(
@@ -125,6 +131,67 @@ class Committing:
             )
         return Changes(records=records), OffsetCommitResponse(topics=topics)
 
+    def commit_in_transaction(
+        self,
+        request: TxnOffsetCommitRequest,
+        version: int,
+        now_ms: int,
+    ) -> tuple[Changes, TxnOffsetCommitResponse]:
+        """
+        Commit offsets that count once the transaction of their producer is committed.
+
+        Raises:
+            KafkaError: this committer may not, as of now.
+        """
+        self._validate_transactional_commit(request, version)
+        records: list[Record] = []
+        topics: list[TxnOffsetCommitResponseTopic] = []
+        for topic in request.topics:
+            partitions: list[TxnOffsetCommitResponsePartition] = []
+            for partition in topic.partitions:
+                error = ErrorCode.NONE
+                if self._is_metadata_too_long(partition.committed_metadata):
+                    error = ErrorCode.OFFSET_METADATA_TOO_LARGE
+                else:
+                    value = OffsetCommitValue(
+                        offset=partition.committed_offset,
+                        leader_epoch=partition.committed_leader_epoch,
+                        metadata=partition.committed_metadata or NO_METADATA,
+                        commit_timestamp=now_ms,
+                        expire_timestamp=NO_EXPIRY,
+                        # As in Kafka, whose request has no topic ids either.
+                        topic_id=ZERO_UUID,
+                    )
+                    records.append(
+                        OffsetRecord(request.group_id, topic.name, partition.partition_index, value)
+                    )
+                partitions.append(
+                    TxnOffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error
+                    )
+                )
+            topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
+        producer = Producer(request.producer_id, request.producer_epoch)
+        changes = Changes(records=records, producer=producer)
+        return changes, TxnOffsetCommitResponse(topics=topics)
+
+    def _validate_transactional_commit(self, request: TxnOffsetCommitRequest, version: int) -> None:
+        group = self._groups.get(request.group_id)
+        if group is None:
+            if request.generation_id < 0:
+                return
+            raise IllegalGeneration
+        try:
+            group.validate_commit(
+                request.member_id,
+                request.group_instance_id,
+                request.generation_id,
+                version=version,
+                is_transactional=True,
+            )
+        except StaleMemberEpoch as error:
+            raise IllegalGeneration from error
+
     def _validate_commit(self, request: OffsetCommitRequest, version: int) -> None:
         generation_id = request.generation_id_or_member_epoch
         group = self._groups.get(request.group_id)
@@ -145,8 +212,7 @@ class Committing:
         }:
             self._rebalance.prolong_session(group, group.members[request.member_id])
 
-    def _is_metadata_too_long(self, partition: OffsetCommitRequestPartition) -> bool:
-        metadata = partition.committed_metadata
+    def _is_metadata_too_long(self, metadata: str | None) -> bool:
         if metadata is None:
             return False
         most = self._options.offset_metadata_max_bytes

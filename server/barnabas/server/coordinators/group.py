@@ -389,9 +389,11 @@ class ClassicGroup:
         generation_id: int,
         *,
         version: int,
+        is_transactional: bool = False,
     ) -> None:
         """
-        See whether offsets may be committed by somebody.
+        See whether offsets may be committed by somebody. In a transaction nobody has to say who
+        commits, and a group that waits for its assignment takes offsets as well.
 
         Raises:
             CoordinatorNotAvailable, UnknownMemberId, FencedInstanceId, IllegalGeneration: as
@@ -406,9 +408,9 @@ class ClassicGroup:
             return
         if generation_id >= 0 or member_id or instance_id is not None:
             self.validate_generation(member_id, instance_id, generation_id)
-        else:
+        elif not is_transactional:
             raise UnknownMemberId
-        if self.state is S.COMPLETING_REBALANCE:
+        if self.state is S.COMPLETING_REBALANCE and not is_transactional:
             raise RebalanceInProgress
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:

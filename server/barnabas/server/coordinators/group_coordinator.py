@@ -39,6 +39,10 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+)
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.coordinators.answers import (
@@ -52,7 +56,11 @@ from barnabas.server.coordinators.committing import DeletedTopic
 from barnabas.server.coordinators.describing import describe, is_listed, listed
 from barnabas.server.coordinators.group_deletion import GroupDeletion
 from barnabas.server.coordinators.joining import Caller
-from barnabas.server.coordinators.offset_answers import commit_error, fetch_error
+from barnabas.server.coordinators.offset_answers import (
+    commit_error,
+    fetch_error,
+    transactional_commit_error,
+)
 from barnabas.server.coordinators.partitioning import partition_of
 from barnabas.server.coordinators.shard import Shard
 from barnabas.server.coordinators.shard_state import ShardState
@@ -352,6 +360,26 @@ class GroupCoordinator:
             return refused(coordinator_error(error.code))
         return answer_after(shard, changes, response, refused)
 
+    def commit_offsets_in_transaction(
+        self, request: TxnOffsetCommitRequest, version: int
+    ) -> TxnOffsetCommitResponse | Delayed:
+        """
+        Commit offsets of partitions that exist, as part of a transaction that the coordinator of
+        transactions knows of.
+        """
+
+        def refused(error: ErrorCode) -> TxnOffsetCommitResponse:
+            return transactional_commit_error(request, error)
+
+        try:
+            shard = self._shard_of_members(request.group_id)
+            changes, response = shard.state.committing.commit_in_transaction(
+                request, version, self._clock.now_ms()
+            )
+        except KafkaError as error:
+            return refused(coordinator_error(error.code))
+        return answer_after(shard, changes, response, refused)
+
     def fetch_offsets(
         self, request: OffsetFetchRequestGroup, version: int, *, require_stable: bool
     ) -> OffsetFetchResponseGroup:
@@ -378,6 +406,28 @@ class GroupCoordinator:
         except KafkaError as error:
             return refused(coordinator_error(error.code))
         return answer_after(shard, changes, response, refused)
+
+    # Transactions
+
+    def check_loaded(self, index: int) -> None:
+        """
+        See whether a marker may be written to a partition of the offsets topic.
+
+        Raises:
+            NotCoordinator: the partition is not ours, or does not exist.
+            CoordinatorLoadInProgress, KafkaError: not now.
+        """
+        shard = self._shards.get(index)
+        if shard is None:
+            raise NotCoordinator
+        shard.check()
+
+    def end_transaction(self, index: int, producer_id: int, *, committed: bool) -> None:
+        """
+        The marker of a transaction was written to a partition of the offsets topic: the offsets
+        that the producer has left there count, or are gone.
+        """
+        self._shards[index].state.offsets.end_transaction(producer_id, committed=committed)
 
     # Groups
 

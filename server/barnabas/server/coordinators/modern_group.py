@@ -167,6 +167,7 @@ class ModernGroup:
         epoch: int,
         *,
         version: int,
+        is_transactional: bool = False,
     ) -> None:
         """
         See whether offsets may be committed by somebody.
@@ -179,11 +180,13 @@ class ModernGroup:
         """
         if self.type is GroupType.SHARE:
             raise GroupIdNotFound(f"Group {self.group_id} is not a consumer group.")
-        if epoch < 0 and self.is_empty:
+        if epoch < 0 and (
+            self.is_empty or (is_transactional and _is_nobody(member_id, instance_id))
+        ):
             return
         if member_id not in self.members:
             raise UnknownMemberId(f"Member {member_id} is not a member of group {self.group_id}.")
-        if version < OFFSETS_OF_MEMBERS_SINCE:
+        if version < OFFSETS_OF_MEMBERS_SINCE and not is_transactional:
             raise UnsupportedVersion(
                 "OffsetCommit version 9 or above must be used by members using the"
                 f" {self.type.value} group protocol"
@@ -286,3 +289,10 @@ def _next_epoch(record: ModernRecord) -> ModernRecord:
     value = record.read()
     value = replace(value, epoch=value.epoch + 1, metadata_hash=0)
     return record._replace(value=VERSION.pack(version) + encode(value, version))
+
+
+def _is_nobody(member_id: str, instance_id: str | None) -> bool:
+    """
+    Whether a commit in a transaction does not say which member commits.
+    """
+    return not member_id and instance_id is None

@@ -19,6 +19,12 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponsePartitions,
     OffsetFetchResponseTopics,
 )
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 
 GROUP_ERROR_SINCE: Final = 2
 NO_OFFSET: Final = -1
@@ -37,6 +43,28 @@ def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommit
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(
+                        partition_index=partition.partition_index, error_code=error
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def transactional_commit_error(
+    request: TxnOffsetCommitRequest, error: ErrorCode
+) -> TxnOffsetCommitResponse:
+    """
+    No offset was committed in the transaction.
+    """
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(
                         partition_index=partition.partition_index, error_code=error
                     )
                     for partition in topic.partitions

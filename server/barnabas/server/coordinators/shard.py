@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import CoordinatorLoadInProgress, ErrorCode, KafkaError
-from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
+from barnabas.protocol.record_batch import HEADER_SIZE, NO_PRODUCER_EPOCH, build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.coordinators.changes import Changes
+from barnabas.server.coordinators.changes import Changes, Producer
 from barnabas.server.coordinators.loading import load
 from barnabas.server.coordinators.offsets import NO_PRODUCER_ID
 from barnabas.server.coordinators.records import Record, encode_record
@@ -37,6 +37,7 @@ log = logging.getLogger(__name__)
 
 Settled: TypeAlias = Callable[[ErrorCode | None], None]
 
+NOBODY: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 RECORD_OVERHEAD: Final = 32
 """
 More than a record of ours takes beside its key and value: two varlongs, four varints, attributes.
@@ -167,14 +168,22 @@ class Shard:
         """
         now_ms = self._clock.now_ms()
         compression = CompressionType.of(self._options.offsets_topic_compression_codec)
+        producer = changes.producer or NOBODY
         next_offset = 0
         for records, encoded in self._batches(changes, now_ms):
-            batch = build_batch(encoded, base_sequence=0, compression=compression)
+            batch = build_batch(
+                encoded,
+                base_sequence=0,
+                compression=compression,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                is_transactional=changes.producer is not None,
+            )
             info = self.partition.append(memoryview(batch), origin=AppendOrigin.COORDINATOR)
             next_offset = info.last_offset + 1
             if not changes.ahead:
                 for offset, record in enumerate(records, info.first_offset):
-                    self._state.apply(record, offset, NO_PRODUCER_ID)
+                    self._state.apply(record, offset, producer.producer_id)
         return next_offset
 
     def _batches(

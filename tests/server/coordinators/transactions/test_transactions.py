@@ -18,6 +18,7 @@ from barnabas.protocol.errors import (
     ProducerFenced,
 )
 from barnabas.protocol.structs import replace
+from barnabas.server.coordinators.changes import Producer
 from barnabas.server.coordinators.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.coordinators.transactions.ending import (
     complete,
@@ -26,7 +27,6 @@ from barnabas.server.coordinators.transactions.ending import (
     fence,
 )
 from barnabas.server.coordinators.transactions.initializing import (
-    Producer,
     check,
     initialize,
     needs_producer_id,

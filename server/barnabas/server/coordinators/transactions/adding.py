@@ -11,10 +11,9 @@ from collections.abc import Set
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
-    InvalidProducerIdMapping,
-    ProducerFenced,
 )
-from barnabas.server.coordinators.transactions.initializing import Producer
+from barnabas.server.coordinators.changes import Producer
+from barnabas.server.coordinators.transactions.ending import check_named
 from barnabas.server.coordinators.transactions.state import TransactionState
 from barnabas.server.coordinators.transactions.transaction import Transaction
 from barnabas.storage.log_files import TopicPartition
@@ -29,14 +28,7 @@ def check_producer(current: Transaction, producer: Producer) -> None:
         ProducerFenced: a later producer has come.
         ConcurrentTransactions: the transaction before is about to end; ask again.
     """
-    if current.producer_id != producer.producer_id:
-        raise InvalidProducerIdMapping(
-            f"The transactional id belongs to producer {current.producer_id}"
-        )
-    if current.producer_epoch != producer.producer_epoch:
-        raise ProducerFenced(
-            f"The epoch is {current.producer_epoch}, and not {producer.producer_epoch}"
-        )
+    check_named(current, producer)
     if current.state.is_prepared:
         raise ConcurrentTransactions("The transaction before is about to end")
 

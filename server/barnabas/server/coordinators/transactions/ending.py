@@ -26,7 +26,7 @@ from barnabas.protocol.errors import (
     InvalidTxnState,
     ProducerFenced,
 )
-from barnabas.server.coordinators.transactions.initializing import Producer
+from barnabas.server.coordinators.changes import Producer
 from barnabas.server.coordinators.transactions.state import TransactionState
 from barnabas.server.coordinators.transactions.transaction import (
     MAX_EPOCH,
@@ -57,6 +57,24 @@ def _wrong_state(current: Transaction, commit: bool) -> InvalidTxnState:
     )
 
 
+def check_named(current: Transaction, producer: Producer) -> None:
+    """
+    See whether a producer has this transactional id, in the first protocol.
+
+    Raises:
+        InvalidProducerIdMapping: the id belongs to another producer id.
+        ProducerFenced: a later producer has come.
+    """
+    if current.producer_id != producer.producer_id:
+        raise InvalidProducerIdMapping(
+            f"The transactional id belongs to producer {current.producer_id}"
+        )
+    if current.producer_epoch != producer.producer_epoch:
+        raise ProducerFenced(
+            f"The epoch is {current.producer_epoch}, and not {producer.producer_epoch}"
+        )
+
+
 def end(current: Transaction, producer: Producer, *, commit: bool, now_ms: int) -> Transaction:
     """
     End a transaction in the first protocol.
@@ -70,14 +88,7 @@ def end(current: Transaction, producer: Producer, *, commit: bool, now_ms: int) 
         ConcurrentTransactions: it is about to end so; ask again.
         InvalidTxnState: it has not begun, or has ended or is ending the other way.
     """
-    if current.producer_id != producer.producer_id:
-        raise InvalidProducerIdMapping(
-            f"The transactional id belongs to producer {current.producer_id}"
-        )
-    if current.producer_epoch != producer.producer_epoch:
-        raise ProducerFenced(
-            f"The epoch is {current.producer_epoch}, and not {producer.producer_epoch}"
-        )
+    check_named(current, producer)
     if current.state is S.ONGOING:
         return current.become(_prepared(commit), updated_ms=now_ms, client_version=0)
     if current.state is _completed(commit):

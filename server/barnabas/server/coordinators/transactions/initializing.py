@@ -9,9 +9,8 @@ again if it asks twice. Source: Kafka's ``TransactionCoordinator.prepareInitProd
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from barnabas.protocol.errors import ConcurrentTransactions, ProducerFenced
+from barnabas.server.coordinators.changes import Producer
 from barnabas.server.coordinators.transactions.state import TransactionState
 from barnabas.server.coordinators.transactions.transaction import (
     NO_PRODUCER_EPOCH,
@@ -19,15 +18,6 @@ from barnabas.server.coordinators.transactions.transaction import (
     Transaction,
     is_exhausted,
 )
-
-
-class Producer(NamedTuple):
-    """
-    A producer as it names itself.
-    """
-
-    producer_id: int
-    producer_epoch: int
 
 
 def new_transaction(producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:

@@ -141,7 +141,7 @@ class ConsumerGroupCurrentMemberAssignmentKey:
 class TopicPartitions:
     topic_id: UUID
     partitions: list[int32]
-    assignment_epochs: list[int32] | None = since(0, default=None, tag=0)
+    assignment_epochs: list[int32] | None = since(0, default=[], tag=0)
 
 
 @message

@@ -29,7 +29,7 @@ class StreamsGroupMetadataValue:
     epoch: int32
     metadata_hash: int64
     validated_topology_epoch: int32 = since(0, default=-1, tag=0)
-    last_assignment_configs: list[LastAssignmentConfig] | None = since(0, default=None, tag=1)
+    last_assignment_configs: list[LastAssignmentConfig] | None = since(0, default=[], tag=1)
 
 
 @message
@@ -117,7 +117,7 @@ class StreamsGroupCurrentMemberAssignmentKey:
 class CurrentTaskIds:
     subtopology_id: str
     partitions: list[int32]
-    assignment_epochs: list[int32] | None = since(0, default=None, tag=0)
+    assignment_epochs: list[int32] | None = since(0, default=[], tag=0)
 
 
 @message

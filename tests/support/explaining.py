@@ -13,7 +13,13 @@ from barnabas.server.config import load_settings
 from barnabas.server.known_cluster import KnownCluster, Suppositions
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.explain.command import add_arguments, explained
+from barnabas.storage.explain.known import BrokerTimes, TopicSettings
+from barnabas.storage.explain.looking import Shelf
+from barnabas.storage.explain.report import PartitionReport, report_on
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_files import TopicPartition
 from tests.support.clock import StillClock
+from tests.support.logs import LogHome
 
 NOW_MS = 1_795_240_000_000
 
@@ -69,3 +75,53 @@ class Explainer:
 
     def all_facts(self, *arguments: str) -> list[str]:
         return self.text(*arguments, "--format", "json").splitlines()
+
+
+class StatedCluster:
+    """
+    A cluster of which is known what the test says.
+    """
+
+    is_known = True
+    problem = None
+
+    def __init__(
+        self,
+        config: LogConfig,
+        *,
+        supposed: LogConfig | None = None,
+        replicas: int | None = 1,
+        check_interval_ms: int = 300_000,
+        cleaner_enabled: bool = True,
+    ) -> None:
+        self.data_dirs = (Path("/data"),)
+        self._settings = TopicSettings(supposed or config, config, {})
+        self._replicas = replicas
+        self.times = BrokerTimes(
+            retention_check_interval_ms=check_interval_ms,
+            cleaner_enabled=cleaner_enabled,
+            cleaner_backoff_ms=15_000,
+            settings={},
+        )
+
+    def settings_of(self, topic: str) -> TopicSettings:
+        return self._settings
+
+    def replicas_of(self, partition: TopicPartition) -> int | None:
+        return self._replicas
+
+
+def look_at(
+    home: LogHome, *, supposed: LogConfig | None = None, now_ms: int | None = None, **facts: Any
+) -> PartitionReport:
+    """
+    The report on the log of a home.
+
+    Args:
+        supposed: the configuration that counts, where it is not that of the home.
+        facts: as ``StatedCluster``.
+    """
+    cluster = StatedCluster(home.config, supposed=supposed, **facts)
+    shelf = Shelf(cluster, home.files, home.clock)
+    looked_at = shelf.open(TopicPartition("t", 0))
+    return report_on(looked_at, cluster.times, home.clock.now_ms() if now_ms is None else now_ms)

@@ -69,6 +69,12 @@ class LogHome:
         start = log.log_start_offset
         self.log_start_offset = start if start > log.first_segment_base_offset else 0
 
+    def write_checkpoint(self, name: str, offset: int) -> None:
+        """
+        Note *offset* for the log in the file *name* of the log directory.
+        """
+        self.files.write_atomically(DIRECTORY.parent / name, f"0\n1\nt 0 {offset}\n".encode())
+
     def stop(self, log: Log) -> None:
         """
         Close the log as a broker that stops does.

@@ -19,7 +19,7 @@ _UNITS: Final = (
 )
 _PLURALS: Final = {"batch": "batches", "entry": "entries", "more entry": "more entries"}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_LATEST_MS: Final = int((datetime.max.replace(tzinfo=UTC) - _EPOCH) / timedelta(milliseconds=1))
+_LATEST_MS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def counted(number: int, noun: str) -> str:

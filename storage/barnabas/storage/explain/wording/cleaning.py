@@ -49,8 +49,8 @@ def _range(plan: CleaningPlan[LogSegment], config: LogConfig) -> Iterator[str]:
     first, end = plan.cleanable_segments[0].base_offset, plan.uncleanable_offset
     segments = counted(len(plan.cleanable_segments), "segment")
     yield (
-        f"Cleanable are {segments} from {first:,} on, {counted(plan.cleanable_bytes, 'byte')}, up"
-        f" to offset {end:,}: {bound}."
+        f"What can be cleaned is {segments}, {counted(plan.cleanable_bytes, 'byte')}, from segment"
+        f" {first:,} on up to offset {end:,}: {bound}."
     )
 
 

@@ -1,0 +1,81 @@
+"""
+The decoders that Apache Kafka's tool is told by the names of their classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from struct import Struct
+from typing import Any, Final
+
+from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
+from barnabas.storage.dump.failure import DumpFailure
+
+PACKAGE: Final = "org.apache.kafka.tools.api."
+STRING_DECODER: Final = PACKAGE + "StringDecoder"
+
+FromBytes = Callable[[bytes], Any]
+
+
+def _string(data: bytes) -> Any:
+    return data
+
+
+def _integer(data: bytes) -> Any:
+    return _number(data, Struct(">i"), "IntegerDeserializer")
+
+
+def _long(data: bytes) -> Any:
+    return _number(data, Struct(">q"), "LongDeserializer")
+
+
+def _hexadecimal(data: bytes) -> Any:
+    """
+    Bytes in hexadecimal. Kafka's tool shows the address of the array, of which nobody has anything.
+    """
+    return Raw(data.hex())
+
+
+def _number(data: bytes, format_: Struct, deserializer: str) -> int:
+    if len(data) != format_.size:
+        raise DumpFailure(
+            "org.apache.kafka.common.errors.SerializationException",
+            f"Size of data received by {deserializer} is not {format_.size}",
+        )
+    number: int = format_.unpack(data)[0]
+    return number
+
+
+_CLASSES: Final[Mapping[str, FromBytes]] = {
+    STRING_DECODER: _string,
+    PACKAGE + "IntegerDecoder": _integer,
+    PACKAGE + "LongDecoder": _long,
+    PACKAGE + "DefaultDecoder": _hexadecimal,
+}
+
+
+class ClassDecoder:
+    """
+    Reads key and value each in its own way.
+
+    Raises:
+        DumpFailure: there is no such class.
+    """
+
+    def __init__(self, key_class: str, value_class: str) -> None:
+        self._value = _class(value_class)
+        self._key = _class(key_class)
+
+    def decode(self, record: DumpedRecord) -> Decoded:
+        key = record.key()
+        value = record.value()
+        return Decoded(
+            None if key is None else self._key(key), None if value is None else self._value(value)
+        )
+
+
+def _class(name: str) -> FromBytes:
+    found = _CLASSES.get(name)
+    if found is None:
+        raise DumpFailure("java.lang.RuntimeException", "Failed to load decoder class")
+    return found

@@ -1,0 +1,116 @@
+"""
+Topics in which coordinators keep their state: a key that tells the type of the record, and a value
+that tells its version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from barnabas.protocol import consumer_protocol, group_records
+from barnabas.protocol.schema import Message
+from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
+from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader
+from barnabas.storage.dump.failure import DumpFailure
+
+Schemas = Mapping[int, tuple[type[Message], type[Message]]]
+
+DELETED = Raw("<DELETE>")
+
+
+class CoordinatorDecoder:
+    """
+    The records of one coordinator (Kafka's CoordinatorRecordMessageParser).
+
+    Args:
+        schemas: the classes of key and value by the type of the record.
+    """
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+
+    def decode(self, record: DumpedRecord) -> Decoded:
+        key = record.key()
+        if key is None:
+            raise DumpFailure(
+                "java.lang.RuntimeException",
+                f"Failed to decode message at offset {record.offset} using the specified decoder "
+                "(message had a missing key)",
+            )
+        try:
+            return self._decoded(key, record)
+        except BadMessage as error:
+            return Decoded(Raw(f"Error at offset {record.offset}, skipping. {error}"))
+
+    def _decoded(self, key: bytes, record: DumpedRecord) -> Decoded:
+        keys = MessageReader(key)
+        number = _version(keys, "key")
+        schemas = self._schemas.get(number)
+        if schemas is None:
+            return Decoded(
+                Raw(f"Unknown record type {number} at offset {record.offset}, skipping.")
+            )
+        shown = {"type": str(number), "data": _read(keys, schemas[0], number, "key")}
+        value = record.value()
+        if value is None:
+            return Decoded(shown, DELETED)
+        values = MessageReader(value)
+        version = _version(values, "value")
+        if version not in schemas[1].api.versions:
+            raise BadMessage(f"Found an unknown record version {version} for {number} type")
+        data = _read(values, schemas[1], version, "value")
+        return Decoded(shown, {"version": str(version), "data": self.shown(number, data)})
+
+    def shown(self, number: int, data: dict[str, Any]) -> dict[str, Any]:
+        """
+        What is shown of the value of a record of type *number*.
+        """
+        return data
+
+
+class OffsetsDecoder(CoordinatorDecoder):
+    """
+    ``__consumer_offsets``: what the members of a consumer group say to each other is decoded too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(group_records.RECORDS)
+
+    def shown(self, number: int, data: dict[str, Any]) -> dict[str, Any]:
+        is_group = number == group_records.GroupMetadataKey.api.key
+        if is_group and data["protocolType"] == "consumer":
+            for member in data["members"]:
+                _replace(member, "subscription", consumer_protocol.ConsumerProtocolSubscription)
+                _replace(member, "assignment", consumer_protocol.ConsumerProtocolAssignment)
+        return data
+
+
+def _replace(member: dict[str, Any], name: str, cls: type[Message]) -> None:
+    """
+    Put in the place of bytes what they mean, if they mean something.
+    """
+    reader = MessageReader(member[name])
+    try:
+        member[name] = reader.read(cls, reader.read_int16())
+    except BadMessage:
+        return
+
+
+def _version(reader: MessageReader, name: str) -> int:
+    try:
+        return reader.read_int16()
+    except BadMessage as error:
+        raise BadMessage(f"Could not read version from {name}'s buffer.") from error
+
+
+def _read(reader: MessageReader, cls: type[Message], version: int, name: str) -> dict[str, Any]:
+    """
+    Read a key, which is of version 0 whatever its type, or a value.
+    """
+    try:
+        return reader.read(cls, 0 if name == "key" else version)
+    except BadMessage as error:
+        raise BadMessage(
+            f"Could not read record with version {version} from {name}'s buffer due to: {error}."
+        ) from error

@@ -1,0 +1,220 @@
+"""
+Records of internal topics as what JSON can say, and Kafka's own words where they are broken.
+
+The codec of ``protocol`` reads the same bytes into objects, faster, and refuses what is broken in
+words of its own. A dump shows the fields under Kafka's names, of any version that a file may claim,
+and repeats what Kafka says about a broken one; so it reads the bytes itself, led by the same
+declarations (Kafka's generated ``read`` methods and JSON converters).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from struct import Struct as Format
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.schema import Array, Field, Fixed, Kind, Message, Struct, Type, fields
+from barnabas.storage.dump.java_text import int32, utf8_text
+
+_LONGEST_STRING: Final = 0x7FFF
+_NAMES: Final = {"kraft_version": "kRaftVersion", "kraft_version_feature": "kRaftVersionFeature"}
+_INT8: Final = Format(">b")
+_INT16: Final = Format(">h")
+_INT32: Final = Format(">i")
+_UUID_BYTES: Final = 16
+
+
+class BadMessage(Exception):
+    """
+    The bytes are no such message; the text is that of Kafka's exception, None where it has none.
+    """
+
+    def __init__(self, text: str | None = None) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return str(self.text) if self.text is not None else "null"
+
+
+class UnknownVersion(BadMessage):
+    """
+    A struct inside a message does not exist in the version that the message has.
+    """
+
+
+class MessageReader:
+    """
+    A walk through bytes that hold messages.
+    """
+
+    __slots__ = ("data", "position")
+
+    def __init__(self, data: bytes, position: int = 0) -> None:
+        self.data = data
+        self.position = position
+
+    @property
+    def remaining(self) -> int:
+        return len(self.data) - self.position
+
+    def read_int16(self) -> int:
+        """
+        Raises:
+            BadMessage: the data end before.
+        """
+        number: int = self._unpack(_INT16)
+        return number
+
+    def read_uvarint(self) -> int:
+        """
+        Raises:
+            BadMessage: the number is not whole, or too long.
+        """
+        raw = 0
+        for shift in range(0, 35, 7):
+            if self.position >= len(self.data):
+                raise BadMessage
+            byte = self.data[self.position]
+            self.position += 1
+            raw |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return int32(raw)
+        raise BadMessage(
+            "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
+            f"{raw & 0xFFFFFFFF:x}"
+        )
+
+    def read(self, cls: type[Message], version: int) -> dict[str, Any]:
+        """
+        A message, as a dictionary in the order of its declaration.
+
+        A version later than any that is known is read as far as that goes.
+
+        Raises:
+            BadMessage: the bytes are none.
+        """
+        version = max(version, 0)
+        return self._struct(cls, version, cls.api.is_flexible(version), cls.api.versions.stop - 1)
+
+    def _struct(self, cls: type, version: int, flexible: bool, last: int) -> dict[str, Any]:
+        declared = fields(cls)
+        values = {
+            field.name: self._value(field, field.type, version, flexible, last)
+            for field in declared
+            if field.tag is None and field.is_in(version)
+        }
+        if flexible:
+            self._tagged(declared, version, last, values)
+        return {
+            json_name(field.name): values[field.name] for field in declared if field.name in values
+        }
+
+    def _tagged(
+        self, declared: tuple[Field, ...], version: int, last: int, values: dict[str, Any]
+    ) -> None:
+        known = {f.tag: f for f in declared if f.tag is not None and f.is_in(version)}
+        for _ in range(self.read_uvarint()):
+            tag, size = self.read_uvarint(), self.read_uvarint()
+            field = known.get(tag)
+            if field is None:
+                self._bytes(size)
+                continue
+            values[field.name] = self._value(field, field.type, version, True, last)
+        for field in known.values():
+            if field.name in values and values[field.name] == _as_read(field.default):
+                del values[field.name]
+
+    def _value(self, field: Field, kind: Type, version: int, flexible: bool, last: int) -> Any:
+        if isinstance(kind, Fixed):
+            return self._unpack(_format(kind.format))
+        if isinstance(kind, Array):
+            return self._array(field, kind, version, flexible, last)
+        if isinstance(kind, Struct):
+            return self._nested(field, kind, version, flexible, last)
+        if kind is Kind.UUID:
+            return UUID(bytes=self._exactly(_UUID_BYTES))
+        return self._sized(field, kind, version, flexible)
+
+    def _nested(self, field: Field, kind: Struct, version: int, flexible: bool, last: int) -> Any:
+        if field.is_nullable_in(version):
+            present = self.read_uvarint() > 0 if field.tag is not None else self._unpack(_INT8) >= 0
+            if not present:
+                return None
+        if version > last:
+            raise UnknownVersion(f"Can't read version {version} of {kind.cls.__name__}")
+        return self._struct(kind.cls, version, flexible, last)
+
+    def _array(self, field: Field, kind: Array, version: int, flexible: bool, last: int) -> Any:
+        count = self.read_uvarint() - 1 if flexible else self._unpack(_INT32)
+        if count < 0:
+            return self._null(field, version)
+        if count > self.remaining:
+            raise BadMessage(
+                f"Tried to allocate a collection of size {count}, but there are only "
+                f"{self.remaining} bytes remaining."
+            )
+        element = field._replace(name=f"{field.name} element", nullable=None)
+        return [self._value(element, kind.element, version, flexible, last) for _ in range(count)]
+
+    def _sized(self, field: Field, kind: Kind, version: int, flexible: bool) -> Any:
+        if flexible and field.compact:
+            size = self.read_uvarint() - 1
+        else:
+            size = self._unpack(_INT16 if kind is Kind.STRING else _INT32)
+        if size < 0:
+            return self._null(field, version)
+        if kind is Kind.STRING and size > _LONGEST_STRING:
+            raise BadMessage(f"string field {json_name(field.name)} had invalid length {size}")
+        data = self._bytes(size)
+        return utf8_text(data) if kind is Kind.STRING else data
+
+    @staticmethod
+    def _null(field: Field, version: int) -> None:
+        if not field.is_nullable_in(version):
+            raise BadMessage(f"non-nullable field {json_name(field.name)} was serialized as null")
+
+    def _bytes(self, size: int) -> bytes:
+        if size > self.remaining:
+            raise BadMessage(
+                f"Error reading byte array of {size} byte(s): only {self.remaining} byte(s) "
+                "available"
+            )
+        if size < 0:
+            raise BadMessage(str(size))
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        if size > self.remaining:
+            raise BadMessage
+        self.position += size
+        return self.data[self.position - size : self.position]
+
+    def _unpack(self, format_: Format) -> Any:
+        return format_.unpack(self._exactly(format_.size))[0]
+
+
+def _as_read(default: Any) -> Any:
+    """
+    The default of a field, in the form in which it would be read.
+    """
+    if not hasattr(type(default), "__match_args__"):
+        return default
+    return {json_name(field.name): getattr(default, field.name) for field in fields(type(default))}
+
+
+@cache
+def json_name(name: str) -> str:
+    """
+    Kafka's name of a field, as it stands in JSON.
+    """
+    if name in _NAMES:
+        return _NAMES[name]
+    first, *others = name.split("_")
+    return first + "".join(other.capitalize() for other in others)
+
+
+@cache
+def _format(letter: str) -> Format:
+    return Format(f">{letter}")

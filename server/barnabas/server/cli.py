@@ -11,7 +11,6 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 EXIT_USAGE = 2
@@ -21,12 +20,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     Run the command line and return the exit status: 0 done, 1 failed, 2 used wrongly.
     """
-    options = _parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["dump-log"]:
+        # Its options are read as those of Apache Kafka's tool are, help and mistakes included.
+        from barnabas.storage.dump.command import main as dump_log  # noqa: PLC0415  # only here
+
+        return dump_log(given[1:])
+    options = _parser().parse_args(given)
     command: Callable[[argparse.Namespace], int] = options.command
     return command(options)
 
 
 def _parser() -> argparse.ArgumentParser:
+    from importlib.metadata import version  # noqa: PLC0415  # slow; not for the commands above
+
     parser = argparse.ArgumentParser(
         prog="barnabas",
         description="A message broker: Apache Kafka's wire protocol on Apache Kafka's own files.",
@@ -36,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_serve(commands.add_parser("serve", help="run a broker"))
     _add_healthcheck(commands.add_parser("healthcheck", help="ask a broker whether it answers"))
     _add_explain(commands.add_parser("explain", help="explain why a log is as it is"))
+    commands.add_parser("dump-log", help="print what is in the files of a log")
     _add_options(commands.add_parser("options", help="list every option of the broker"))
     return parser
 

@@ -59,7 +59,12 @@ class OffsetMap:
         """
         Args:
             memory_bytes: what all slots together may take.
+
+        Raises:
+            ValueError: not even one slot fits.
         """
+        if memory_bytes < BYTES_PER_ENTRY:
+            raise ValueError(f"An offset map of {memory_bytes} bytes has no room for a key.")
         self.slots: i64 = memory_bytes // BYTES_PER_ENTRY
         self.size: i64 = 0
         """Keys that are in it."""
@@ -75,7 +80,7 @@ class OffsetMap:
         """
         Which part of the slots is taken, from 0 to 1.
         """
-        return int(self.size) / int(self.slots) if self.slots else 0.0
+        return int(self.size) / int(self.slots)
 
     def put(self, key: bytes, offset: i64) -> None:
         """
@@ -159,4 +164,4 @@ def _zeros(size: int) -> mmap.mmap:
     Memory that the system provides page by page when it is written to; a bytearray is written to
     from end to end when it is made.
     """
-    return mmap.mmap(-1, max(size, 1), access=mmap.ACCESS_COPY)
+    return mmap.mmap(-1, size, access=mmap.ACCESS_COPY)

@@ -1,0 +1,164 @@
+"""
+Topics that Apache Kafka has compacted, compacted again from what they were before.
+
+The same records were sent to several topics; ``dirty`` still has all of them. Batches of which
+Kafka kept something tell where they began and ended; the others are gone, whatever they were.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from barnabas.protocol.record_batch import RecordBatch, batches, build_batch_with_offsets
+from barnabas.protocol.records import Record
+from barnabas.storage.disk import DiskFiles
+from barnabas.storage.log import Log
+from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.log_files import offset_from_file_name
+from tests.support.cleaning import clean
+from tests.support.clock import StillClock
+from tests.support.kafka_directory import topic_configs
+
+FILES = DiskFiles()
+DAY_MS = 86_400_000
+SUFFIXES = (".log", ".index", ".timeindex")
+
+
+class Topic(NamedTuple):
+    """
+    A compacted topic, and when it was.
+    """
+
+    name: str
+    cleaned_ms: int = 1_795_227_870_000
+
+
+TOPICS = [
+    Topic("compact"),
+    Topic("tombstone-gone"),
+    # Horizons tell the time to the millisecond.
+    Topic("compact-lz4", 1_795_314_250_092 - DAY_MS),
+    Topic("compact-delete", 1_795_314_250_209 - DAY_MS),
+    Topic("append-time"),
+]
+
+
+def batches_of(directory: Path) -> list[RecordBatch]:
+    return [
+        batch for path in sorted(directory.glob("*.log")) for batch in batches(path.read_bytes())
+    ]
+
+
+def before(offset: int, sent: dict[int, Record]) -> Record:
+    """
+    The record with an offset: one that was sent to all topics, or one of two keys behind them.
+    """
+    filler = Record(offset, 1_700_000_005_000, b"filler%d" % (offset % 2), b"x")
+    return sent.get(offset, filler)
+
+
+def as_sent(kept: RecordBatch, sent: dict[int, Record]) -> bytes:
+    """
+    The batch that *kept* was made of.
+    """
+    if kept.base_offset >= len(sent):
+        return bytes(kept.data)
+    return bytes(
+        build_batch_with_offsets(
+            [sent[offset] for offset in range(kept.base_offset, kept.next_offset)],
+            base_offset=kept.base_offset,
+            partition_leader_epoch=kept.partition_leader_epoch,
+            compression=kept.compression,
+            log_append_time=kept.max_timestamp if kept.timestamp_type else None,
+        )
+    )
+
+
+def write_again(log: Log, theirs: Path, bases: list[int]) -> None:
+    """
+    Write what the topic had before it was compacted, in segments that begin at *bases*.
+    """
+    sent = {
+        record.offset: record
+        for batch in batches_of(theirs.parent / "dirty-0")
+        for record in batch.records()
+    }
+    kept = {batch.base_offset: batch for batch in batches_of(theirs)}
+    end = max(batch.next_offset for batch in kept.values())
+    while (offset := log.log_end_offset) < end:
+        if offset in bases[1:] and offset != log.active_segment.base_offset:
+            log.roll()
+        if offset in kept:
+            data = as_sent(kept[offset], sent)
+        else:
+            data = bytes(build_batch_with_offsets([before(offset, sent)], base_offset=offset))
+        log.append_as_follower(memoryview(bytearray(data)), 0)
+    log.update_high_watermark(log.log_end_offset)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_compacting_again_gives_the_same_files(golden: Path, tmp_path: Path, topic: Topic) -> None:
+    theirs = golden / "compaction" / "data" / f"{topic.name}-0"
+    config = topic_configs(golden / "compaction")[topic.name]
+    bases = sorted(offset_from_file_name(path.name) for path in theirs.glob("*.log"))
+    clock = StillClock(topic.cleaned_ms)
+    ours = tmp_path / "t-0"
+    log = Log.create(
+        ours,
+        LogConfig(cleanup_policy=("delete",), index_interval_bytes=config.index_interval_bytes),
+        files=FILES,
+        clock=clock,
+        failures=LogDirFailureChannel(),
+    )
+    write_again(log, theirs, bases)
+    log.update_config(config)
+
+    end, stats = clean(log, clock)
+    log.close()
+
+    assert bases[-1] == end
+    assert stats.messages_written < stats.messages_read
+    for base in bases:
+        for suffix in SUFFIXES:
+            name = f"{base:020d}{suffix}"
+            assert (theirs / name).read_bytes() == (ours / name).read_bytes(), name
+
+
+def test_the_uncleaned_topic_keeps_the_last_record_of_each_key(
+    golden: Path, tmp_path: Path
+) -> None:
+    """
+    Those that Kafka has kept, though it had got them in other batches.
+    """
+    data = golden / "compaction" / "data"
+    clock = StillClock(TOPICS[0].cleaned_ms)
+    ours = tmp_path / "t-0"
+    log = Log.create(
+        ours,
+        topic_configs(golden / "compaction")["dirty"],
+        files=FILES,
+        clock=clock,
+        failures=LogDirFailureChannel(),
+    )
+    for batch in batches_of(data / "dirty-0"):
+        log.append_as_follower(memoryview(bytearray(batch.data)), 0)
+    log.roll()
+    log.update_high_watermark(log.log_end_offset)
+    bases = list(log.segments.base_offsets)
+
+    clean(log, clock)
+    log.close()
+
+    assert [0, 20, 37, 54] == bases[:4]
+    expected = [
+        record
+        for batch in batches(next(iter(sorted((data / "compact-0").glob("*.log")))).read_bytes())
+        for record in batch.records()
+    ]
+    tombstone = Record(55, 1_700_000_000_550, b"key4", None)
+    found = [record for batch in batches_of(ours) for record in batch.records()]
+    assert expected == [record for record in found if record != tombstone]

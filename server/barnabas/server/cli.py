@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_serve(commands.add_parser("serve", help="run a broker"))
     _add_healthcheck(commands.add_parser("healthcheck", help="ask a broker whether it answers"))
     _add_explain(commands.add_parser("explain", help="explain why a log is as it is"))
+    _add_verify(commands.add_parser("verify", help="check every file of a log directory"))
     commands.add_parser("dump-log", help="print what is in the files of a log")
     _add_options(commands.add_parser("options", help="list every option of the broker"))
     return parser
@@ -145,6 +146,20 @@ def _explain(options: argparse.Namespace) -> int:
     from barnabas.storage.explain.command import run  # noqa: PLC0415  # the same
 
     return run(options, read_cluster)
+
+
+def _add_verify(parser: argparse.ArgumentParser) -> None:
+    from barnabas.storage.verify.command import add_arguments  # noqa: PLC0415  # loads nothing else
+
+    add_arguments(parser)
+    parser.set_defaults(command=_verify)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    from barnabas.server.cluster.offline_topics import read_topics  # noqa: PLC0415  # only this command
+    from barnabas.storage.verify.command import run  # noqa: PLC0415  # the same
+
+    return run(options, read_topics)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

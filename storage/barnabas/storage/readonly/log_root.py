@@ -15,6 +15,7 @@ from barnabas.storage.checkpoints import (
     parse_checkpoint,
     parse_offset_entry,
 )
+from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.files import Files
 from barnabas.storage.log_directory import (
@@ -35,7 +36,6 @@ from barnabas.storage.meta_properties import (
 )
 from barnabas.storage.readonly.partition import PartitionDirectory
 
-CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 CHECKPOINT_NAMES: Final = (
     RECOVERY_POINT_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,

@@ -114,5 +114,18 @@ class ReadOnlySegment:
         finally:
             records.close_handlers()
 
+    def read(self, position: int, size: int) -> bytes:
+        """
+        The bytes there, fewer than *size* only at the end of the segment.
+
+        Raises:
+            FileNotFoundError: the segment was removed since.
+        """
+        file = self._files.open(self.path, create=False, read_only=True)
+        try:
+            return bytes(file.read(position, max(0, min(size, self.size - position))))
+        finally:
+            file.close()
+
     def __repr__(self) -> str:
         return f"<ReadOnlySegment {self.path} size={self.size}>"

@@ -1,0 +1,61 @@
+"""
+The topics of the cluster, read from the files of its metadata log without opening it.
+
+Tools ask for them that look at a log directory, maybe while a broker is at work in it: nothing is
+made or changed, and what is not wholly written yet is not read.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import KafkaError
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic
+from barnabas.server.cluster.replay import Replay
+from barnabas.server.cluster.snapshots import find_snapshots, read_snapshot
+from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.verify.cluster import KnownTopic, Topics
+
+
+def read_image(log: PartitionDirectory) -> MetadataImage:
+    """
+    What the latest snapshot and the records behind it add up to.
+
+    Raises:
+        CorruptMessage, InconsistentMetadata: the log is damaged.
+        UnknownMetadataRecord, UnsupportedFeatureLevel: a later release wrote it.
+        FileNotFoundError: a broker has removed a file meanwhile.
+    """
+    snapshots = find_snapshots(log.path, log.files).complete
+    replay, start = Replay(), 0
+    if snapshots:
+        latest = snapshots[-1]
+        replay, start = read_snapshot(latest.path(log.path), log.files), latest.end_offset
+    for segment in log.segments:
+        for _, batch in segment.batches():
+            if batch.base_offset >= start:
+                replay.batch(batch)
+    return replay.image
+
+
+def read_topics(root: LogRoot) -> Topics | None:
+    """
+    The topics by name; None if the metadata log is not in *root*, or cannot be understood.
+    """
+    log = root.cluster_metadata
+    if log is None:
+        return None
+    try:
+        image = read_image(log)
+    except (KafkaError, FileNotFoundError):
+        return None
+    return {name: _known(topic, image) for name, topic in image.topics_by_name.items()}
+
+
+def _known(topic: Topic, image: MetadataImage) -> KnownTopic:
+    return KnownTopic(
+        topic.id,
+        image.config(ResourceType.TOPIC, topic.name),
+        {
+            number: dict(zip(partition.replicas, partition.directories, strict=True))
+            for number, partition in topic.partitions.items()
+        },
+    )

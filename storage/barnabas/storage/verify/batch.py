@@ -1,0 +1,117 @@
+"""
+One batch, by itself: its header, its checksum, its records.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.compression import CorruptCompressedData
+from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.record_batch import NO_SEQUENCE, RecordBatch
+from barnabas.protocol.record_batch.layout import LOG_APPEND_TIME_FLAG
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.storage.verify import rules
+from barnabas.storage.verify.report import FileReport
+from barnabas.storage.verify.rules import Rule
+
+_CODECS: Final = 5
+_MOST_CONTROL_BYTES: Final = 1 << 20
+"""No control batch is so large; one that says so is not taken into memory."""
+
+
+class _BatchReport:
+    """
+    The violations in one batch.
+    """
+
+    __slots__ = ("_batch", "_position", "_report")
+
+    def __init__(self, batch: RecordBatch, position: int, report: FileReport) -> None:
+        self._batch = batch
+        self._position = position
+        self._report = report
+
+    def add(self, rule: Rule, found: str, expected: str) -> None:
+        self._report.add(
+            rule, found, expected, position=self._position, offset=self._batch.base_offset
+        )
+
+
+def check_batch(batch: RecordBatch, position: int, file_report: FileReport) -> bool:
+    """
+    Check a batch whose length is good; whether what its header says can be relied upon.
+    """
+    report = _BatchReport(batch, position, file_report)
+    if not batch.is_valid():
+        report.add(rules.BATCH_CRC, f"checksum {batch.crc}", str(batch.computed_crc()))
+        return False
+    if batch.codec >= _CODECS:
+        report.add(rules.BATCH_CODEC, f"codec {batch.codec}", "0 to 4")
+        return False
+    try:
+        scan = batch.scan()
+    except CorruptCompressedData as error:
+        report.add(rules.BATCH_COMPRESSION, str(error), "a whole stream")
+        return False
+    if scan.malformed:
+        report.add(rules.RECORD_FORMAT, scan.malformed, _records(batch))
+        return False
+    _check_offsets(batch, scan, report)
+    if not batch.attributes & LOG_APPEND_TIME_FLAG and batch.record_count:
+        _check_timestamp(batch, scan, report)
+    if batch.is_control:
+        return _check_control(batch, report)
+    if batch.has_producer_id and batch.base_sequence < 0:
+        found = f"sequence {batch.base_sequence} of producer {batch.producer_id}"
+        report.add(rules.BATCH_PRODUCER, found, "0 or more")
+    return True
+
+
+def _check_offsets(batch: RecordBatch, scan: RecordScan, report: _BatchReport) -> None:
+    last = batch.last_offset_delta
+    if not scan.ascending:
+        found, expected = "offset deltas that do not grow", f"0 to {last}, ascending"
+    elif scan.last_offset_delta > last:
+        found, expected = f"a record with offset delta {scan.last_offset_delta}", f"up to {last}"
+    else:
+        return
+    report.add(rules.RECORD_OFFSETS, found, expected)
+
+
+def _check_timestamp(batch: RecordBatch, scan: RecordScan, report: _BatchReport) -> None:
+    if scan.max_timestamp != batch.max_timestamp:
+        found = f"max timestamp {batch.max_timestamp}"
+        report.add(rules.BATCH_TIMESTAMP, found, str(scan.max_timestamp))
+
+
+def _check_control(batch: RecordBatch, report: _BatchReport) -> bool:
+    """
+    Compaction may have removed the records of a control batch, and may have left the header.
+    """
+    if batch.has_producer_id and batch.base_sequence != NO_SEQUENCE:
+        found = f"sequence {batch.base_sequence} in a control batch"
+        report.add(rules.BATCH_PRODUCER, found, str(NO_SEQUENCE))
+    if batch.size > _MOST_CONTROL_BYTES:
+        found = f"a control batch of {batch.size} bytes"
+        report.add(rules.CONTROL_RECORD, found, "a small one")
+        return False
+    if batch.has_producer_id and batch.record_count > 1:
+        found = f"{batch.record_count} records"
+        report.add(rules.CONTROL_RECORD, found, "one marker")
+        return False
+    try:
+        for record in batch.records():
+            if batch.has_producer_id:
+                EndTransactionMarker.deserialize(record)
+            elif ControlRecordType.of(record.key) is ControlRecordType.UNKNOWN:
+                report.add(rules.CONTROL_RECORD, repr(record.key), "a type")
+    except InvalidRecord as error:
+        report.add(rules.CONTROL_RECORD, str(error), "a control record")
+        return False
+    return True
+
+
+def _records(batch: RecordBatch) -> str:
+    return f"{batch.record_count} records in {batch.size} bytes"

@@ -1,0 +1,100 @@
+"""
+The logs that there are, against those that the metadata of the cluster says there should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import UUID
+
+from barnabas.storage.errors import CorruptCheckpoint
+from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC, STRAY_DIR_SUFFIX
+from barnabas.storage.partition_metadata import PARTITION_METADATA
+from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.uuids import uuid_text
+from barnabas.storage.verify import rules
+from barnabas.storage.verify.report import FileReport, Sink
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTopic:
+    """
+    A topic as the metadata has it.
+    """
+
+    topic_id: UUID
+    configs: Mapping[str, str] = field(default_factory=dict)
+    """Those that were set on the topic."""
+    replicas: Mapping[int, Mapping[int, UUID]] = field(default_factory=dict)
+    """Of each partition, the nodes that have it and the id of the log directory on each."""
+
+
+Topics = Mapping[str, KnownTopic]
+ReadTopics = Callable[[LogRoot], Topics | None]
+"""
+Reads the metadata log in a log directory; None if it is not there or cannot be understood.
+"""
+
+
+def check_topics(
+    topics: Topics, roots: Iterable[LogRoot], node_id: int | None, add: Sink, *, clean: bool
+) -> None:
+    """
+    Compare the logs of one node.
+
+    Args:
+        roots: the log directories that are there; the node may have others.
+        clean: whether the broker was stopped cleanly, so that nothing is half done.
+    """
+    found: set[tuple[str, int]] = set()
+    directory_ids: dict[UUID, Path] = {}
+    for root in roots:
+        try:
+            meta = root.meta_properties
+        except CorruptCheckpoint:
+            meta = None
+        if meta is not None and meta.directory_id is not None:
+            directory_ids[meta.directory_id] = root.path
+        for partition in root.partitions:
+            name = partition.topic_partition
+            if partition.mark == STRAY_DIR_SUFFIX:
+                FileReport(add, partition.path).add(
+                    rules.STRAY_LOG, "a log that was put aside as a stray", "none"
+                )
+            elif partition.mark == "":
+                found.add((name.topic, name.partition))
+                _check_log(partition, topics.get(name.topic), node_id, add)
+    for topic_name, topic in topics.items():
+        for number, replicas in topic.replicas.items():
+            directory = None if node_id is None else replicas.get(node_id)
+            path = None if directory is None else directory_ids.get(directory)
+            if path is not None and (topic_name, number) not in found:
+                FileReport(add, path / f"{topic_name}-{number}").add(
+                    rules.LOG_MISSING, "no directory", "the log of the partition", mended=not clean
+                )
+
+
+def _check_log(
+    partition: PartitionDirectory, topic: KnownTopic | None, node_id: int | None, add: Sink
+) -> None:
+    name = partition.topic_partition
+    assert name.topic != CLUSTER_METADATA_TOPIC, "it is none of the partitions of a root"
+    try:
+        metadata = partition.partition_metadata
+    except CorruptCheckpoint:
+        return
+    if topic is None or name.partition not in topic.replicas:
+        FileReport(add, partition.path).add(
+            rules.STRAY_LOG, "a log", "a partition that the metadata knows"
+        )
+    elif node_id is not None and node_id not in topic.replicas[name.partition]:
+        nodes = ", ".join(map(str, topic.replicas[name.partition]))
+        FileReport(add, partition.path).add(
+            rules.STRAY_LOG, f"a log of node {node_id}", f"one of the nodes {nodes}"
+        )
+    elif metadata is not None and metadata.topic_id != topic.topic_id:
+        FileReport(add, partition.path / PARTITION_METADATA).add(
+            rules.TOPIC_ID, uuid_text(metadata.topic_id), uuid_text(topic.topic_id)
+        )

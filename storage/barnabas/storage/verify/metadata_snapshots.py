@@ -1,0 +1,77 @@
+"""
+A snapshot of the cluster's metadata: batches in a file of their own.
+
+::
+
+    00000000000000000047-0000000001.checkpoint
+    end offset           epoch
+
+    a control batch with a header, batches of records, a control batch with a footer
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.control_records import ControlRecordType
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.storage.errors import CorruptRecord, KafkaStorageError
+from barnabas.storage.file_records import FileRecords
+from barnabas.storage.files import Files
+from barnabas.storage.verify import rules
+from barnabas.storage.verify.batch import check_batch
+from barnabas.storage.verify.report import FileReport
+
+_FRAME: Final = (ControlRecordType.SNAPSHOT_HEADER, ControlRecordType.SNAPSHOT_FOOTER)
+
+
+def check_metadata_snapshot(files: Files, report: FileReport, epoch: int) -> None:
+    """
+    Check the snapshot *report* is about, which has *epoch* in its name.
+    """
+    try:
+        records = FileRecords.open(files, report.path, mutable=False)
+    except FileNotFoundError:
+        return
+    except KafkaStorageError as error:
+        report.add(rules.UNREADABLE, str(error), "a file that can be read")
+        return
+    position = offset = 0
+    frame: list[ControlRecordType] = []
+    try:
+        for batch in records.batches():
+            if not check_batch(batch, position, report):
+                return
+            if batch.base_offset != offset or batch.partition_leader_epoch != epoch:
+                report.add(
+                    rules.METADATA_SNAPSHOT,
+                    f"offset {batch.base_offset} in epoch {batch.partition_leader_epoch}",
+                    f"offset {offset} in epoch {epoch}",
+                    position=position,
+                    offset=batch.base_offset,
+                )
+                return
+            if batch.is_control:
+                frame += [each for each in _types(batch) if each in _FRAME]
+            position += batch.size
+            offset = batch.next_offset
+    except CorruptRecord as error:
+        report.add(rules.BATCH_SIZE, str(error), "a batch", position=error.position)
+        return
+    finally:
+        records.close_handlers()
+    if position != records.size or frame != list(_FRAME):
+        report.add(
+            rules.METADATA_SNAPSHOT,
+            f"{position} of {records.size} bytes, with {[each.name for each in frame]}",
+            "all bytes, with a header and a footer",
+            position=position,
+        )
+
+
+def _types(batch: RecordBatch) -> list[ControlRecordType]:
+    try:
+        return [ControlRecordType.of(record.key) for record in batch.records()]
+    except InvalidRecord:
+        return []

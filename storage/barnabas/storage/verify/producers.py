@@ -1,0 +1,258 @@
+"""
+What the batches of a log say of its producers: sequences, epochs, transactions.
+
+The log is replayed by the engine's own ``ProducerStateManager``, from the snapshot at the base of
+the first segment if there is one. How much the replay can be relied upon:
+
+::
+
+    exact     nothing is missing: the state is what the log knew when it was at that offset
+    partial   the beginning is unknown, or compaction has removed batches: what the state has was
+              so, but there may have been more
+    none      a batch is damaged: nothing is said any more
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.errors import InvalidTxnState
+from barnabas.protocol.record_batch import (
+    NO_PRODUCER_EPOCH,
+    NO_SEQUENCE,
+    RecordBatch,
+    increment_sequence,
+)
+from barnabas.storage.append_origin import AppendOrigin
+from barnabas.storage.clock import Clock
+from barnabas.storage.errors import CorruptSnapshot
+from barnabas.storage.producer_entry import ProducerStateEntry
+from barnabas.storage.producer_snapshots import SnapshotFile, read_snapshot
+from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.readonly import PartitionDirectory
+from barnabas.storage.verify import rules
+from barnabas.storage.verify.report import FileReport
+from barnabas.storage.verify.snapshots import KnownProducers, check_snapshot, check_strays
+from barnabas.storage.verify.transactions import AbortMarker, TxnIndexCheck
+
+
+class ProducerCheck:
+    """
+    Replays one log, and compares on the way.
+
+    Invariants:
+
+    1. The state is that of the batches so far, as far as they are there.
+    2. Snapshots are compared when the replay has come to their offset.
+    """
+
+    def __init__(
+        self,
+        partition: PartitionDirectory,
+        report: FileReport,
+        clock: Clock,
+        *,
+        log_start_offset: int,
+        live: bool,
+    ) -> None:
+        self._partition = partition
+        self._report = report
+        self._live = live
+        self._state = ProducerStateManager(
+            partition.topic_partition,
+            partition.path,
+            ProducerStateManagerConfig(),
+            clock,
+            files=partition.files,
+        )
+        self._snapshots = list(partition.snapshots)
+        self._compared = 0
+        self._first_offset = 0
+        self._log_start_offset = log_start_offset
+        self._partial = False
+        self._reliable = True
+        self._gap_before: int | None = None
+        self._doubtful: set[int] = set()
+
+    def begin(self, first_offset: int) -> None:
+        """
+        The first segment has this base offset.
+        """
+        self._first_offset = first_offset
+        entries = self._beginning(first_offset)
+        for entry in entries or ():
+            self._state.load_producer_entry(entry)
+        self._partial = entries is None or self._log_start_offset > first_offset
+
+    def gap(self, offset: int) -> None:
+        """
+        Batches are missing before *offset*, or records of the batch there.
+        """
+        self._partial = True
+        self._gap_before = offset
+
+    def unknown(self) -> None:
+        """
+        There is a batch that cannot be relied upon.
+        """
+        self._reliable = False
+
+    def batch(
+        self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
+    ) -> None:
+        """
+        The next good batch, at *position* of the segment of *report*.
+        """
+        snapshots = self._snapshots
+        if self._compared < len(snapshots) and (
+            snapshots[self._compared].offset <= batch.base_offset
+        ):
+            self._compare_up_to(batch.base_offset)
+        if batch.producer_id < 0 or not self._reliable:
+            return
+        entry = self._state.last_entry(batch.producer_id)
+        if entry is not None:
+            if batch.producer_epoch < entry.producer_epoch:
+                self._doubtful.add(batch.producer_id)
+                report.add(
+                    rules.PRODUCER_EPOCH,
+                    f"epoch {batch.producer_epoch} of producer {batch.producer_id}",
+                    f"{entry.producer_epoch} or more",
+                    position=position,
+                    offset=batch.base_offset,
+                )
+                return
+            if not batch.is_control:
+                self._check_sequence(entry, batch, position, report)
+        self._take_in(batch, position, report, txns)
+
+    def _check_sequence(
+        self, entry: ProducerStateEntry, batch: RecordBatch, position: int, report: FileReport
+    ) -> None:
+        if batch.base_sequence < 0 or entry.producer_epoch == NO_PRODUCER_EPOCH:
+            return
+        gap = self._gap_before
+        if gap is not None and (entry.is_empty or gap > entry.last_data_offset):
+            return
+        last = entry.last_seq if batch.producer_epoch == entry.producer_epoch else NO_SEQUENCE
+        if entry.is_empty and self._partial:
+            return
+        expected = 0 if last == NO_SEQUENCE else increment_sequence(last, 1)
+        if batch.base_sequence != expected and not self._is_coordinators:
+            report.add(
+                rules.PRODUCER_SEQUENCE,
+                f"sequence {batch.base_sequence} of producer {batch.producer_id} in epoch"
+                f" {batch.producer_epoch}",
+                str(expected),
+                position=position,
+                offset=batch.base_offset,
+            )
+
+    @property
+    def _is_coordinators(self) -> bool:
+        # What a coordinator writes in a transaction always has sequence 0, and is not checked.
+        return self._partition.topic_partition.topic == "__consumer_offsets"
+
+    def _take_in(
+        self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
+    ) -> None:
+        state = self._state
+        info = state.prepare_update(batch.producer_id, AppendOrigin.REPLICATION)
+        try:
+            completed = info.append(batch, None)
+        except InvalidTxnState:
+            self._doubtful.add(batch.producer_id)
+            report.add(
+                rules.TXN_STATE,
+                f"a batch of producer {batch.producer_id} that is not transactional",
+                "one of its transaction, which is open since offset"
+                f" {info.updated_entry.current_txn_first_offset}",
+                position=position,
+                offset=batch.base_offset,
+            )
+            return
+        state.update(info)
+        if batch.is_control and batch.record_count and _is_abort(batch):
+            stable = batch.last_offset + 1
+            if completed is not None:
+                stable = state.last_stable_offset(completed)
+            first = None if completed is None else completed.first_offset
+            marker = AbortMarker(batch.producer_id, batch.last_offset, first, stable)
+            exact = not self._partial and batch.producer_id not in self._doubtful
+            txns.abort(marker, exact=exact)
+        if completed is not None:
+            state.complete_txn(completed)
+            # Only the open ones matter here, and a log may have ended very many.
+            state.on_high_watermark_updated(completed.last_offset + 1)
+
+    # Snapshots.
+
+    def _beginning(self, first_offset: int) -> list[ProducerStateEntry] | None:
+        """
+        The producers in front of the first segment; None if nobody knows them.
+        """
+        if first_offset == 0:
+            return []
+        for snapshot in self._snapshots:
+            if snapshot.offset == first_offset:
+                try:
+                    return read_snapshot(self._partition.files, snapshot.path)
+                except (CorruptSnapshot, FileNotFoundError):
+                    return None
+        return None
+
+    def _compare_up_to(self, offset: int) -> None:
+        while (
+            self._compared < len(self._snapshots)
+            and self._snapshots[self._compared].offset <= offset
+        ):
+            self._compare(self._snapshots[self._compared])
+            self._compared += 1
+
+    def _compare(self, snapshot: SnapshotFile) -> None:
+        report = self._report.beside(snapshot.path)
+        try:
+            entries = read_snapshot(self._partition.files, snapshot.path)
+        except CorruptSnapshot as error:
+            report.add(rules.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
+            return
+        except FileNotFoundError:
+            return
+        known = KnownProducers(
+            self._state.active_producers,
+            first_offset=self._first_offset,
+            exact=not self._partial,
+            doubtful=self._doubtful,
+        )
+        # Nothing is left of the records before the first segment to compare with.
+        reliable = self._reliable and snapshot.offset > self._first_offset
+        check_snapshot(snapshot.offset, entries, known if reliable else None, report)
+
+    def end(self, end_offset: int, base_offsets: list[int], *, is_end_known: bool) -> None:
+        """
+        The log ends before *end_offset*.
+
+        Args:
+            is_end_known: whether that is the end also if damage was found.
+        """
+        self._compare_up_to(end_offset)
+        if self._live:
+            return
+        beyond = self._snapshots[self._compared :]
+        for snapshot in beyond:
+            report = self._report.beside(snapshot.path)
+            try:
+                read_snapshot(self._partition.files, snapshot.path)
+            except CorruptSnapshot as error:
+                report.add(rules.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
+            except FileNotFoundError:
+                continue
+            if is_end_known:
+                report.add(rules.SNAPSHOT_END, f"offset {snapshot.offset}", f"up to {end_offset}")
+        kept = [snapshot for snapshot in self._snapshots if snapshot not in beyond]
+        check_strays(kept, base_offsets, end_offset, self._report)
+
+
+def _is_abort(batch: RecordBatch) -> bool:
+    for record in batch.records():
+        return EndTransactionMarker.deserialize(record).control_type is ControlRecordType.ABORT
+    return False

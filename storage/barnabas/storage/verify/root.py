@@ -1,0 +1,169 @@
+"""
+One of the directories in ``log.dirs``: what lies beside the logs in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
+from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
+from barnabas.storage.files import TEMPORARY_SUFFIX
+from barnabas.storage.log_directory import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from barnabas.storage.log_files import DELETE_DIR_SUFFIX, TopicPartition, parse_topic_partition_name
+from barnabas.storage.meta_properties import META_PROPERTIES, MetaProperties
+from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES
+from barnabas.storage.verify import rules
+from barnabas.storage.verify.cluster import Topics
+from barnabas.storage.verify.context import DirectoryState, LogContext
+from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
+from barnabas.storage.verify.partition import is_legal_leftover, names_in_short
+from barnabas.storage.verify.report import FileReport, Sink
+
+BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
+
+_INTERNAL_PREFIX: Final = "__"
+_Offsets = Mapping[TopicPartition, int]
+
+
+class RootCheck:
+    """
+    Checks the files of a log directory, and tells what they say about the logs.
+
+    What cannot be read counts as saying nothing.
+    """
+
+    def __init__(self, root: LogRoot, add: Sink) -> None:
+        self._root = root
+        self._report = FileReport(add, root.path)
+        self.state = self._state()
+        self.meta_properties: MetaProperties | None = None
+        self._offsets: dict[str, _Offsets] = {}
+
+    def _state(self) -> DirectoryState:
+        root = self._root
+        if root.in_use:
+            return DirectoryState.IN_USE
+        if root.clean_shutdown:
+            return DirectoryState.CLEAN
+        if RECOVERY_POINT_CHECKPOINT in root.names:
+            return DirectoryState.CRASHED
+        return DirectoryState.UNKNOWN
+
+    def run(self) -> None:
+        self._check_meta_properties()
+        self._check_clean_shutdown()
+        for name in CHECKPOINT_NAMES:
+            self._offsets[name] = self._read_checkpoint(name)
+        self._check_names()
+        if BOOTSTRAP_CHECKPOINT in self._root.names:
+            report = self._report.beside(self._root.path / BOOTSTRAP_CHECKPOINT)
+            check_metadata_snapshot(self._root.files, report, epoch=0)
+
+    def context(self, partition: PartitionDirectory, topics: Topics | None) -> LogContext:
+        """
+        What is known about a log in this directory.
+        """
+        name = partition.topic_partition
+        if partition.mark:
+            # It is not in use any more, or not yet: the checkpoints are about another directory.
+            live = self.state is DirectoryState.IN_USE
+            state = DirectoryState.IN_USE if live else DirectoryState.UNKNOWN
+            return LogContext(state=state)
+        topic = None if topics is None else topics.get(name.topic)
+        policy = "" if topic is None else topic.configs.get("cleanup.policy", "")
+        cleaner_offset = self._offsets[CLEANER_CHECKPOINT].get(name)
+        return LogContext(
+            state=self.state,
+            recovery_point=self._offsets[RECOVERY_POINT_CHECKPOINT].get(name),
+            log_start_offset=self._offsets[LOG_START_OFFSET_CHECKPOINT].get(name),
+            high_watermark=self._offsets[HIGH_WATERMARK_CHECKPOINT].get(name),
+            cleaner_offset=cleaner_offset,
+            may_be_compacted=(
+                "compact" in policy
+                or cleaner_offset is not None
+                or name.topic.startswith(_INTERNAL_PREFIX)
+                or self.state is DirectoryState.UNKNOWN
+            ),
+            preallocate=None if topic is None else topic.configs.get("preallocate") == "true",
+        )
+
+    # Files.
+
+    def _check_meta_properties(self) -> None:
+        report = self._report.beside(self._root.path / META_PROPERTIES)
+        try:
+            self.meta_properties = self._root.meta_properties
+        except CorruptCheckpoint as error:
+            report.add(rules.META_PROPERTIES, str(error), "a cluster id and a node id")
+            return
+        if self.meta_properties is None:
+            report.add(rules.META_PROPERTIES, "no file", "a cluster id and a node id")
+
+    def _check_clean_shutdown(self) -> None:
+        path = self._root.path / CLEAN_SHUTDOWN_FILE
+        try:
+            data = self._root.files.read_bytes(path)
+        except FileNotFoundError:
+            return
+        try:
+            content = json.loads(data) if data else {"brokerEpoch": -1}
+            good = isinstance(content, dict) and type(content.get("brokerEpoch")) is int
+        except ValueError:
+            good = False
+        if not good:
+            report = self._report.beside(path)
+            report.add(rules.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with a brokerEpoch")
+
+    def _read_checkpoint(self, name: str) -> _Offsets:
+        report = self._report.beside(self._root.path / name)
+        try:
+            entries = self._root.checkpoints.entries(name)
+        except CorruptCheckpoint as error:
+            report.add(rules.CHECKPOINT_FORMAT, str(error), "lines of a partition and an offset")
+            return {}
+        except KafkaStorageError as error:
+            report.add(rules.UNREADABLE, str(error), "a file that can be read")
+            return {}
+        here = {path.name for path in self._root.directories}
+        offsets: dict[TopicPartition, int] = {}
+        for number, (partition, offset) in enumerate(entries):
+            if partition in offsets or offset < 0:
+                found, expected = f"{partition} with {offset}", "each once, with 0 or more"
+                report.add(rules.CHECKPOINT_FORMAT, found, expected, offset=offset, entry=number)
+            elif str(partition) not in here and self.state is DirectoryState.CLEAN:
+                found, expected = f"{partition}, which is not here", "logs in this directory"
+                report.add(rules.CHECKPOINT_PARTITION, found, expected, entry=number)
+            offsets[partition] = offset
+        return offsets
+
+    def _check_names(self) -> None:
+        leftovers = []
+        strange = [path for path in self._root.directories if not _is_of_partition(path)]
+        for name in self._root.names:
+            path = self._root.path / name
+            if name.endswith((DELETE_DIR_SUFFIX, TEMPORARY_SUFFIX)):
+                if not is_legal_leftover(name, self.state):
+                    leftovers.append(name)
+            elif path in strange:
+                report = self._report.beside(path)
+                report.add(rules.DIRECTORY_NAME, "a directory", "topic-partition")
+        if leftovers:
+            self._report.add(rules.LEFTOVER, names_in_short(leftovers), "none")
+
+
+def _is_of_partition(path: Path) -> bool:
+    try:
+        parse_topic_partition_name(path)
+    except InvalidLogDirectory:
+        return False
+    return True

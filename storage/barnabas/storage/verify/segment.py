@@ -1,0 +1,278 @@
+"""
+One segment, batch after batch.
+
+Where there is no batch though there should be one, the walk goes on at the next entry of the offset
+index that leads to a good one: what is wrong with the rest of the segment is told as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from struct import Struct
+from typing import Final
+
+from barnabas.protocol.record_batch import MAGIC, MAGIC_END, SMALLEST_LENGTH, RecordBatch
+from barnabas.storage.errors import CorruptRecord
+from barnabas.storage.file_records import LARGEST_FILE
+from barnabas.storage.index import LARGEST_RELATIVE_OFFSET
+from barnabas.storage.offset_index import OffsetPosition
+from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.verify import rules
+from barnabas.storage.verify.batch import check_batch
+from barnabas.storage.verify.epochs import EpochCheck
+from barnabas.storage.verify.indexes import OffsetIndexCheck, TimeIndexCheck, check_index_file
+from barnabas.storage.verify.producers import ProducerCheck
+from barnabas.storage.verify.report import FileReport, Report
+from barnabas.storage.verify.transactions import TxnIndexCheck
+
+_MOST_RESUMPTIONS: Final = 1000
+_CHUNK: Final = 1 << 20
+_LENGTH_AND_MAGIC: Final = Struct(">8xi4xb")
+
+
+@dataclass(slots=True, kw_only=True)
+class LogProgress:
+    """
+    How far a log was walked.
+    """
+
+    end_offset: int
+    """Behind the last batch that could be told, whatever its segment."""
+    next_offset: int | None
+    """With which the next batch begins; None if that is not known because of damage."""
+    may_be_compacted: bool
+    damaged: bool = False
+    """Whether a batch could not be relied upon."""
+    end_damaged: bool = False
+    """Whether that was the last of its segment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentPlace:
+    """
+    What is around a segment.
+    """
+
+    next_base_offset: int | None
+    """None for the last segment."""
+    closed: bool
+    """Whether it was rolled, or closed with its log."""
+    live: bool
+    """Whether it is being written to."""
+    may_have_zeros: bool
+    """Whether the space of its file may have been taken in advance."""
+
+
+class SegmentCheck:
+    """
+    One walk through one segment.
+    """
+
+    def __init__(
+        self,
+        segment: ReadOnlySegment,
+        place: SegmentPlace,
+        progress: LogProgress,
+        *,
+        report: FileReport,
+        totals: Report,
+        epochs: EpochCheck,
+        producers: ProducerCheck,
+    ) -> None:
+        self._segment = segment
+        self._place = place
+        self._progress = progress
+        self._report = report
+        self._totals = totals
+        self._epochs = epochs
+        self._producers = producers
+        self._overlaps = False
+        progress.end_damaged = False
+        self._index = OffsetIndexCheck(
+            segment, report.beside(segment.offset_index.path), live=place.live
+        )
+        self._times = TimeIndexCheck(
+            segment, report.beside(segment.time_index.path), live=place.live, closed=place.closed
+        )
+        self._txns = TxnIndexCheck(segment, report.beside(segment.txn_index.path), live=place.live)
+
+    def run(self) -> None:
+        segment = self._segment
+        self._check_index_files()
+        if segment.size > LARGEST_FILE:
+            self._report.add(rules.SEGMENT_SIZE, f"{segment.size} bytes", f"up to {LARGEST_FILE}")
+            self._unknown()
+            self._progress.end_damaged = True
+            return
+        position: int | None = 0
+        for _ in range(_MOST_RESUMPTIONS):
+            if position is None:
+                break
+            lost_at = self._walk(position)
+            position = None if lost_at is None else self._resume(lost_at)
+        if self._progress.end_damaged:
+            self._index.unknown(LARGEST_FILE + 1)
+        self._index.end(segment.size)
+        self._times.end(self._progress.end_offset)
+        self._txns.end()
+
+    def _check_index_files(self) -> None:
+        segment, place = self._segment, self._place
+        for index in (segment.offset_index, segment.time_index):
+            report = self._report.beside(index.path)
+            if not index.exists and (place.closed or segment.size) and not place.live:
+                report.add(rules.INDEX_MISSING, "no file", "an index")
+            check_index_file(index, report, may_have_zeros=not place.closed)
+        txns = segment.txn_index
+        check_index_file(txns, self._report.beside(txns.path), may_have_zeros=False)
+
+    def _walk(self, position: int) -> int | None:
+        """
+        Walk from *position* on; where there is no batch though there should be one, or None.
+        """
+        totals = self._totals
+        end = position
+        try:
+            for at, batch in self._segment.batches(position):
+                self._batch(batch, at)
+                end = at + batch.size
+                totals.batches += 1
+                totals.records += max(0, batch.record_count)
+                totals.bytes += batch.size
+        except CorruptRecord as error:
+            return self._no_batch(error.position, str(error))
+        rest = self._segment.size - end
+        if rest == 0 or self._place.live:
+            return None
+        self._report.add(
+            rules.BATCH_INCOMPLETE,
+            f"{rest} bytes that are no whole batch",
+            "whole batches up to the end",
+            position=end,
+        )
+        self._unknown()
+        return end
+
+    def _no_batch(self, position: int, sentence: str) -> int | None:
+        if self._is_zero_from(position):
+            if not self._place.may_have_zeros:
+                rest = self._segment.size - position
+                found, expected = f"{rest} bytes of zeros", "nothing behind the last batch"
+                self._report.add(rules.ZERO_TAIL, found, expected, position=position)
+                self._progress.end_damaged = True
+            return None
+        header = self._header(position)
+        if header is None or header[0] < SMALLEST_LENGTH or header[1] == MAGIC:
+            self._report.add(rules.BATCH_SIZE, sentence, "a batch", position=position)
+        else:
+            found = f"format {header[1]}"
+            self._report.add(rules.BATCH_MAGIC, found, f"format {MAGIC}", position=position)
+        self._unknown()
+        return position
+
+    def _batch(self, batch: RecordBatch, position: int) -> None:
+        """
+        Check a batch, and everything that concerns it.
+        """
+        progress = self._progress
+        if not check_batch(batch, position, self._report) or not self._in_order(batch, position):
+            self._unknown()
+            self._index.unknown(position + batch.size)
+            return
+        if progress.next_offset != batch.base_offset or (
+            batch.record_count <= batch.last_offset_delta
+        ):
+            self._gap(batch, position)
+        self._index.batch(position, batch.last_offset)
+        self._times.batch(batch.base_offset, batch.last_offset, batch.max_timestamp)
+        self._epochs.batch(batch, position, self._report)
+        self._producers.batch(batch, position, self._report, self._txns)
+        progress.end_offset = progress.next_offset = batch.next_offset
+        progress.end_damaged = False
+
+    def _in_order(self, batch: RecordBatch, position: int) -> bool:
+        """
+        Whether the offsets of a batch are where they can be.
+        """
+        first, last = batch.base_offset, batch.last_offset
+        lowest = max(self._segment.base_offset, self._progress.end_offset)
+        highest = self._segment.base_offset + LARGEST_RELATIVE_OFFSET
+        if first < lowest or last < first or last > highest:
+            found, expected = f"offsets {first} to {last}", f"{lowest} to {highest}, ascending"
+            self._report.add(rules.BATCH_OFFSETS, found, expected, position=position, offset=first)
+            return False
+        limit = self._place.next_base_offset
+        if limit is not None and last >= limit and not self._overlaps:
+            self._overlaps = True
+            found, expected = f"offset {last}", f"below {limit}, where the next segment begins"
+            self._report.add(
+                rules.SEGMENT_OVERLAP, found, expected, position=position, offset=first
+            )
+        return True
+
+    def _gap(self, batch: RecordBatch, position: int) -> None:
+        """
+        Offsets are missing in front of a batch or in it: compaction, or damage.
+        """
+        progress = self._progress
+        if batch.record_count <= batch.last_offset_delta:
+            # No producer can write such a batch.
+            progress.may_be_compacted = True
+        expected = progress.next_offset
+        is_gap = expected is not None and batch.base_offset > expected
+        if is_gap and not progress.may_be_compacted:
+            self._report.add(
+                rules.OFFSET_GAP,
+                f"offset {batch.base_offset}",
+                str(expected),
+                position=position,
+                offset=batch.base_offset,
+            )
+        self._producers.gap(batch.base_offset)
+
+    def _unknown(self) -> None:
+        """
+        What comes now cannot be relied upon, up to the next good batch.
+        """
+        progress = self._progress
+        progress.damaged = progress.end_damaged = True
+        progress.next_offset = None
+        self._times.unknown(progress.end_offset)
+        self._producers.unknown()
+        self._txns.unknown()
+
+    # Finding the way back.
+
+    def _resume(self, position: int) -> int | None:
+        """
+        The position of a good batch behind *position*, as the offset index has it.
+        """
+        for number, entry in enumerate(self._segment.offset_entries()):
+            if number > _MOST_RESUMPTIONS or entry.position >= self._segment.size:
+                return None
+            if entry.position > position and self._leads_to_batch(entry):
+                self._index.unknown(entry.position)
+                return entry.position
+        return None
+
+    def _leads_to_batch(self, entry: OffsetPosition) -> bool:
+        try:
+            for _, batch in self._segment.batches(entry.position):
+                return batch.last_offset == entry.offset and batch.is_valid()
+        except CorruptRecord:
+            pass
+        return False
+
+    def _header(self, position: int) -> tuple[int, int] | None:
+        """
+        The length and the format that stand at *position*, if so much is there.
+        """
+        data = self._segment.read(position, MAGIC_END)
+        return _LENGTH_AND_MAGIC.unpack(data) if len(data) == MAGIC_END else None
+
+    def _is_zero_from(self, position: int) -> bool:
+        while data := self._segment.read(position, _CHUNK):
+            if data.count(0) != len(data):
+                return False
+            position += len(data)
+        return True

@@ -1,0 +1,37 @@
+"""
+Verifying, for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from barnabas.storage.clock import Clock
+from barnabas.storage.disk import DiskFiles
+from barnabas.storage.files import Files
+from barnabas.storage.verify.cluster import ReadTopics
+from barnabas.storage.verify.report import Report, Violation
+from barnabas.storage.verify.verification import Verification, no_topics
+from tests.support.clock import StillClock
+
+
+def verified(
+    paths: Sequence[Path],
+    read_topics: ReadTopics = no_topics,
+    *,
+    files: Files | None = None,
+    clock: Clock | None = None,
+) -> tuple[list[Violation], Verification]:
+    """
+    What is told of *paths*, and who has told it.
+    """
+    violations: list[Violation] = []
+    verification = Verification(
+        files or DiskFiles(),
+        clock or StillClock(),
+        Report(violations.append),
+        read_topics=read_topics,
+    )
+    verification.run(paths)
+    return violations, verification

@@ -82,9 +82,6 @@ class StatedCluster:
     A cluster of which is known what the test says.
     """
 
-    is_known = True
-    problem = None
-
     def __init__(
         self,
         config: LogConfig,

@@ -107,14 +107,10 @@ class KnownCluster:
         supposed = replace(settings, texts={**settings.texts, **suppositions.of_brokers})
         self._supposed_config = supposed.config()
         self._suppositions = suppositions
-        self.problem: str | None = None
+        self._problem = ""
         self.data_dirs = tuple(data_dirs) or self._config.log_directories
         self._files = files
         self._clock = clock
-
-    @property
-    def is_known(self) -> bool:
-        return self._image is not None
 
     @cached_property
     def _node_id(self) -> int:
@@ -132,6 +128,7 @@ class KnownCluster:
         for directory in self.data_dirs:
             if self._files.is_directory(directory / DIRECTORY_NAME):
                 return self._read_metadata(directory)
+        self._problem = "There is no metadata log here."
         return None
 
     def _read_metadata(self, directory: Path) -> MetadataImage | None:
@@ -144,8 +141,8 @@ class KnownCluster:
                 clock=self._clock,
                 failures=LogDirFailureChannel(),
             ).image
-        except KafkaError as error:
-            self.problem = f"The metadata log in {directory} cannot be read: {error}"
+        except (KafkaError, ValueError) as error:
+            self._problem = f"The metadata log in {directory} cannot be read: {error}"
             return None
 
     def _brokers(self, config: BrokerConfig) -> BrokerConfigs:
@@ -196,7 +193,17 @@ class KnownCluster:
                 settings[name] = Setting(name, text, SUPPOSED)
             elif name in settings and self._counts(name, settings[name]):
                 settings[name] = settings[name]._replace(source=SUPPOSED)
-        return TopicSettings(config, stored, settings, tuple(self._in_vain(settings)))
+        return TopicSettings(
+            config, stored, settings, tuple(self._in_vain(settings)), self._note(topic)
+        )
+
+    def _note(self, topic: str) -> str:
+        image = self._image
+        if image is None:
+            return f"{self._problem} What is set for the topic is not known."
+        if topic == CLUSTER_METADATA_TOPIC or topic in image.topics_by_name:
+            return ""
+        return "The metadata of the cluster does not know the topic, nor what was set for it."
 
     def _log_config(self, topic: str, configs: TopicConfigs) -> LogConfig:
         if topic == CLUSTER_METADATA_TOPIC:

@@ -14,7 +14,6 @@ from enum import Enum
 from typing import Any, Final
 
 from barnabas.storage.explain.cleaning import Cleaning
-from barnabas.storage.explain.known import Cluster
 from barnabas.storage.explain.records import RecordAt
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.wording.cleaning import (
@@ -40,14 +39,14 @@ from barnabas.storage.segment import LogSegment
 Json = dict[str, Any]
 
 
-def as_json(reports: Iterable[PartitionReport], cluster: Cluster) -> str:
+def as_json(reports: Iterable[PartitionReport]) -> str:
     """
     All of *reports*.
     """
-    return "".join(json.dumps(_partition(report, cluster)) + "\n" for report in reports)
+    return "".join(json.dumps(_partition(report)) + "\n" for report in reports)
 
 
-def _partition(report: PartitionReport, cluster: Cluster) -> Json:
+def _partition(report: PartitionReport) -> Json:
     looked_at = report.looked_at
     log = looked_at.log
     found: Json = {
@@ -63,8 +62,7 @@ def _partition(report: PartitionReport, cluster: Cluster) -> Json:
         "log_end_offset": log.log_end_offset,
         "size": log.size,
         "waiting_files": dict(looked_at.waiting_files),
-        "settings_are_known": cluster.is_known,
-        "problem": cluster.problem,
+        "settings_note": looked_at.settings.note,
         "settings": {
             setting.name: {"value": setting.value, "source": setting.source}
             for setting in looked_at.settings.settings.values()

@@ -89,7 +89,8 @@ def _settings(report: PartitionReport) -> list[str]:
     lines += [
         f"  {name:<{names}}  {value:<{values}}  {source}".rstrip() for name, value, source in rows
     ]
-    for sentence in report.looked_at.settings.supposed_in_vain:
+    settings = report.looked_at.settings
+    for sentence in (*settings.supposed_in_vain, settings.note):
         lines += _wrapped(sentence, 2)
     lines += ["", *_wrapped(_PROVISO, 0)]
     return lines

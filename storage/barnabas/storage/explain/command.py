@@ -118,12 +118,10 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
     now_ms = clock.now_ms() if options.at is None else _moment(options.at)
     reports = _reports(options, cluster, shelf, now_ms)
     if options.format == "json":
-        return as_json(reports, cluster)
+        return as_json(reports)
     if len(reports) == 1:
-        text = as_text(reports[0], all_segments=options.all)
-    else:
-        text = "\n".join([*map(summary_text, reports), settings_text(reports[0])])
-    return text if cluster.problem is None else f"{text}\n{cluster.problem}\n"
+        return as_text(reports[0], all_segments=options.all)
+    return "\n".join([*map(summary_text, reports), settings_text(reports[0])])
 
 
 def _reports(

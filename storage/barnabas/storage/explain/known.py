@@ -46,6 +46,8 @@ class TopicSettings:
     """All options of ``config`` by name."""
     supposed_in_vain: tuple[str, ...] = ()
     """Why suppositions change nothing, a sentence each."""
+    note: str = ""
+    """Why the topic may have other settings than these; nothing if it has not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,20 +65,8 @@ class BrokerTimes:
 
 class Cluster(Protocol):
     """
-    The settings of a broker, and the topics that its metadata knows.
+    The settings of a broker and of its topics.
     """
-
-    @property
-    def is_known(self) -> bool:
-        """
-        Whether there is a metadata log; without one all settings are those of the broker.
-        """
-
-    @property
-    def problem(self) -> str | None:
-        """
-        Why the metadata log, which is there, is not known.
-        """
 
     @property
     def data_dirs(self) -> Collection[Path]:

@@ -128,6 +128,30 @@ def test_setting_the_event_ends_a_wait_without_time() -> None:
     assert [] == worker.rounds
 
 
+def test_the_clock_stands_still_until_a_thread_that_was_woken_waits_again() -> None:
+    clock = ManualClock()
+    woken, never = threading.Event(), threading.Event()
+    seen: list[float] = []
+
+    def work() -> None:
+        clock.wait(woken, HOUR)
+        for _ in range(100):
+            # The event is still set.
+            clock.wait(woken, HOUR)
+            seen.append(clock.monotonic())
+        clock.wait(never, 5.0)
+        seen.append(clock.monotonic())
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    clock.until_waiting(thread)
+
+    woken.set()
+    clock.advance(10.0)
+
+    assert [0.0] * 100 + [5.0] == seen
+
+
 def test_a_thread_that_ends_does_not_hold_up_the_clock() -> None:
     clock = ManualClock()
     thread = threading.Thread(target=lambda: clock.wait(threading.Event(), 1.0))

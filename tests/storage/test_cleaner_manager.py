@@ -120,6 +120,20 @@ def test_a_noted_offset_below_the_start_of_the_log_is_noted_anew(
     assert "the cleaner begins again" not in caplog.text
 
 
+def test_a_start_that_moved_without_a_policy_to_delete_is_worth_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13, config("compact", "delete"))
+    world.manager.update_checkpoints(DATA, put=(T0, 2))
+    log.delete_records(8)
+    log.update_config(COMPACT)
+
+    world.grab()
+
+    assert "t-0: the cleaner begins again at the log start offset 8" in caplog.text
+
+
 def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_anew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -307,14 +321,17 @@ def test_in_a_failed_directory_nothing_is_taken_and_nothing_noted() -> None:
     (lost,) = (log for log in logs if log.parent_dir == DATA)
     (kept,) = (log for log in logs if log.parent_dir == OTHER)
 
+    world.manager.update_checkpoints(DATA, put=(lost.topic_partition, 1))
     world.logs.failures.maybe_add_offline_log_dir(DATA, "gone", OSError())
     found = world.grab()
 
     assert found is not None
     assert kept is found.log
     assert world.grab() is None
+    before = world.checkpoint()
     world.manager.update_checkpoints(DATA, put=(lost.topic_partition, 12))
-    assert "" == world.checkpoint()
+    assert before == world.checkpoint()
+    assert {lost.topic_partition: 1} == world.manager.first_dirty_offsets()
     world.logs.handle_failures()
     assert {} == world.manager.first_dirty_offsets()
 

@@ -153,6 +153,12 @@ def test_a_segment_in_which_the_dirty_part_begins_counts_on_both_sides() -> None
     assert [THREE[1]] == list(found.cleanable_segments)
 
 
+def test_what_is_clean_already_bounds_the_rest_from_below() -> None:
+    found = plan(THREE, checkpoint=15, stable=5)
+
+    assert (5, 10, 0) == (found.bound.offset, found.uncleanable_offset, found.cleanable_bytes)
+
+
 def test_nothing_is_cleanable_beyond_the_active_segment() -> None:
     found = plan(THREE, checkpoint=25)
 

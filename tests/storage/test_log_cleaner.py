@@ -184,11 +184,12 @@ def test_records_can_be_deleted_between_two_rounds() -> None:
 # When something goes wrong.
 
 
-def test_a_disk_that_cannot_be_written_takes_its_directory_offline() -> None:
+@pytest.mark.parametrize("action", ["create", "write", "sync", "rename"])
+def test_a_disk_that_cannot_be_written_takes_its_directory_offline(action: str) -> None:
     files = FailingFiles()
     world = CleanerWorld(DATA, OTHER, files=files)
     log = of_one_key(world)
-    files.fail(only=frozenset({"create"}))
+    files.fail(only=frozenset({action}))
 
     assert world.cleaner.round()
 
@@ -224,6 +225,16 @@ def test_a_log_that_is_damaged_is_left_alone_and_others_are_cleaned(
     assert world.cleaner.round()
     assert [11, 12] == offsets(other)
     assert not world.cleaner.round()
+
+
+def test_a_log_that_is_deleted_is_not_counted_as_uncleanable_any_more() -> None:
+    world = CleanerWorld()
+    world.manager.mark_uncleanable(world.log(T0, 1))
+    world.logs.delete_log(T0)
+
+    world.cleaner.round()
+
+    assert set() == world.manager.uncleanable_partitions(DATA)
 
 
 def test_a_failure_of_retention_leaves_all_logs_free(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,6 +380,17 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None
     assert slow.logs.get_log(T0) is None
     assert "0\n0\n" == slow.checkpoint()
     assert slow.manager.states.get(T0) is None
+
+
+def test_the_throttle_goes_on_after_somebody_had_to_be_let_in(slow: Running) -> None:
+    slow.start_in_the_middle()
+    slow.logs.delete_log(T0)
+
+    log = of_one_key(slow, T1)
+    slow.moving_clock.advance(60.0)
+
+    assert slow.manager.states.get(T1) is not None
+    assert 13 == len(pairs(log))
 
 
 def test_a_log_in_the_hands_of_the_cleaner_can_be_taken_from_it_by_its_policy(

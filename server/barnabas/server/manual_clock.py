@@ -254,8 +254,10 @@ class ManualClock:
             return [wait for wait in self._waiting.values() if wait.is_woken]
 
     def _settle(self) -> None:
-        for wait in self._busy():
-            self.await_return(wait)
+        # A thread may meet an event that is set already, and go on from its next wait as well.
+        while busy := self._busy():
+            for wait in busy:
+                self.await_return(wait)
 
     def _next(self, end: float) -> ManualTimer | ThreadWait | None:
         """

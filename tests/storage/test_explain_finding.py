@@ -14,11 +14,8 @@ from barnabas.storage.explain.report import (
     report_on_segment,
     report_on_time,
 )
-from barnabas.storage.explain.wording.finding import (
-    offset_sentences,
-    record_sentences,
-    time_sentences,
-)
+from barnabas.storage.explain.wording.finding import offset_sentences, time_sentences
+from barnabas.storage.explain.wording.record import record_words
 from barnabas.storage.log import FetchIsolation, Log
 from tests.support.explaining import look_at
 from tests.support.logs import LogHome, append, bases, end_transaction, produce
@@ -38,10 +35,8 @@ def mixed() -> LogHome:
     return home
 
 
-def record_words(report: PartitionReport, now_ms: int = FIRST_TIMESTAMP) -> str:
-    assert report.record is not None
-    start = report.looked_at.log.log_start_offset
-    return " ".join(record_sentences(report.record, start, now_ms))
+def told(report: PartitionReport) -> str:
+    return " ".join(record_words(report))
 
 
 def test_each_offset_is_found_where_a_fetch_begins() -> None:
@@ -80,9 +75,9 @@ def test_the_steps_to_an_offset_are_told() -> None:
         " 150 bytes.",
     ] == offset_sentences(report.offset_path, report.record)
     assert (
-        "A record of 2023-11-14T22:13:20.220Z: key none, value 80 bytes. Its batch has 1 record,"
-        " not compressed, in leader epoch 0."
-    ) == record_words(report)
+        "A record of 2023-11-14T22:13:20.220Z, 220 ms from now. It has no key and a value of"
+        " 80 bytes. Its batch has 1 record, not compressed, in leader epoch 0."
+    ) == told(report)
 
 
 def test_the_steps_to_a_time_are_told() -> None:
@@ -148,8 +143,8 @@ def test_below_the_log_start_nobody_reads() -> None:
 
     report = report_on_offset(look_at(home), 4)
 
-    assert "Nobody can read it: the log start offset is 5." in record_words(report)
-    assert "Nobody" not in record_words(report_on_offset(look_at(home), 5))
+    assert "Nobody can read it: the log start offset is 5." in told(report)
+    assert "Nobody" not in told(report_on_offset(look_at(home), 5))
 
 
 def test_what_compaction_took_out_leads_to_what_follows() -> None:
@@ -195,13 +190,17 @@ def test_a_later_value_of_the_key_is_told_where_a_cleaning_would_see_it() -> Non
     assert (
         "Its key has 2 records behind it, the last one a value at offset 2: a cleaning takes this"
         " one out, but none comes that far yet."
-    ) in record_words(report_on_offset(active, 0))
-    assert "the next cleaning takes this one out" in record_words(report_on_offset(ended, 0))
-    assert "It is the last of its key" in record_words(report_on_offset(ended, 2))
+    ) in told(report_on_offset(active, 0))
+    assert "the next cleaning takes this one out" in told(report_on_offset(ended, 0))
+    assert "It is the last of its key" in told(report_on_offset(ended, 2))
 
 
 def test_a_log_that_is_not_compacted_says_nothing_of_keys() -> None:
-    assert "its key" not in record_words(report_on_offset(keyed(LogHome()), 0)).lower()
+    words = told(report_on_offset(keyed(LogHome()), 0))
+
+    assert 'It has the key "k" and a value of 1 byte.' in words
+    assert "compaction" not in words
+    assert "cleaning" not in words
 
 
 def test_transactions_are_told_of() -> None:
@@ -218,7 +217,7 @@ def test_transactions_are_told_of() -> None:
     report = look_at(home)
 
     aborted, marker, committed, undecided = (
-        record_words(report_on_offset(report, offset)) for offset in (0, 1, 2, 4)
+        told(report_on_offset(report, offset)) for offset in (0, 1, 2, 4)
     )
 
     assert "of a transaction of producer 7 (epoch 0) from sequence 0 on" in aborted
@@ -239,3 +238,22 @@ def begin_transaction(log: Log, producer_id: int) -> None:
         producer_epoch=0,
         base_sequence=0,
     )
+
+
+def test_a_record_may_be_older_than_it_should_become() -> None:
+    """
+    As long as its segment has a later one.
+    """
+    home = LogHome(retention_ms=1000)
+    log = home.open()
+    for milliseconds in (0, 900):
+        append(log, timestamp=FIRST_TIMESTAMP + milliseconds)
+    home.clock.advance(1001)
+
+    old, young = (told(report_on_offset(look_at(home), offset)) for offset in (0, 1))
+
+    sentence = (
+        "It is older than retention.ms, but segments go as a whole, with their latest record."
+    )
+    assert sentence in old
+    assert sentence not in young

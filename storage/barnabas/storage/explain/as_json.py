@@ -24,7 +24,6 @@ from barnabas.storage.explain.wording.cleaning import (
 from barnabas.storage.explain.wording.endings import ending_sentence
 from barnabas.storage.explain.wording.finding import (
     offset_sentences,
-    record_sentences,
     time_sentences,
 )
 from barnabas.storage.explain.wording.leaving import (
@@ -34,6 +33,7 @@ from barnabas.storage.explain.wording.leaving import (
     leaving_sentences,
 )
 from barnabas.storage.explain.wording.partition import partition_sentences
+from barnabas.storage.explain.wording.record import record_words
 from barnabas.storage.segment import LogSegment
 
 Json = dict[str, Any]
@@ -79,9 +79,7 @@ def _partition(report: PartitionReport) -> Json:
         found["offset"] = _plain(report.offset_path) | {
             "words": offset_sentences(report.offset_path, report.record)
         }
-        found["record"] = _record(report.record) | {
-            "words": record_sentences(report.record, log.log_start_offset, report.now_ms)
-        }
+        found["record"] = _record(report.record) | {"words": record_words(report)}
     chosen = report.segments if report.chosen is None else (report.chosen,)
     found["segments"] = [_segment(report, each) for each in chosen]
     return found

@@ -18,7 +18,6 @@ from barnabas.storage.explain.wording.cleaning import (
 from barnabas.storage.explain.wording.endings import ending_sentence
 from barnabas.storage.explain.wording.finding import (
     offset_sentences,
-    record_sentences,
     time_sentences,
 )
 from barnabas.storage.explain.wording.leaving import (
@@ -28,6 +27,7 @@ from barnabas.storage.explain.wording.leaving import (
     leaving_sentences,
 )
 from barnabas.storage.explain.wording.partition import partition_sentences, setting_rows
+from barnabas.storage.explain.wording.record import record_words
 
 WIDTH: Final = 96
 SHOWN_AT_EACH_END: Final = 3
@@ -149,8 +149,8 @@ def _range_of(each: SegmentReport) -> str:
 
 
 def _found(report: PartitionReport) -> Iterator[str]:
-    yield ""
     if report.time_path is not None:
+        yield ""
         yield f"Time {moment(report.time_path.timestamp)}"
         yield from _labelled("Found", time_sentences(report.time_path))
     path, record = report.offset_path, report.record
@@ -160,9 +160,7 @@ def _found(report: PartitionReport) -> Iterator[str]:
         yield ""
     yield f"Offset {path.offset:,}"
     yield from _labelled("Found", offset_sentences(path, record))
-    yield from _labelled(
-        "Is", record_sentences(record, report.looked_at.log.log_start_offset, report.now_ms)
-    )
+    yield from _labelled("Is", record_words(report))
 
 
 def _labelled(label: str, sentences: Iterable[str], indent: int = 2) -> list[str]:

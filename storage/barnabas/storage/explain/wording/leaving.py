@@ -115,8 +115,7 @@ def _leaving(departure: Departure, config: LogConfig, now_ms: int) -> Iterator[s
             yield _never(config)
     elif departure.goes_by is not None:
         yield f"With the next check ({_checks(departure, config)})."
-        yield _window(departure)
-        yield _files(departure)
+        yield _soon(departure)
     elif departure.is_active and departure.latest_due_ms != departure.due_ms:
         yield from _while_it_grows(departure, config)
         yield _files(departure)
@@ -182,6 +181,17 @@ def _window(departure: Departure) -> str:
     return (
         f"So its records can be read until {moment(earliest)} at least, and until {moment(latest)}"
         " at most."
+    )
+
+
+def _soon(departure: Departure) -> str:
+    latest, removed = departure.unreadable.latest_ms, departure.removed.latest_ms
+    assert latest is not None, "what is due goes with the next check"
+    assert removed is not None, "the same"
+    later = duration(departure.file_delete_delay_ms)
+    return (
+        f"So its records can be read until {moment(latest)} at most, and its files are removed"
+        f" {later} after that, by {moment(removed)}."
     )
 
 

@@ -1,0 +1,136 @@
+"""
+What there is at an offset, in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records import Record
+from barnabas.storage.explain.records import LaterValues, RecordAt
+from barnabas.storage.explain.report import PartitionReport
+from barnabas.storage.explain.units import counted, duration, moment
+from barnabas.storage.retention import expires_ms
+
+_LONGEST_TEXT: Final = 60
+
+
+def record_words(report: PartitionReport) -> list[str]:
+    """
+    The record that was asked for, and what matters of its batch.
+    """
+    found = report.record
+    if found is None:
+        return []
+    sentences = []
+    if found.record is not None:
+        sentences += [_record(found, found.record, report.now_ms), _batch(found)]
+        sentences += _age(report, found.record)
+        sentences += _visibility(found, found.record, report.looked_at.log.log_start_offset)
+    else:
+        sentences.append(_batch(found))
+    sentences += _horizon(found, found.batch, report.now_ms)
+    if found.later is not None:
+        sentences.append(_later(found.later))
+    return sentences
+
+
+def _record(found: RecordAt, record: Record, now_ms: int) -> str:
+    at = "no timestamp"
+    if record.timestamp >= 0:
+        age = now_ms - record.timestamp
+        passed = f"{duration(age)} old" if age >= 0 else f"{duration(-age)} from now"
+        at = f"{moment(record.timestamp)}, {passed}"
+    if found.batch.is_control:
+        return f"A control record, {found.control_type}, of {at}."
+    key = "no key" if record.key is None else f"the key {_text(record.key)}"
+    size = 0 if record.value is None else len(record.value)
+    value = "no value" if record.value is None else f"a value of {counted(size, 'byte')}"
+    return f"A record of {at}. It has {key} and {value}."
+
+
+def _age(report: PartitionReport, record: Record) -> Iterator[str]:
+    """
+    Why a record may be older than it should become.
+    """
+    chosen = report.chosen
+    if chosen is None or chosen.departure.goes_by is not None or record.timestamp < 0:
+        return
+    own = expires_ms(report.looked_at.settings.config, record.timestamp)
+    if own is not None and own <= report.now_ms:
+        yield "It is older than retention.ms, but segments go as a whole, with their latest record."
+
+
+def _visibility(found: RecordAt, record: Record, log_start_offset: int) -> Iterator[str]:
+    if record.offset < log_start_offset:
+        yield (
+            f"Nobody can read it: the log start offset is {log_start_offset:,}. It is on the disk"
+            " until its segment goes."
+        )
+    if found.is_aborted:
+        yield "Its transaction was aborted: who reads committed records only, skips it."
+    elif found.is_undecided:
+        yield (
+            "It is not below the last stable offset: who reads committed records only, does not"
+            " get there yet."
+        )
+
+
+def _horizon(found: RecordAt, batch: RecordBatch, now_ms: int) -> Iterator[str]:
+    horizon = batch.delete_horizon_ms
+    if horizon is not None:
+        passed = "has passed" if horizon <= now_ms else f"is {duration(horizon - now_ms)} from now"
+        yield (
+            f"Its tombstones and markers may be read until {moment(horizon)}, which {passed}; a"
+            " cleaning after that takes them out."
+        )
+    elif found.is_tombstone:
+        yield (
+            "It is a tombstone. The first cleaning that comes across it gives it a horizon,"
+            " delete.retention.ms later; a cleaning after that takes it out."
+        )
+
+
+def _batch(found: RecordAt) -> str:
+    batch = found.batch
+    codec = CompressionType.of(batch.codec).name.lower()
+    packed = "not compressed" if codec == "none" else f"compressed with {codec}"
+    sentence = f"Its batch has {counted(batch.record_count, 'record')}, {packed}"
+    if batch.has_producer_id:
+        kind = "a transaction of producer" if batch.is_transactional else "producer"
+        sentence += f", of {kind} {batch.producer_id} (epoch {batch.producer_epoch})"
+        if batch.base_sequence >= 0:
+            sentence += f" from sequence {batch.base_sequence} on"
+    return f"{sentence}, in leader epoch {batch.partition_leader_epoch}."
+
+
+def _later(later: LaterValues) -> str:
+    if later.last_offset is None:
+        return "It is the last of its key: compaction keeps it."
+    kind = "a tombstone" if later.last_is_tombstone else "a value"
+    if later.count == 1:
+        newer = f"Its key has {kind} behind it, at offset {later.last_offset:,}"
+    else:
+        newer = (
+            f"Its key has {later.count:,} records behind it, the last one {kind} at offset"
+            f" {later.last_offset:,}"
+        )
+    if later.is_cleanable:
+        return f"{newer}: the next cleaning takes this one out."
+    return f"{newer}: a cleaning takes this one out, but none comes that far yet."
+
+
+def _text(data: bytes) -> str:
+    try:
+        text = bytes(data).decode()
+    except UnicodeDecodeError:
+        text = ""
+    if text.isprintable() and text:
+        return f'"{text[:_LONGEST_TEXT]}{"..." if len(text) > _LONGEST_TEXT else ""}"'
+    if not data:
+        return "of no bytes"
+    shown = bytes(data[: _LONGEST_TEXT // 2]).hex()
+    return f"0x{shown}{'...' if len(data) > _LONGEST_TEXT // 2 else ''}"

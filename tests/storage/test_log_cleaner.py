@@ -403,7 +403,7 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_taken_from_it_by_its_policy(
     assert slow.manager.states.get(T0) is None
     slow.moving_clock.advance(100_000.0)
     assert 13 == len(pairs(log))
-    assert "" == slow.checkpoint()
+    assert "0\n1\nt 0 0\n" == slow.checkpoint()
 
 
 def test_the_thread_can_be_stopped_in_the_middle_of_a_log(slow: Running) -> None:

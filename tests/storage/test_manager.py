@@ -85,6 +85,25 @@ def test_after_a_clean_stop_everything_is_there_and_nothing_is_recovered() -> No
     assert (10, 10, TOPIC_ID) == (log.log_end_offset, log.high_watermark, log.topic_id)
 
 
+def test_after_a_crash_gaps_are_none_where_the_cleaner_has_been() -> None:
+    """
+    Though the topic is not compacted any more; elsewhere what follows a gap goes.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files, config=SMALL))
+    for partition in (T0, T1):
+        log = manager.get_or_create_log(partition)
+        fill(log, 13)
+        del files.nodes[log.dir / f"{0:020d}.log"].data[450:]
+    crash(manager)
+    files.write_atomically(DATA / "cleaner-offset-checkpoint", b"0\n1\nt 1 6\n")
+
+    again = load(open_manager(files, config=SMALL))
+
+    ends = [log.log_end_offset for log in map(again.get_log, (T0, T1)) if log is not None]
+    assert [3, 13] == ends
+
+
 @pytest.mark.scenario(71)
 def test_after_a_crash_the_logs_are_recovered() -> None:
     files = MemoryFiles()

@@ -378,6 +378,16 @@ def test_a_log_ends_where_records_were_lost_unless_compaction_may_have_removed_t
     assert [0, 1, 2, *range(6, 13)][: 3 if policy == ("delete",) else 10] == offsets(log)
 
 
+def test_compaction_may_have_been_long_ago() -> None:
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 13)
+    del home.file(0, ".log")[450:]
+
+    log = home.open(was_compacted=True)
+
+    assert [0, 6, 12] == bases(log)
+
+
 def test_a_torn_segment_is_no_obstacle_to_one_that_lacks_its_index() -> None:
     home = LogHome(segment_bytes=1000)
     append(home.open(), 13)

@@ -173,8 +173,21 @@ class LogCleanerManager:
                     if filthiest is None or plan.ratio > filthiest.cleanable_ratio:
                         filthiest = _to_clean(log, plan)
             if filthiest is not None:
+                self._note_before_first_cleaning(filthiest)
                 self.states.begin(filthiest.topic_partition)
             return filthiest
+
+    def _note_before_first_cleaning(self, to_clean: LogToClean) -> None:
+        """
+        Let the checkpoint name a log before it has any gap.
+
+        A crash that follows an aborted cleaning would otherwise leave no trace of where the gaps
+        come from, if the log is not compacted any more.
+        """
+        log = to_clean.log
+        if self._checkpoint_of(log) is None:
+            first = to_clean.first_dirty_offset
+            self.update_checkpoints(log.parent_dir, put=(log.topic_partition, first))
 
     def _look_at(self, log: Log) -> CleaningPlan[LogSegment]:
         try:

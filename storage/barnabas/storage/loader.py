@@ -77,6 +77,7 @@ class LogLoader:
         producers: gets the state of the log's end; it knows nothing yet.
         log_start_offset: as it was noted, 0 if it was not.
         recovery_point: likewise; what is below survived a crash.
+        was_compacted: whether the cleaner has been at the log, whatever the config says now.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class LogLoader:
         had_clean_shutdown: bool,
         log_start_offset: int,
         recovery_point: int,
+        was_compacted: bool = False,
     ) -> None:
         self.report = RecoveryReport()
         self._directory = directory
@@ -97,6 +99,7 @@ class LogLoader:
         self._had_clean_shutdown = had_clean_shutdown
         self._log_start_offset = log_start_offset
         self._recovery_point = recovery_point
+        self._may_have_gaps = was_compacted or directory.config.compact
 
     def load(self) -> LoadedLogOffsets:
         """
@@ -280,9 +283,9 @@ class LogLoader:
 
         A machine that crashes may have written a later segment to the disk and not the end of this
         one. Kafka then goes on behind the gap; here what is left is a beginning of what was
-        appended. In a compacted log a gap means nothing.
+        appended. Where the cleaner is or has been, a gap means nothing.
         """
-        if not following or self._directory.config.compact:
+        if not following or self._may_have_gaps:
             return False
         return segment.read_next_offset() < following[0].base_offset
 

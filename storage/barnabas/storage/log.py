@@ -124,6 +124,7 @@ class Log(TrimmableLog):
         recovery_point: int = 0,
         high_watermark: int = 0,
         had_clean_shutdown: bool = True,
+        was_compacted: bool = False,
         producer_id_expiration_ms: int = 1 * DAYS,
         transaction_verification: bool = True,
         wake_at: Callable[[int], None] = lambda due_ms: None,
@@ -137,6 +138,7 @@ class Log(TrimmableLog):
             recovery_point: likewise; what is below is on the disk.
             high_watermark: likewise.
             had_clean_shutdown: whether nothing needs to be recovered.
+            was_compacted: whether the cleaner has been at the log, whatever *config* says now.
             producer_id_expiration_ms: how long a producer may be idle before it is forgotten.
             transaction_verification: whether transactional batches need a ``VerificationGuard``.
             wake_at: told when ``remove_deleted_files`` should be called, in ms.
@@ -167,6 +169,7 @@ class Log(TrimmableLog):
             had_clean_shutdown=had_clean_shutdown,
             log_start_offset=log_start_offset,
             recovery_point=recovery_point,
+            was_compacted=was_compacted,
         )
         log = cls(
             place, loader, producers, epochs, failures=failures, high_watermark=high_watermark
@@ -343,7 +346,7 @@ class Log(TrimmableLog):
         """
         See the arguments of ``create``; they count at once.
         """
-        settings = self._producers.config
+        settings = self._producers.state.config
         settings.producer_id_expiration_ms = expiration_ms
         settings.transaction_verification_enabled = transaction_verification
 

@@ -16,12 +16,13 @@ One log directory: what lies beside the logs in it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from barnabas.storage.checkpoints import CleanShutdownFile, OffsetCheckpointFile
+from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError, LogDirectoryLocked
 from barnabas.storage.files import Files, Lock
 from barnabas.storage.log_files import (
@@ -62,6 +63,8 @@ class LogDirectory:
         self.recovery_points: Mapping[TopicPartition, int] = {}
         self.log_start_offsets: Mapping[TopicPartition, int] = {}
         self.high_watermarks: Mapping[TopicPartition, int] = {}
+        self.compacted: Container[TopicPartition] = ()
+        """Logs at which the cleaner has been."""
         self._files = files
         self._lock = lock
         self._clean_shutdown = CleanShutdownFile(files, path)
@@ -123,6 +126,8 @@ class LogDirectory:
         self.recovery_points = self._read(self._recovery_points)
         self.log_start_offsets = self._read(self._log_start_offsets)
         self.high_watermarks = self._read(self._high_watermarks)
+        if self._files.exists(path := self.path / CLEANER_CHECKPOINT):
+            self.compacted = self._read(OffsetCheckpointFile(self._files, path))
         return self.had_clean_shutdown
 
     @staticmethod

@@ -132,6 +132,7 @@ class LogLoading:
                 recovery_point=directory.recovery_points.get(partition, 0),
                 high_watermark=directory.high_watermarks.get(partition, 0),
                 had_clean_shutdown=directory.had_clean_shutdown,
+                was_compacted=partition in directory.compacted,
             )
             self._sort(log, path, partition)
         except KafkaStorageError as error:

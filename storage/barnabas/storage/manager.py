@@ -257,6 +257,7 @@ class LogManager:
         recovery_point: int = 0,
         high_watermark: int = 0,
         had_clean_shutdown: bool = True,
+        was_compacted: bool = False,
     ) -> Log:
         return Log.create(
             path,
@@ -269,6 +270,7 @@ class LogManager:
             recovery_point=recovery_point,
             high_watermark=high_watermark,
             had_clean_shutdown=had_clean_shutdown,
+            was_compacted=was_compacted,
             producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
             transaction_verification=self._settings.transaction_verification,
             wake_at=self._alarm.at,

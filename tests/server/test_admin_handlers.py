@@ -5,16 +5,13 @@ network. What is expected is what an Apache Kafka 4.3.1 answered.
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec import decode, encode
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
@@ -49,42 +46,22 @@ from barnabas.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from barnabas.protocol.schema import ZERO_UUID, Message
+from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.lifecycle import controlled_shutdown
-from barnabas.server.handlers import HANDLERS, load
 from barnabas.server.topic_configs import ConfigSource
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.options import OptionType
 from tests.support.clock import StillClock
-from tests.support.cluster_node import ClusterNode, creatable
+from tests.support.cluster_node import ClusterNode, ask, creatable
 from tests.support.disk import MemoryFiles
 
 E = ErrorCode
 UNKNOWN_ID = UUID(int=12345)
 
-load()
-
 
 async def started(**config: str) -> ClusterNode:
     given = {name.replace("_", "."): value for name, value in config.items()}
     return await ClusterNode(MemoryFiles(), StillClock(), given).start()
-
-
-async def ask(node: ClusterNode, request: Message, version: int) -> Any:
-    """
-    The answer of the handler, as it comes through the wire; errors as the connection answers them.
-    """
-    registration = HANDLERS[request.api.key]
-    received = decode(type(request), version, encode(request, version))
-    try:
-        answer = registration.handler(received, node.context(version))
-        if inspect.isawaitable(answer):
-            answer = await answer
-    except KafkaError as error:
-        assert registration.error_response is not None
-        answer = registration.error_response(received, version, error.code, str(error))
-    assert answer is not None
-    return decode(registration.response, version, encode(answer, version))  # type: ignore[arg-type]  # no delayed answers here
 
 
 # Metadata

@@ -6,17 +6,21 @@ It starts and stops in the order in which a broker does, and everything blocking
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
+from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatableTopicConfig,
 )
+from barnabas.protocol.schema import Message
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
@@ -25,6 +29,7 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.config_admin import ConfigAdmin
 from barnabas.server.context import Context
 from barnabas.server.coordinators.producer_ids import ProducerIds
+from barnabas.server.handlers import HANDLERS, load
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
 from barnabas.server.topics import Topics
@@ -35,6 +40,8 @@ from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.uuids import random_uuid
 
 T = TypeVar("T")
+
+load()
 
 NODE_ID = 1
 DATA = Path("/data")
@@ -188,6 +195,23 @@ class ClusterNode:
         topic = self.topics.get(name)
         assert topic is not None
         assert await self.topics.delete([topic.id]) == {}
+
+
+async def ask(node: ClusterNode, request: Message, version: int) -> Any:
+    """
+    The answer of a handler, as it comes through the wire; errors as the connection answers them.
+    """
+    registration = HANDLERS[request.api.key]
+    received = decode(type(request), version, encode(request, version))
+    try:
+        answer = registration.handler(received, node.context(version))
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except KafkaError as error:
+        assert registration.error_response is not None
+        answer = registration.error_response(received, version, error.code, str(error))
+    assert answer is not None
+    return decode(registration.response, version, encode(answer, version))  # type: ignore[arg-type]  # no delayed answers here
 
 
 def creatable(

@@ -1,0 +1,155 @@
+"""
+Requests about configs, and their answers, in few words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from barnabas.protocol.messages import alter_configs as alter
+from barnabas.protocol.messages import incremental_alter_configs as incremental
+from barnabas.protocol.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from barnabas.protocol.schema import Message
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+
+VERSIONS: Final[Mapping[int, int]] = {21: 2, 32: 4, 33: 2, 37: 3, 44: 1}
+"""
+The newest version of each request here.
+"""
+
+
+def change(
+    resource_type: int, name: str, *changes: tuple[str, int, str | None], validate: bool = False
+) -> incremental.IncrementalAlterConfigsRequest:
+    """
+    A request to change some options of one resource.
+    """
+    return change_all((resource_type, name, changes), validate=validate)
+
+
+def change_all(
+    *resources: tuple[int, str, Sequence[tuple[str, int, str | None]]], validate: bool = False
+) -> incremental.IncrementalAlterConfigsRequest:
+    """
+    The same for several resources.
+    """
+    return incremental.IncrementalAlterConfigsRequest(
+        resources=[
+            incremental.AlterConfigsResource(
+                resource_type=resource_type,
+                resource_name=name,
+                configs=[
+                    incremental.AlterableConfig(name=option, config_operation=what, value=value)
+                    for option, what, value in changes
+                ],
+            )
+            for resource_type, name, changes in resources
+        ],
+        validate_only=validate,
+    )
+
+
+def replace(
+    resource_type: int, name: str, *configs: tuple[str, str | None], validate: bool = False
+) -> alter.AlterConfigsRequest:
+    """
+    A request to replace all options of one resource.
+    """
+    return alter.AlterConfigsRequest(
+        resources=[
+            alter.AlterConfigsResource(
+                resource_type=resource_type,
+                resource_name=name,
+                configs=[alter.AlterableConfig(name=n, value=value) for n, value in configs],
+            )
+        ],
+        validate_only=validate,
+    )
+
+
+def describe(resource_type: int, name: str, *options: str) -> DescribeConfigsRequest:
+    """
+    A request to describe options of one resource, with their synonyms.
+    """
+    wanted = DescribeConfigsResource(
+        resource_type=resource_type,
+        resource_name=name,
+        configuration_keys=list(options) if options else None,
+    )
+    return DescribeConfigsRequest(resources=[wanted], include_synonyms=True)
+
+
+def grow(
+    topic: str,
+    count: int,
+    assignments: Sequence[Sequence[int]] | None = None,
+    *,
+    validate: bool = False,
+) -> CreatePartitionsRequest:
+    """
+    A request to give one topic more partitions.
+    """
+    given = None
+    if assignments is not None:
+        given = [CreatePartitionsAssignment(broker_ids=list(brokers)) for brokers in assignments]
+    wanted = CreatePartitionsTopic(name=topic, count=count, assignments=given)
+    return CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000, validate_only=validate)
+
+
+def trim(topic: str, *offsets: tuple[int, int]) -> DeleteRecordsRequest:
+    """
+    A request to delete records of one topic: partitions and the offsets that they begin with then.
+    """
+    partitions = [DeleteRecordsPartition(partition_index=p, offset=o) for p, o in offsets]
+    return DeleteRecordsRequest(
+        topics=[DeleteRecordsTopic(name=topic, partitions=partitions)], timeout_ms=10_000
+    )
+
+
+def told(answer: Message) -> Any:
+    """
+    What an answer says, as plain values that can be compared; options in the order of their names.
+    """
+    kind = type(answer).__name__
+    if kind == "CreatePartitionsResponse":
+        return [(r.name, r.error_code, r.error_message) for r in answer.results]  # type: ignore[attr-defined]  # as its name says
+    if kind == "DeleteRecordsResponse":
+        return {
+            (topic.name, p.partition_index): (p.low_watermark, p.error_code)
+            for topic in answer.topics  # type: ignore[attr-defined]  # the same
+            for p in topic.partitions
+        }
+    if kind == "DescribeConfigsResponse":
+        return [_described(result) for result in answer.results]  # type: ignore[attr-defined]  # the same
+    return [(r.error_code, r.error_message) for r in answer.responses]  # type: ignore[attr-defined]  # the same
+
+
+def _described(result: Any) -> Any:
+    entries = {
+        config.name: (
+            config.value,
+            config.read_only,
+            config.config_source,
+            config.is_sensitive,
+            [(s.name, s.value, s.source) for s in config.synonyms],
+            config.config_type,
+        )
+        for config in sorted(result.configs, key=lambda config: str(config.name))
+    }
+    return result.error_code, result.error_message, entries

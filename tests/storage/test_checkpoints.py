@@ -4,6 +4,7 @@ Checkpoint files, and the mark of a clean stop.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from barnabas.storage.checkpoints import (
     LeaderEpochCheckpointFile,
     OffsetCheckpointFile,
 )
+from barnabas.storage.disk import DiskFiles
 from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
 from barnabas.storage.log_files import TopicPartition
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
@@ -287,3 +289,17 @@ def test_a_mark_counts_whatever_it_says(content: bytes, epoch: int | None) -> No
 
     assert mark.exists()
     assert epoch == mark.read()
+
+
+def test_threads_that_write_at_a_time_are_not_in_each_others_way(tmp_path: Path) -> None:
+    """
+    A deleted topic is taken out of a checkpoint at the moment when its thread writes it anyway.
+    """
+    checkpoint = OffsetCheckpointFile(DiskFiles(), tmp_path / PATH.name)
+
+    with ThreadPoolExecutor(4) as pool:
+        written = [pool.submit(checkpoint.write, {TopicPartition("t", 0): n}) for n in range(200)]
+        failures = [error for each in written if (error := each.exception()) is not None]
+
+    assert [] == failures
+    assert [TopicPartition("t", 0)] == list(checkpoint.read())

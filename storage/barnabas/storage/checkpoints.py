@@ -18,6 +18,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -119,10 +120,10 @@ def _integer(text: str) -> int:
 
 class CheckpointFile(Generic[Entry]):
     """
-    One checkpoint file, which is made, empty, if it is missing.
+    One checkpoint file, which is made, empty, if it is missing. Safe from any thread.
     """
 
-    __slots__ = ("_files", "_format", "_parse", "path")
+    __slots__ = ("_files", "_format", "_parse", "_writing", "path")
 
     def __init__(
         self,
@@ -136,6 +137,8 @@ class CheckpointFile(Generic[Entry]):
         self._files = files
         self._format = format_entry
         self._parse = parse_entry
+        # There is one temporary file, and more than one thread that has something to note.
+        self._writing = threading.Lock()
         if not files.exists(path):
             files.open(path).close()
 
@@ -144,7 +147,8 @@ class CheckpointFile(Generic[Entry]):
         Put *entries* in the place of those in the file; they survive a crash.
         """
         data = format_checkpoint([self._format(entry) for entry in entries])
-        self._files.write_atomically(self.path, data)
+        with self._writing:
+            self._files.write_atomically(self.path, data)
 
     def read(self) -> list[Entry]:
         """

@@ -150,17 +150,13 @@ def _range_of(each: SegmentReport) -> str:
 
 def _found(report: PartitionReport) -> Iterator[str]:
     if report.time_path is not None:
-        yield ""
-        yield f"Time {moment(report.time_path.timestamp)}"
+        yield from ("", f"Time {moment(report.time_path.timestamp)}")
         yield from _labelled("Found", time_sentences(report.time_path))
     path, record = report.offset_path, report.record
-    if path is None or record is None:
-        return
-    if report.time_path is not None:
-        yield ""
-    yield f"Offset {path.offset:,}"
-    yield from _labelled("Found", offset_sentences(path, record))
-    yield from _labelled("Is", record_words(report))
+    if path is not None and record is not None:
+        yield from ("", f"Offset {path.offset:,}")
+        yield from _labelled("Found", offset_sentences(path, record))
+        yield from _labelled("Is", record_words(report))
 
 
 def _labelled(label: str, sentences: Iterable[str], indent: int = 2) -> list[str]:

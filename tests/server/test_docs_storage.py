@@ -1,0 +1,126 @@
+"""
+``docs/storage.md``: what the page shows is what the tools print.
+
+With ``BARNABAS_WRITE_DOCS=1`` the page is brought up to date instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.server.cli import main
+from tests.support.canary import TOPICS, write_canary
+
+PAGE = Path(__file__).parents[2] / "docs" / "storage.md"
+BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+ELISION = "..."
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    Where the log directory ``data`` is that the page speaks of.
+    """
+    path = tmp_path_factory.mktemp("canary")
+    asyncio.run(write_canary(path / "data"))
+    return path
+
+
+def commands_in(block: str) -> Iterator[tuple[str, list[str]]]:
+    """
+    Each command of a block, and the lines that follow it.
+    """
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, *lines = part.splitlines()
+        yield command, lines
+
+
+def printed(command: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    program, *arguments = shlex.split(command)
+    if program == "ls":
+        return sorted(path.name for path in Path(arguments[0]).iterdir())
+    assert "barnabas" == program
+    assert 0 == main(arguments)
+    return capsys.readouterr().out.splitlines()
+
+
+def is_shown(shown: list[str], lines: list[str]) -> bool:
+    """
+    Whether *lines* are those of the page, which may leave some out.
+    """
+    pattern = "".join(
+        r"(?:.*\n)*" if line == ELISION else re.escape(line) + r"\n" for line in shown
+    )
+    return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
+
+
+def test_the_page_shows_what_the_tools_print(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(directory)
+    page = PAGE.read_text()
+    blocks = BLOCK.findall(page)
+
+    seen = [
+        (command, shown, printed(command, capsys))
+        for block in blocks
+        for command, shown in commands_in(block)
+    ]
+
+    assert len(seen) >= 8
+    if os.environ.get("BARNABAS_WRITE_DOCS"):
+        PAGE.write_text(BLOCK.sub(lambda match: _renewed(match[0], capsys), page))
+        return
+    wrong = [command for command, shown, lines in seen if not is_shown(shown, lines)]
+    assert [] == wrong, "BARNABAS_WRITE_DOCS=1 make test brings the page up to date"
+
+
+def _renewed(block: str, capsys: pytest.CaptureFixture[str]) -> str:
+    made = []
+    for command, shown in commands_in(block):
+        lines = printed(command, capsys)
+        is_fine = shown != [ELISION] and is_shown(shown, lines)
+        made += [f"$ {command}", *(shown if is_fine else lines)]
+    return "\n".join(made) + "\n"
+
+
+@pytest.mark.parametrize("partition", [f"{topic}-0" for topic in TOPICS])
+def test_the_files_of_the_page_are_those_of_apache_kafka(
+    partition: str, directory: Path, golden: Path
+) -> None:
+    """
+    Byte for byte, as far as both go: it has written more records.
+    """
+    theirs, ours = golden / "segments" / "data" / partition, directory / "data" / partition
+    ended = sorted(ours.glob("*.log"))[:-1]
+    compared = 0
+
+    for log in ended:
+        if log.name == sorted(theirs.glob("*.log"))[-1].name:
+            break
+        for suffix in (".log", ".index", ".timeindex"):
+            name = log.with_suffix(suffix).name
+            assert (theirs / name).read_bytes() == (ours / name).read_bytes()
+            compared += 1
+
+    assert compared >= 3
+
+
+def test_the_figures_in_the_text_are_those_of_the_files(directory: Path) -> None:
+    first = directory / "data" / "canary-0" / "00000000000000000000"
+    small = directory / "data" / "canary-index300-0" / "00000000000000000000"
+
+    sizes = [
+        path.with_suffix(suffix).stat().st_size
+        for path in (first, small)
+        for suffix in (".log", ".index", ".timeindex")
+    ]
+
+    assert [109 * 150, 3 * 8, 4 * 12, 49 * 150, 24 * 8, 24 * 12] == sizes

@@ -1,0 +1,44 @@
+"""
+The canary: a topic that gets a record every five seconds, so that somebody sees whether the broker
+lives. Its segments are small, and their numbers are those of ``docs/storage.md``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from barnabas.server.manual_clock import ManualClock
+from barnabas.storage.disk import DiskFiles
+from tests.support.server import START_MS, batch, produce_request, running
+
+FIRST_MS: Final = START_MS
+EVERY_MS: Final = 5_000
+RECORDS: Final = 201
+"""The last one is of 1000 seconds after the first."""
+
+TOPICS: Final[dict[str, dict[str, Any]]] = {
+    "canary": {"internal_segment_bytes": "16384", "retention_ms": "600000"},
+    "canary-index300": {
+        "internal_segment_bytes": "16384",
+        "retention_ms": "600000",
+        "segment_index_bytes": "300",
+        "index_interval_bytes": "150",
+    },
+}
+
+
+async def write_canary(data: Path, records: int = RECORDS) -> None:
+    """
+    Let a broker write both topics into the log directory *data*, and stop it.
+
+    Its clock stands still: nothing is so old that it goes.
+    """
+    async with running(DiskFiles(), ManualClock(FIRST_MS), log_dirs=str(data)) as broker:
+        for topic, configs in TOPICS.items():
+            await broker.create(topic, **configs)
+        async with await broker.client() as client:
+            for number in range(records):
+                value = batch(b"x" * 80, timestamp=FIRST_MS + number * EVERY_MS)
+                for topic in TOPICS:
+                    await client.ask(produce_request(topic, value), 9)

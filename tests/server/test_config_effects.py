@@ -27,7 +27,7 @@ from tests.support.config_requests import (
     told,
 )
 from tests.support.disk import MemoryFiles
-from tests.support.server import TestBroker, batch, produce_request, running
+from tests.support.server import DATA, TestBroker, batch, produce_request, running
 from tests.support.wire_client import Disconnected, WireClient
 
 FINE = [(ErrorCode.NONE, None)]
@@ -138,6 +138,21 @@ async def test_retention_that_a_topic_inherits(broker: TestBroker) -> None:
     assert -1 == log_of(broker, "inherits").config.retention_ms
     await broker.create("later")
     assert -1 == log_of(broker, "later").config.retention_ms
+
+
+async def test_how_long_a_deleted_topic_stays_on_the_disk(broker: TestBroker) -> None:
+    """
+    The delay is that of brokers, since the topic is gone with its configs.
+    """
+    await broker.create("t")
+    manager = broker._log_manager
+    assert manager is not None
+
+    await ask(broker, change(BROKER, "", ("log.segment.delete.delay.ms", SET, "0")))
+    await broker.delete("t")
+    manager.remove_deleted()
+
+    assert [] == [name for name in broker.files.names(DATA) if name.endswith("-delete")]
 
 
 async def test_the_cleanup_policy(broker: TestBroker) -> None:

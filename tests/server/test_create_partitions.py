@@ -218,3 +218,24 @@ async def test_topics_succeed_or_fail_by_themselves() -> None:
     ] == await told_by(node, request)
 
     assert [1, 2] == [len(node.partitions.of_topic(name)) for name in ("p", "t")]
+
+
+async def test_topics_that_are_too_much_together() -> None:
+    """
+    As many as fit are added.
+    """
+    node = await started()
+    await node.create("p")
+    await node.create("t")
+    request = CreatePartitionsRequest(
+        topics=[
+            CreatePartitionsTopic(name=name, count=6001, assignments=None) for name in ("p", "t")
+        ],
+        timeout_ms=1000,
+        validate_only=True,
+    )
+
+    assert [
+        ("p", E.NONE, None),
+        ("t", E.POLICY_VIOLATION, "Excessively large number of partitions per request."),
+    ] == await told_by(node, request)

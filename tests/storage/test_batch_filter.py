@@ -218,6 +218,17 @@ def test_a_batch_of_which_records_go_keeps_its_place_and_its_producer() -> None:
     assert FIRST == cleaned.max_timestamp
 
 
+def test_how_far_offsets_go_is_told_by_records_or_by_batches_that_stay() -> None:
+    """
+    As in Kafka, which asks by it whether a segment can hold them.
+    """
+    whole, part = Filter(), Filter({b"c": 50})
+    whole.run(build_batch([SimpleRecord(FIRST, b"a", b"1")] * 3, base_offset=10))
+    part.run(three_records())
+
+    assert (12, 11) == (whole.largest_offset, part.largest_offset)
+
+
 def test_the_first_record_that_stays_gives_the_base_timestamp() -> None:
     cleaned = only(Filter({b"a": 50, b"b": 50}).run(three_records()))
 
@@ -323,13 +334,14 @@ def test_the_last_marker_of_a_producer_leaves_its_header() -> None:
     When no data of it is left, the marker has its last epoch.
     """
     marked = marker(ControlRecordType.COMMIT, 13, delete_horizon_ms=NOW_MS)
-    test = Filter()
+    test = Filter({b"a": 50, b"b": 50, b"c": 50})
     test.filter.last_records = {4000: LastRecord(None, 0)}
 
     header = only(test.run(marked))
 
     assert (61, True, 0) == (header.size, header.is_control, header.record_count)
     assert bytes(header.data) == test.run(header.data)
+    assert b"" == test.run(three_records(base_offset=8, is_transactional=True))
     test.filter.last_records = {4000: LastRecord(None, 1)}
     assert b"" == test.run(header.data)
 

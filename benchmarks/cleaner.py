@@ -5,12 +5,12 @@ Measures the log cleaners of Barnabas and of Apache Kafka on the same directory.
     python -m benchmarks.cleaner --scale 0.1 --sizes 100  a tenth of that, and one size
     python -m benchmarks.cleaner --broker barnabas
 
-Barnabas writes a compacted topic, without cleaning it. Each broker is then started on copies of
-that directory:
+Barnabas writes a compacted topic, without cleaning it. Each broker is then started on two copies
+of that directory:
 
-* with nothing to clean, under a producer at 5 MB/s on another topic;
 * with all of it to clean, alone: how long that takes stands in the broker's log;
-* with all of it to clean, under the producer again, for as long as that takes.
+* under a producer at 5 MB/s on another topic, with ``log.cleaner.min.compaction.lag.ms`` such that
+  there is nothing to clean at first, and all of it after some seconds.
 
 The producer sends at a fixed rate over one connection. A latency counts from when its request was
 due, so that a broker that stalls is charged for all that waits behind the stall.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import math
 import os
 import platform
 import random
@@ -29,8 +30,9 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -48,12 +50,15 @@ TOPIC: Final = "compacted"
 OTHER_TOPIC: Final = "other"
 GIB: Final = 2**30
 MIB: Final = 2**20
-
 TIMES_EACH_KEY: Final = 5
 """How many records have the same key, on average; the cleaner keeps one of them."""
 REQUEST_BYTES: Final = 16_384
 BYTES_PER_SECOND: Final = 5_000_000
-NOTHING_DUE: Final = {"log.cleaner.min.cleanable.ratio": "1.0"}
+WARM_UP_SECONDS: Final = 3.0
+BACKOFF_MS: Final = 500
+"""
+How soon the cleaner finds that there is something to clean.
+"""
 PATIENCE: Final = 900.0
 
 _CLEANED: Final = {
@@ -64,20 +69,23 @@ _CLEANED: Final = {
 }
 
 
-@dataclass(slots=True)
 class Latencies:
     """
-    How long requests took, in seconds, in the order in which they were due.
+    When requests were due and how long each took, in seconds.
     """
 
-    seconds: list[float] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.requests: list[tuple[float, float]] = []
 
-    def percentile(self, part: float) -> float:
+    def percentile(self, part: float, start: float, end: float) -> float:
         """
-        What that part of the requests did not exceed, in ms.
+        What that part of the requests between two moments did not exceed, in ms; not a number if
+        there are too few of them to tell.
         """
-        ordered = sorted(self.seconds)
-        return 1000 * ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+        ordered = sorted(took for due, took in self.requests if start <= due < end)
+        if len(ordered) * (1 - part) < 1:
+            return math.nan
+        return 1000 * ordered[int(part * len(ordered))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +103,9 @@ class Result:
     """Processor time of the whole process until it was done, its start included."""
     peak: int
     """The most memory that the process ever had, in bytes."""
-    idle: Latencies
-    busy: Latencies
+    idle_p99: float
+    """Of a producer while there was nothing to clean, in ms."""
+    busy_p99: float
 
     @property
     def megabytes_per_second(self) -> float:
@@ -104,7 +113,7 @@ class Result:
 
     @property
     def slowdown(self) -> float:
-        return self.busy.percentile(0.99) / self.idle.percentile(0.99)
+        return self.busy_p99 / self.idle_p99
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,10 +128,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="barnabas-bench-", dir=options.directory) as name:
             directory = Path(name)
             template = directory / "template"
-            _fill(template, size, int(GIB * options.scale))
+            stamp_ms = _fill(template, size, int(GIB * options.scale))
             results = {}
             for make in makers:
-                result = _measure(make, template, directory / "run", options.idle_seconds)
+                measured = Measured(make, template, directory / "run", stamp_ms)
+                result = measured.result(options.idle_seconds)
                 results[make.name] = result
                 print(f"{size} B, {make.name}: {result.seconds:.1f} s", file=sys.stderr)
             print(_table(size, results), flush=True)
@@ -160,10 +170,12 @@ def _makers(which: str) -> list[Maker]:
 # The directory.
 
 
-def _fill(template: Path, value_size: int, total: int) -> None:
+def _fill(template: Path, value_size: int, total: int) -> int:
     """
-    Let Barnabas write a topic of about *total* bytes in *template*, and stop.
+    Let Barnabas write a topic of about *total* bytes in *template*, and stop; the timestamp of all
+    its records.
     """
+    stamp_ms = int(time.time() * 1000)
     broker = Barnabas(template, settings={"log.cleaner.enable": "false"}, bounded=False)
     try:
         broker.start()
@@ -174,25 +186,25 @@ def _fill(template: Path, value_size: int, total: int) -> None:
         }
         admin.create_topics([NewTopic(TOPIC, 1, config=config)])[TOPIC].result(60)
         produce_when_possible(broker, OTHER_TOPIC)
-        _send(broker.port, _requests(value_size, total), total)
+        _send(broker.port, _requests(value_size, total, stamp_ms), total)
         broker.stop()
     finally:
         broker.close()
+    return stamp_ms
 
 
-def _requests(value_size: int, total: int) -> list[bytes]:
+def _requests(value_size: int, total: int, stamp_ms: int) -> list[bytes]:
     """
     Requests with all keys, each once; together they are about a fifth of *total*.
     """
     numbers = itertools.count()
     values = random.Random(1)
     per_batch = max(1, 900_000 // (value_size + 20))
-    now_ms = int(time.time() * 1000)
     requests: list[bytes] = []
     size = 0
     while size < total / TIMES_EACH_KEY:
         records = [
-            SimpleRecord(now_ms, b"key-%08d" % next(numbers), values.randbytes(value_size))
+            SimpleRecord(stamp_ms, b"key-%08d" % next(numbers), values.randbytes(value_size))
             for _ in range(per_batch)
         ]
         requests.append(wire.produce_batch_request(TOPIC, bytes(build_batch(records))))
@@ -221,44 +233,74 @@ def _send(port: int, requests: Sequence[bytes], total: int) -> None:
 # The measures.
 
 
-def _measure(make: Maker, template: Path, place: Path, idle_seconds: float) -> Result:
-    def run(settings: Mapping[str, str], work: Callable[[BrokerProcess], object]) -> None:
-        shutil.copytree(template / "data", place / "data")
-        broker = make(place, settings=dict(settings), bounded=False)
-        try:
+class Measured:
+    """
+    One broker on copies of one directory.
+    """
+
+    def __init__(self, make: Maker, template: Path, place: Path, stamp_ms: int) -> None:
+        self._make = make
+        self._template = template
+        self._place = place
+        self._stamp_ms = stamp_ms
+
+    def result(self, idle_seconds: float) -> Result:
+        """
+        Measure everything.
+        """
+        with self._copied() as broker:
+            began = time.monotonic()
             broker.start()
-            work(broker)
+            starting = time.monotonic() - began
+            seconds = _await_cleaned(broker)
+            cpu, peak = cpu_seconds(broker.pid), _peak_bytes(broker.pid)
+            left = _bytes_to_clean(broker.data)
+        idle_p99, busy_p99 = self._latencies(2 * starting + WARM_UP_SECONDS + idle_seconds)
+        read = _bytes_to_clean(self._template / "data")
+        return Result(read, left, seconds, cpu, peak, idle_p99, busy_p99)
+
+    def _latencies(self, delay: float) -> tuple[float, float]:
+        """
+        The p99 of the producer before there is something to clean, and while it is cleaned.
+
+        Args:
+            delay: seconds from the start of the broker until there is something.
+        """
+        latencies = Latencies()
+        with self._copied() as broker:
+            due_ms = int(time.time() * 1000 + 1000 * delay)
+            broker.settings["log.cleaner.min.compaction.lag.ms"] = str(due_ms - self._stamp_ms)
+            broker.settings["log.cleaner.backoff.ms"] = str(BACKOFF_MS)
+            broker.start()
+            produce_when_possible(broker, OTHER_TOPIC)
+            began = time.perf_counter()
+            due = began + due_ms / 1000 - time.time()
+            checkpoint = broker.data / "cleaner-offset-checkpoint"
+            _produce_until(broker, latencies, lambda: TOPIC in checkpoint.read_text())
+            end = time.perf_counter()
+        idle_p99 = latencies.percentile(0.99, began + WARM_UP_SECONDS, due)
+        return idle_p99, latencies.percentile(0.99, due + BACKOFF_MS / 1000, end)
+
+    @contextmanager
+    def _copied(self) -> Iterator[BrokerProcess]:
+        """
+        A broker, to be started, on a copy of the directory.
+        """
+        shutil.copytree(self._template / "data", self._place / "data")
+        broker = self._make(self._place, bounded=False)
+        try:
+            yield broker
         finally:
             broker.close()
-            shutil.rmtree(place)
-
-    idle, busy = Latencies(), Latencies()
-    read = sum(path.stat().st_size for path in _cleanable(template / "data"))
-    found: list[tuple[float, float, int, int]] = []
-
-    def clean(broker: BrokerProcess) -> None:
-        seconds = _await_cleaned(broker)
-        left = sum(path.stat().st_size for path in _cleanable(broker.data))
-        found.append((seconds, cpu_seconds(broker.pid), _peak_bytes(broker.pid), left))
-
-    def load_idle(broker: BrokerProcess) -> None:
-        # The first seconds warm a broker up, and do not count.
-        _produce_for(broker, Latencies(), lambda elapsed: elapsed >= idle_seconds / 2)
-        _produce_for(broker, idle, lambda elapsed: elapsed >= idle_seconds)
-
-    def load_busy(broker: BrokerProcess) -> None:
-        checkpoint = broker.data / "cleaner-offset-checkpoint"
-        _produce_for(broker, busy, lambda _: TOPIC in checkpoint.read_text())
-
-    run(NOTHING_DUE, load_idle)
-    run({}, clean)
-    run({}, load_busy)
-    seconds, cpu, peak, left = found[0]
-    return Result(read, left, seconds, cpu, peak, idle, busy)
+            shutil.rmtree(self._place)
 
 
-def _cleanable(data: Path) -> list[Path]:
-    return sorted((data / f"{TOPIC}-0").glob("*.log"))[:-1]
+def _bytes_to_clean(data: Path) -> int:
+    """
+    All of the topic but its active segment.
+    """
+    segments = sorted((data / f"{TOPIC}-0").glob("*.log"))
+    return sum(path.stat().st_size for path in segments[:-1])
 
 
 def _await_cleaned(broker: BrokerProcess) -> float:
@@ -270,11 +312,11 @@ def _await_cleaned(broker: BrokerProcess) -> float:
     return sum(float(found.replace(",", "")) for found in pattern.findall(broker.log_since_start()))
 
 
-def _produce_for(
-    broker: BrokerProcess, latencies: Latencies, is_over: Callable[[float], bool]
+def _produce_until(
+    broker: BrokerProcess, latencies: Latencies, is_over: Callable[[], bool]
 ) -> None:
     """
-    Send at a fixed rate until *is_over*, which is told for how many seconds it has gone on.
+    Send at a fixed rate until *is_over*, which is asked ten times a second.
     """
     request = wire.produce_request(
         OTHER_TOPIC, b"x" * REQUEST_BYTES, timestamp_ms=int(time.time() * 1000)
@@ -287,10 +329,12 @@ def _produce_for(
             due = began + number * interval
             if (wait := due - time.perf_counter()) > 0:
                 time.sleep(wait)
-            if number % 32 == 0 and is_over(due - began):
+            if number % 32 == 0 and is_over():
                 return
+            if due - began > PATIENCE:
+                raise TimeoutError(f"{broker.name} has cleaned nothing in {PATIENCE:.0f} s")
             assert wire.produce_error(OTHER_TOPIC, wire.ask(connection, request)) == 0
-            latencies.seconds.append(time.perf_counter() - due)
+            latencies.requests.append((due, time.perf_counter() - due))
 
 
 def _peak_bytes(pid: int) -> int:
@@ -324,8 +368,8 @@ def _table(size: int, results: Mapping[str, Result]) -> str:
     line("time of the processor, with the start", "s", lambda result: result.cpu)
     line("peak memory", "MiB", lambda result: result.peak / MIB)
     line("left of the bytes", "%", lambda result: 100 * result.left / result.read)
-    line("producer p99, nothing to clean", "ms", lambda result: result.idle.percentile(0.99))
-    line("producer p99, while cleaning", "ms", lambda result: result.busy.percentile(0.99))
+    line("producer p99, nothing to clean", "ms", lambda result: result.idle_p99)
+    line("producer p99, while cleaning", "ms", lambda result: result.busy_p99)
     line("- as a multiple of the former", "x", lambda result: result.slowdown, "< 3 (Barnabas)")
     return "\n".join(lines)
 

@@ -467,6 +467,16 @@ def test_another_rate_is_gone_by_at_once(slow: Running) -> None:
     assert [11, 12] == offsets(log)
 
 
+def test_what_has_stopped_does_not_start_again(running: Running) -> None:
+    running.start()
+    running.cleaner.stop(10)
+
+    running.cleaner.start()
+    running.cleaner.reconfigure(dataclasses.replace(SETTINGS, threads=2))
+
+    assert () == running.cleaner.threads
+
+
 def test_settings_may_be_any_before_the_threads_start() -> None:
     world = CleanerWorld()
 

@@ -15,6 +15,7 @@ Records of a compacted log that later ones with the same key have made obsolete,
 from __future__ import annotations
 
 import logging
+import threading
 
 from barnabas.storage.cleaner_manager import LogCleanerManager
 from barnabas.storage.cleaner_settings import CleanerSettings
@@ -38,8 +39,9 @@ class LogCleaner:
 
     1. Between ``start`` and ``stop`` there are as many threads as the settings say; one that died
        stays dead until the settings change.
+    2. After ``stop`` nothing is cleaned any more.
 
-    Safe from any thread, but ``start``, ``stop`` and ``reconfigure`` for one at a time.
+    Safe from any thread.
     """
 
     def __init__(
@@ -57,31 +59,33 @@ class LogCleaner:
         self._clock = clock
         self._throttler = Throttler(settings.max_io_bytes_per_second, clock)
         self._by_hand: CleanerThread | None = None
+        self._changing = threading.RLock()
+        self._stopped = False
 
     def start(self) -> None:
         """
-        Begin to clean.
+        Begin to clean, unless that has ended for good.
         """
-        if self.settings.threads < 1:
-            logger.warning("log.cleaner.threads is 0: compacted topics are not compacted")
-        self.threads = tuple(map(self._make_thread, range(self.settings.threads)))
-        for thread in self.threads:
-            thread.start()
+        with self._changing:
+            if self._stopped:
+                return
+            if self.settings.threads < 1:
+                logger.warning("log.cleaner.threads is 0: compacted topics are not compacted")
+            self.threads = tuple(map(self._make_thread, range(self.settings.threads)))
+            for thread in self.threads:
+                thread.start()
 
     def stop(self, seconds: float) -> None:
         """
-        End all threads, in the middle of a log if need be; what is half done is done again after
-        the next start.
+        End all threads for good, in the middle of a log if need be; what is half done is done again
+        after the next start.
 
         Args:
             seconds: how long to wait for each.
         """
-        for thread in self.threads:
-            thread.stop()
-        for thread in self.threads:
-            if not thread.join(seconds):
-                logger.warning("%s is still busy", thread.name)
-        self.threads = ()
+        with self._changing:
+            self._stopped = True
+            self._end_threads(seconds)
 
     def reconfigure(self, settings: CleanerSettings) -> None:
         """
@@ -91,17 +95,26 @@ class LogCleaner:
             ValueError: the settings leave no room for a key; or while threads run, they have less
                 than half or more than double as many as before.
         """
-        is_running = bool(self.threads)
-        if is_running:
-            self.settings.check_change(settings)
-            self.stop(STOPPING_SECONDS)
-        else:
-            settings.check()
-        if settings.max_io_bytes_per_second != self.settings.max_io_bytes_per_second:
-            self._throttler = Throttler(settings.max_io_bytes_per_second, self._clock)
-        self.settings = settings
-        if is_running:
-            self.start()
+        with self._changing:
+            is_running = bool(self.threads)
+            if is_running:
+                self.settings.check_change(settings)
+                self._end_threads(STOPPING_SECONDS)
+            else:
+                settings.check()
+            if settings.max_io_bytes_per_second != self.settings.max_io_bytes_per_second:
+                self._throttler = Throttler(settings.max_io_bytes_per_second, self._clock)
+            self.settings = settings
+            if is_running:
+                self.start()
+
+    def _end_threads(self, seconds: float) -> None:
+        for thread in self.threads:
+            thread.stop()
+        for thread in self.threads:
+            if not thread.join(seconds):
+                logger.warning("%s is still busy", thread.name)
+        self.threads = ()
 
     def round(self) -> bool:
         """

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
-from barnabas.protocol.compression import CompressionType, CorruptCompressedData, decompress
 from barnabas.protocol.record_batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,
@@ -20,15 +19,14 @@ from barnabas.protocol.record_batch import (
     TRANSACTIONAL_FLAG,
 )
 from barnabas.storage.dump.failure import (
-    ILLEGAL_ARGUMENT,
     INVALID_RECORD,
-    KAFKA_EXCEPTION,
     OUT_OF_BOUNDS,
     DumpFailure,
 )
 from barnabas.storage.dump.java_text import int64
 from barnabas.storage.dump.log_slice import FileBatch
 from barnabas.storage.dump.record_reader import RecordReader, increment_sequence
+from barnabas.storage.dump.streams import codec_name, decompressed
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _CRC_FROM: Final = 21
@@ -36,8 +34,6 @@ _CRC_FROM: Final = 21
 CREATE_TIME: Final = "CreateTime"
 LOG_APPEND_TIME: Final = "LogAppendTime"
 NO_TIMESTAMP_TYPE: Final = "NoTimestampType"
-
-_CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
 class BatchView(NamedTuple):
@@ -148,26 +144,3 @@ def view(batch: FileBatch) -> BatchView:
     fields = _HEADER.unpack_from(batch.read(HEADER_SIZE))
     attributes = fields[5] & 0xFF
     return BatchView(batch, fields[0], fields[2], fields[4], attributes, *fields[6:])
-
-
-def codec_name(attributes: int) -> str:
-    """
-    Raises:
-        DumpFailure: there is no codec of this number.
-    """
-    number = attributes & COMPRESSION_MASK
-    if number >= len(_CODEC_NAMES):
-        raise DumpFailure(ILLEGAL_ARGUMENT, f"Unknown compression type id: {number}")
-    return _CODEC_NAMES[number]
-
-
-def decompressed(attributes: int, payload: memoryview) -> bytes:
-    """
-    Raises:
-        DumpFailure: there is no such codec, or *payload* is no stream of it.
-    """
-    codec_name(attributes)
-    try:
-        return bytes(decompress(CompressionType.of(attributes & COMPRESSION_MASK), payload))
-    except CorruptCompressedData as error:
-        raise DumpFailure(KAFKA_EXCEPTION, "Failed to decompress record stream") from error

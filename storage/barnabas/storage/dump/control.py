@@ -19,7 +19,6 @@ from barnabas.protocol.schema import ZERO_UUID, Message
 from barnabas.storage.dump.decoders.message_reader import (
     BadMessage,
     MessageReader,
-    UnknownVersion,
 )
 from barnabas.storage.dump.failure import INVALID_RECORD, DumpFailure
 from barnabas.storage.dump.jackson import json_text
@@ -28,8 +27,6 @@ _KEY: Final = Struct(">hh")
 _MARKER: Final = Struct(">hi")
 _UNDERFLOW: Final = "java.nio.BufferUnderflowException"
 _NULL_POINTER: Final = "java.lang.NullPointerException"
-_RUNTIME: Final = "java.lang.RuntimeException"
-_UNSUPPORTED_VERSION: Final = "org.apache.kafka.common.errors.UnsupportedVersionException"
 
 _MESSAGES: Final[dict[ControlRecordType, tuple[str, type[Message]]]] = {
     ControlRecordType.LEADER_CHANGE: ("LeaderChange:", LeaderChangeMessage),
@@ -115,11 +112,8 @@ def _message(cls: type[Message], value: bytes) -> dict[str, Any]:
     """
     try:
         message = MessageReader(value).read(cls, 0)
-    except UnknownVersion as error:
-        raise DumpFailure(_UNSUPPORTED_VERSION, error.text) from error
     except BadMessage as error:
-        kind = _UNDERFLOW if error.text is None else _RUNTIME
-        raise DumpFailure(kind, error.text) from error
+        raise DumpFailure(error.kind, error.text) from error
     if cls is LeaderChangeMessage and message["version"] > 0:
         for voter in message["voters"] + message["grantingVoters"]:
             voter["voterDirectoryId"] = ZERO_UUID

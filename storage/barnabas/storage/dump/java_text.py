@@ -56,22 +56,22 @@ def double_text(value: float) -> str:
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    mantissa, _, exponent = f"{value!r}".partition("e")
-    sign, digits = ("-", mantissa[1:]) if value < 0 else ("", mantissa)
-    whole, _, fraction = digits.partition(".")
-    power = int(exponent or 0) + len(whole) - 1
-    figures = (whole + fraction).lstrip("0")
-    power -= len(whole + fraction) - len(figures)
-    figures = figures.rstrip("0") or "0"
-    return f"{sign}{figures[0]}.{figures[1:] or '0'}E{power}"
+    from decimal import Decimal  # noqa: PLC0415  # few dumps have such a number
+
+    figures = f"{Decimal(repr(value)).normalize():e}"
+    if "." not in figures:
+        # There are two figures at least, and they are those that are nearest.
+        figures = f"{value:.1e}"
+    mantissa, _, exponent = figures.partition("e")
+    return f"{mantissa}E{int(exponent)}"
 
 
 def utf8_text(data: bytes) -> str:
     """
     *data* as a string, with U+FFFD for what is no UTF-8.
 
-    Java and Python agree on how many of those there are, but for surrogates: Java takes the three
-    bytes of one together.
+    Java and Python agree on how many of those there are, but for surrogates: Java takes the bytes
+    of one together.
     """
     try:
         return data.decode()
@@ -79,7 +79,7 @@ def utf8_text(data: bytes) -> str:
         return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode(errors="replace")
 
 
-_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def hash_order(names: Iterable[str]) -> list[str]:

@@ -29,8 +29,6 @@ from barnabas.storage.dump.batch_view import (
     CREATE_TIME,
     LOG_APPEND_TIME,
     NO_TIMESTAMP_TYPE,
-    codec_name,
-    decompressed,
 )
 from barnabas.storage.dump.failure import (
     CORRUPT_RECORD,
@@ -41,6 +39,7 @@ from barnabas.storage.dump.failure import (
 )
 from barnabas.storage.dump.java_text import int64
 from barnabas.storage.dump.log_slice import LOG_OVERHEAD, SMALLEST_RECORD, FileBatch
+from barnabas.storage.dump.streams import codec_name, decompressed
 
 _ENTRY: Final = Struct(">qi")
 _CRC: Final = Struct(">I")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _CUT: Final = -1
 _TOO_LONG: Final = -2
 _NO_SEQUENCE: Final = -1
+_NUMBERS_BYTES: Final = 16
+"""What a quick look needs: room for the numbers in front of a key, at most three bytes each."""
 _LARGEST_DELTA: Final = 1 << 62
 """Sums of a base and a delta that are both smaller need not be looked at."""
 
@@ -93,28 +95,122 @@ class RecordReader:
         if self._left <= 0:
             return False
         self._left -= 1
+        if self._wraps or not self._advance_regular():
+            self._advance_carefully()
+        if self._left == 0 and self._position != self._end:
+            raise DumpFailure(INVALID_RECORD, RECORDS_LEFT)
+        return True
+
+    def _advance_regular(  # noqa: C901, PLR0911, PLR0912, PLR0915 - calls cost more than numbers
+        self,
+    ) -> bool:
+        """
+        Read a record that is whole and has no headers; False, and nothing read, if it is another.
+        """
+        data = self.data
+        end: i64 = self._end
+        at: i64 = self._position
+        if end - at < _NUMBERS_BYTES:
+            return False
+        size: i64 = data[at]
+        at += 1
+        if size > 0x7F:
+            size += (data[at] << 7) - 0x80
+            at += 1
+            if size > 0x3FFF:
+                size, at = _varint(data, at - 2, end)
+                size <<= 1
+        record_end: i64 = at + (size >> 1)
+        if size & 1 or at < 0 or record_end > end:
+            return False
+
+        delta: i64 = data[at + 1]
+        at += 2
+        if delta > 0x7F:
+            delta += (data[at] << 7) - 0x80
+            at += 1
+        if delta > 0x3FFF:
+            delta, at = _varlong(data, at - 2, record_end)
+            if at < 0 or delta >= _LARGEST_DELTA or delta <= -_LARGEST_DELTA:
+                return False
+        else:
+            delta = (delta >> 1) ^ -(delta & 1)
+
+        if at + 2 >= record_end:
+            return False
+        offset_delta: i64 = data[at]
+        at += 1
+        if offset_delta > 0x7F:
+            offset_delta += (data[at] << 7) - 0x80
+            at += 1
+            if offset_delta > 0x3FFF:
+                offset_delta, at = _varint(data, at - 2, record_end)
+                offset_delta <<= 1
+        if offset_delta & 1 or at < 0 or at + 2 >= record_end:
+            return False
+
+        key_size: i64 = data[at]
+        at += 1
+        if key_size > 0x7F:
+            key_size += (data[at] << 7) - 0x80
+            at += 1
+            if key_size > 0x3FFF:
+                return False
+        key_at: i64 = at
+        key_size = -1 if key_size & 1 else key_size >> 1
+        if key_size > 0:
+            at += key_size
+        if at + 1 >= record_end:
+            return False
+
+        value_size: i64 = data[at]
+        at += 1
+        if value_size > 0x7F:
+            value_size += (data[at] << 7) - 0x80
+            at += 1
+            if value_size > 0x3FFF:
+                value_size, at = _varint(data, at - 2, record_end)
+                value_size <<= 1
+        value_at: i64 = at
+        value_size = -1 if value_size & 1 or value_size < 0 else value_size >> 1
+        if value_size > 0:
+            at += value_size
+        if at + 1 != record_end or data[at] != 0:
+            return False
+
+        self._key_at = key_at
+        self.key_size = key_size
+        self._value_at = value_at
+        self.value_size = value_size
+        self.header_count = 0
+        self._position = record_end
+        self.offset = self._base_offset + (offset_delta >> 1)
+        if self._log_append_time is None:
+            self.timestamp = self._base_timestamp + delta
+        else:
+            self.timestamp = self._log_append_time
+        if self._base_sequence >= 0:
+            self.sequence = increment_sequence(self._base_sequence, offset_delta >> 1)
+        return True
+
+    def _advance_carefully(self) -> None:
+        """
+        Read a record number by number, and complain of what is wrong.
+        """
         data = self.data
         start = self._read_size()
         limit: i64 = self._limit
         if start >= limit:
             raise DumpFailure(INVALID_RECORD, BAD_STRUCTURE)
         delta, at = _varlong(data, start + 1, limit)
-        if at < 0 or at >= limit:
+        if at < 0:
             raise DumpFailure(INVALID_RECORD, BAD_STRUCTURE)
-        offset_delta: i64 = data[at]
-        if offset_delta < 0x80:
-            offset_delta = (offset_delta >> 1) ^ -(offset_delta & 1)
-            at += 1
-        else:
-            offset_delta, at = _varint(data, at, limit)
+        offset_delta, at = _varint(data, at, limit)
+        if at < 0:
+            raise DumpFailure(INVALID_RECORD, BAD_STRUCTURE)
         self._key_at, self.key_size = self._bytes_at(at)
         self._value_at, self.value_size = self._bytes_at(self._key_at + max(self.key_size, 0))
-        at = self._value_at + max(self.value_size, 0)
-        if at < limit and data[at] == 0:
-            self.header_count = 0
-            at += 1
-        else:
-            at = self._pass_headers(at)
+        at = self._pass_headers(self._value_at + max(self.value_size, 0))
         if at - start != self._size:
             raise DumpFailure(
                 INVALID_RECORD,
@@ -123,9 +219,6 @@ class RecordReader:
             )
         self._position = at
         self._place(offset_delta, delta)
-        if self._left == 0 and at != self._end:
-            raise DumpFailure(INVALID_RECORD, RECORDS_LEFT)
-        return True
 
     def _read_size(self) -> i64:
         """
@@ -161,16 +254,10 @@ class RecordReader:
         Where the bytes lie whose size is at *position*, and that size; -1 for null.
         """
         limit: i64 = self._limit
-        if 0 <= position < limit:
-            size: i64 = self.data[position]
-            at: i64 = position + 1
-            if size < 0x80:
-                size = (size >> 1) ^ -(size & 1)
-            else:
-                size, at = _varint(self.data, position, limit)
-            if at >= 0 and size <= limit - at:
-                return at, max(size, -1)
-        raise DumpFailure(INVALID_RECORD, BAD_STRUCTURE)
+        size, at = _varint(self.data, position, limit)
+        if at < 0 or size > limit - at:
+            raise DumpFailure(INVALID_RECORD, BAD_STRUCTURE)
+        return at, max(size, -1)
 
     def _pass_headers(self, position: i64) -> i64:
         """

@@ -22,11 +22,11 @@ def _string(data: bytes) -> Any:
 
 
 def _integer(data: bytes) -> Any:
-    return _number(data, Struct(">i"), "IntegerDeserializer")
+    return _number(data, Struct(">i"))
 
 
 def _long(data: bytes) -> Any:
-    return _number(data, Struct(">q"), "LongDeserializer")
+    return _number(data, Struct(">q"))
 
 
 def _hexadecimal(data: bytes) -> Any:
@@ -36,13 +36,13 @@ def _hexadecimal(data: bytes) -> Any:
     return Raw(data.hex())
 
 
-def _number(data: bytes, format_: Struct, deserializer: str) -> int:
-    if len(data) != format_.size:
-        raise DumpFailure(
-            "org.apache.kafka.common.errors.SerializationException",
-            f"Size of data received by {deserializer} is not {format_.size}",
-        )
-    number: int = format_.unpack(data)[0]
+def _number(data: bytes, format_: Struct) -> int:
+    """
+    The number that *data* begin with.
+    """
+    if len(data) < format_.size:
+        raise DumpFailure("java.nio.BufferUnderflowException")
+    number: int = format_.unpack_from(data)[0]
     return number
 
 

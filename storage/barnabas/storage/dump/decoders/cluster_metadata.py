@@ -10,7 +10,7 @@ from functools import cache
 from barnabas.protocol.metadata_records import RECORDS
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.framed import read_framed
-from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader
+from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of
 
 
 class ClusterMetadataDecoder:
@@ -20,7 +20,8 @@ class ClusterMetadataDecoder:
 
     def decode(self, record: DumpedRecord) -> Decoded:
         try:
-            found = read_framed(MessageReader(record.value() or b""), RECORDS)
+            _key, value = contents_of(record)
+            found = read_framed(MessageReader(value or b""), RECORDS)
         except BadMessage as error:
             return Decoded(value=Raw(f"Error at {record.offset}, skipping. {error}"))
         return Decoded(

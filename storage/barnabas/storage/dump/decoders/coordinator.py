@@ -11,7 +11,7 @@ from typing import Any
 from barnabas.protocol import consumer_protocol, group_records
 from barnabas.protocol.schema import Message
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
-from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader
+from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of
 from barnabas.storage.dump.failure import DumpFailure
 
 Schemas = Mapping[int, tuple[type[Message], type[Message]]]
@@ -31,28 +31,25 @@ class CoordinatorDecoder:
         self._schemas = schemas
 
     def decode(self, record: DumpedRecord) -> Decoded:
-        key = record.key()
-        if key is None:
+        if record.key_size < 0:
             raise DumpFailure(
                 "java.lang.RuntimeException",
                 f"Failed to decode message at offset {record.offset} using the specified decoder "
                 "(message had a missing key)",
             )
         try:
-            return self._decoded(key, record)
+            key, value = contents_of(record)
+            return self._decoded(key or b"", value, record.offset)
         except BadMessage as error:
             return Decoded(Raw(f"Error at offset {record.offset}, skipping. {error}"))
 
-    def _decoded(self, key: bytes, record: DumpedRecord) -> Decoded:
+    def _decoded(self, key: bytes, value: bytes | None, offset: int) -> Decoded:
         keys = MessageReader(key)
         number = _version(keys, "key")
         schemas = self._schemas.get(number)
         if schemas is None:
-            return Decoded(
-                Raw(f"Unknown record type {number} at offset {record.offset}, skipping.")
-            )
+            return Decoded(Raw(f"Unknown record type {number} at offset {offset}, skipping."))
         shown = {"type": str(number), "data": _read(keys, schemas[0], number, "key")}
-        value = record.value()
         if value is None:
             return Decoded(shown, DELETED)
         values = MessageReader(value)

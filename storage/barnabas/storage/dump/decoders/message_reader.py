@@ -15,6 +15,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.schema import Array, Field, Fixed, Kind, Message, Struct, Type, fields
+from barnabas.storage.dump.decoders import DumpedRecord
+from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, DumpFailure
 from barnabas.storage.dump.java_text import int32, utf8_text
 
 _LONGEST_STRING: Final = 0x7FFF
@@ -27,21 +29,34 @@ _UUID_BYTES: Final = 16
 
 class BadMessage(Exception):
     """
-    The bytes are no such message; the text is that of Kafka's exception, None where it has none.
+    The bytes are no such message.
+
+    Args:
+        text: the message of Kafka's exception; None where it has none.
+        kind: the Java class of that exception, for those who let it end the tool.
     """
 
-    def __init__(self, text: str | None = None) -> None:
-        super().__init__(text)
+    def __init__(self, text: str | None = None, kind: str = "java.lang.RuntimeException") -> None:
+        super().__init__("null" if text is None else text)
         self.text = text
-
-    def __str__(self) -> str:
-        return str(self.text) if self.text is not None else "null"
+        self.kind = kind
 
 
-class UnknownVersion(BadMessage):
+def _ends_early() -> BadMessage:
+    return BadMessage(kind="java.nio.BufferUnderflowException")
+
+
+def contents_of(record: DumpedRecord) -> tuple[bytes | None, bytes | None]:
     """
-    A struct inside a message does not exist in the version that the message has.
+    Key and value of a record, read where Kafka expects that they may be broken.
+
+    Raises:
+        BadMessage: key or value reach beyond the record, as they can in one of version 0 or 1.
     """
+    try:
+        return record.key(), record.value()
+    except DumpFailure as failure:
+        raise BadMessage(failure.reason) from failure
 
 
 class MessageReader:
@@ -75,7 +90,7 @@ class MessageReader:
         raw = 0
         for shift in range(0, 35, 7):
             if self.position >= len(self.data):
-                raise BadMessage
+                raise _ends_early()
             byte = self.data[self.position]
             self.position += 1
             raw |= (byte & 0x7F) << shift
@@ -83,7 +98,8 @@ class MessageReader:
                 return int32(raw)
         raise BadMessage(
             "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
-            f"{raw & 0xFFFFFFFF:x}"
+            f"{raw & 0xFFFFFFFF:x}",
+            ILLEGAL_ARGUMENT,
         )
 
     def read(self, cls: type[Message], version: int) -> dict[str, Any]:
@@ -143,7 +159,10 @@ class MessageReader:
             if not present:
                 return None
         if version > last:
-            raise UnknownVersion(f"Can't read version {version} of {kind.cls.__name__}")
+            raise BadMessage(
+                f"Can't read version {version} of {kind.cls.__name__}",
+                "org.apache.kafka.common.errors.UnsupportedVersionException",
+            )
         return self._struct(kind.cls, version, flexible, last)
 
     def _array(self, field: Field, kind: Array, version: int, flexible: bool, last: int) -> Any:
@@ -182,12 +201,12 @@ class MessageReader:
                 "available"
             )
         if size < 0:
-            raise BadMessage(str(size))
+            raise BadMessage(str(size), "java.lang.NegativeArraySizeException")
         return self._exactly(size)
 
     def _exactly(self, size: int) -> bytes:
         if size > self.remaining:
-            raise BadMessage
+            raise _ends_early()
         self.position += size
         return self.data[self.position - size : self.position]
 

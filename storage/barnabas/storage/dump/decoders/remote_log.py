@@ -20,7 +20,7 @@ from barnabas.protocol.remote_log_records import (
 from barnabas.protocol.schema import Message
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.framed import read_framed
-from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader
+from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of
 from barnabas.storage.dump.java_text import bool_text
 from barnabas.storage.uuids import uuid_text
 
@@ -49,8 +49,8 @@ class RemoteLogDecoder:
     """
 
     def decode(self, record: DumpedRecord) -> Decoded:
-        value = record.value()
         try:
+            _key, value = contents_of(record)
             if value is None:
                 raise BadMessage(_NO_VALUE)
             found = read_framed(MessageReader(value), RECORDS)

@@ -180,13 +180,14 @@ def test_a_full_map_ends_the_cleaning_at_the_last_key_that_it_took() -> None:
     assert [(4, [1, 2, 3, 4, 5]), (6, [2, 3, 4, 5])] == rounds
 
 
-def test_the_gap_behind_the_last_batch_of_a_segment_is_clean_too() -> None:
+def test_offsets_that_no_batch_has_any_more_are_clean_too() -> None:
     home, log = four_segments()
-    clean(log, home.clock, uncleanable_offset=12)
+    clean(log, home.clock)
+    assert 0 == log.segments.values()[0].size
 
-    end, stats = clean(log, home.clock, uncleanable_offset=12)
+    end, stats = clean(log, home.clock, uncleanable_offset=6)
 
-    assert (12, 3) == (end, stats.map_messages_read)
+    assert (6, 0) == (end, stats.map_messages_read)
 
 
 def test_the_last_batch_of_a_cleaning_leaves_its_header_and_so_the_last_offset() -> None:

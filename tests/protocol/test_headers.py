@@ -102,10 +102,18 @@ def test_a_part_of_a_response_header_is_refused(size: int) -> None:
         decode_response_header(FETCH, 12, bytes(5)[:size])
 
 
+def test_what_is_no_utf_8_is_replaced() -> None:
+    """
+    Kafka answers such requests.
+    """
+    header, _ = decode_request_header(bytes.fromhex("0001 000c 00000007 0003 61ff62 00"))
+
+    assert "a\ufffdb" == header.client_id
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ("0001 000c 00000007 0001 ff 00", "request header: 'utf-8' codec"),
         ("0001 000c 00000007 7fff 63 00", "client id has 32767 bytes"),
         ("0fff 0000 00000007 ffff", "no API has the key 4095"),
         ("ffff 0000 00000007 ffff", "no API has the key -1"),

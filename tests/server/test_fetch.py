@@ -482,8 +482,16 @@ class TestIsolation:
             fetch_request(fetch_topic("orders", {0: 0}), isolation_level=2), BY_NAME
         )
 
+        nowhere = await client.ask(
+            fetch_request(fetch_topic("nowhere", {0: 0}), isolation_level=-1), BY_NAME
+        )
+
         assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
         assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.responses[0].partitions[0].error_code
+        assert (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == (
+            nowhere.error_code,
+            nowhere.responses[0].partitions[0].error_code,
+        )
 
 
 def append_in_transaction(broker: TestBroker) -> None:

@@ -244,3 +244,14 @@ def test_a_compression_type_is_a_codec_at_its_level(
 
 def test_gzips_default_level_is_its_librarys() -> None:
     assert None is LogConfig(compression_type="gzip").compression_level(CompressionType.GZIP)
+
+
+def test_a_list_of_replicas_is_refused_in_the_words_of_kafka() -> None:
+    name = "leader.replication.throttled.replicas"
+    with pytest.raises(InvalidValue) as caught:
+        LogConfig.parse({name: "0:1,x"})
+
+    assert (
+        f"Invalid value [0:1, x] for configuration {name}: {name} must be the literal '*' or a list"
+        " of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    ) == str(caught.value)

@@ -49,7 +49,7 @@ def decode_from(cls: type[M], version: int, data: Buffer, position: int) -> tupl
         )
     try:
         return decoder(memoryview(data), position)
-    except (DecodeError, struct.error, IndexError, UnicodeDecodeError) as error:
+    except (DecodeError, struct.error, IndexError) as error:
         raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
 
 

@@ -57,7 +57,8 @@ Takes data and a position, gives a message and the position after it.
 """
 
 _VALUES: Final = {
-    Kind.STRING: "str(data[p:e], 'utf-8')",
+    # What is no UTF-8 becomes U+FFFD, as in Java.
+    Kind.STRING: "str(data[p:e], 'utf-8', 'replace')",
     Kind.BYTES: "bytes(data[p:e])",
     Kind.RECORDS: "data[p:e]",
 }

@@ -59,12 +59,12 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
             end = position + length
             if end > len(frame):
                 raise DecodeError(f"the client id has {length} bytes, more than are there")
-            client_id = str(frame[position:end], "utf-8")
+            client_id = str(frame[position:end], "utf-8", "replace")
             position = end
         if api_version >= _first_flexible(api_key):
             # Nobody sends tagged fields here so far.
             position = skip_tagged_fields(frame, position) if frame[position] else position + 1
-    except (struct.error, IndexError, UnicodeDecodeError) as error:
+    except (struct.error, IndexError) as error:
         raise DecodeError(f"request header: {error}") from error
     return RequestHeader(api_key, api_version, correlation_id, client_id), position
 

@@ -63,7 +63,7 @@ def _are_replicas(names: tuple[str, ...]) -> bool:
 _REPLICAS: Final = Rule(
     "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
     _are_replicas,
-    "must be the literal '*' or a list of replicas in the following format: "
+    "{name} must be the literal '*' or a list of replicas in the following format: "
     "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
 )
 

@@ -117,7 +117,7 @@ class Rule:
     """The acceptable values, for people."""
     holds: Callable[[Any], bool]
     reason: str
-    """Why a value for which it does not hold is refused."""
+    """Why a value for which it does not hold is refused; ``{name}`` stands for the option."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +165,8 @@ class Option:
             return
         self._check_range(value)
         if self.rule is not None and not self.rule.holds(value):
-            raise InvalidValue(self.name, self.format(value), self.rule.reason)
+            shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else self.format(value)
+            raise InvalidValue(self.name, shown, self.rule.reason.format(name=self.name))
         if self.one_of is None:
             return
         for item in value if self.type is OptionType.LIST else (value,):

@@ -83,15 +83,20 @@ class _Fetch:
     __slots__ = ("_context", "_min_bytes", "_plan", "_request")
 
     def __init__(self, request: FetchRequest, context: Context) -> None:
-        if not 0 <= request.isolation_level < len(_ISOLATION):
-            raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
+        wanted = list(_wanted(request, context))
+        level = request.isolation_level
+        if not 0 <= level < len(_ISOLATION):
+            # Only a partition that is there makes anybody look at it.
+            if any(each.partition is not None for each in wanted):
+                raise UnknownServerError(f"isolation level {level} is unknown")
+            level = 0
         max_bytes = min(request.max_bytes, context.config.fetch_max_bytes)
         self._request = request
         self._context = context
         self._min_bytes = min(request.min_bytes, max_bytes)
         self._plan = FetchPlan(
-            wanted=list(_wanted(request, context)),
-            isolation=_ISOLATION[request.isolation_level],
+            wanted=wanted,
+            isolation=_ISOLATION[level],
             max_bytes=max_bytes,
             version=context.version,
         )

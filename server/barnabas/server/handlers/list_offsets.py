@@ -65,7 +65,8 @@ def error_response(
 def list_offsets(
     request: ListOffsetsRequest, context: Context
 ) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
-    if request.isolation_level not in (0, 1):
+    # Without any partition it is not looked at.
+    if request.topics and request.isolation_level not in (0, 1):
         raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
     query = _Query(request, context)
     if any(

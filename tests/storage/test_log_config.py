@@ -251,7 +251,8 @@ def test_a_list_of_replicas_is_refused_in_the_words_of_kafka() -> None:
     with pytest.raises(InvalidValue) as caught:
         LogConfig.parse({name: "0:1,x"})
 
+    form = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
     assert (
         f"Invalid value [0:1, x] for configuration {name}: {name} must be the literal '*' or a list"
-        " of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+        f" of replicas in the following format: {form}"
     ) == str(caught.value)

@@ -28,7 +28,9 @@ class Watermarks:
 
     Invariants:
 
-    1. ``log_start_offset`` <= ``last_stable_offset`` <= ``high_watermark`` <= log end offset.
+    1. ``log_start_offset`` <= ``last_stable_offset`` <= ``high_watermark`` <= log end offset; but
+       where a batch of an open transaction reaches over the start of the log, the last stable
+       offset is that of the batch, as in Kafka.
     2. The recovery point is not below ``log_start_offset``: what is there need not be recovered.
 
     Reading needs no lock. To change them the log's lock is taken, or held already.

@@ -1,0 +1,174 @@
+"""
+Logs with transactions that Apache Kafka has written: what is known of them after a clean stop is
+what Kafka knew, and so it is after a crash, when all of it has to be found out again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.storage.fetch_isolation import FetchIsolation
+from barnabas.storage.log import Log
+from tests.golden.test_logs import everything, list_offset
+from tests.golden.test_recovery import contents
+from tests.support.clock import StillClock
+from tests.support.kafka_directory import KafkaDirectory
+
+SETS = ["transactions-tv0", "transactions-tv1", "transactions-tv2"]
+LOGS = ["txn-0", "txn-1", "idem-0", "input-0"]
+WRITTEN_MS = 1_700_000_100_000
+"""
+When no producer was idle for long: some of the records are from then, the others from later.
+"""
+
+_PRODUCER = re.compile(
+    r"ProducerState\(producerId=(\d+), producerEpoch=(\d+), lastSequence=(-?\d+),"
+    r" lastTimestamp=(-?\d+), coordinatorEpoch=OptionalInt(?:\[(\d+)\]|\.empty),"
+    r" currentTransactionStartOffset=OptionalLong(?:\[(\d+)\]|\.empty)\)"
+)
+
+
+def opened(golden: Path, name: str, log_name: str, target: Path) -> Log:
+    directory = KafkaDirectory(golden / name, "data", target, only=log_name)
+    directory.clock = StillClock(WRITTEN_MS)
+    return directory.open(log_name)
+
+
+def recovered(
+    golden: Path, name: str, log_name: str, target: Path, damage: Callable[[Path], None]
+) -> Log:
+    """
+    The log as after a crash before anything was noted: it is recovered from its first offset on.
+    """
+    directory = KafkaDirectory(golden / name, "data", target, only=log_name)
+    directory.clock = StillClock(WRITTEN_MS)
+    directory.is_clean = False
+    directory._recovery_points.clear()
+    directory._high_watermarks.clear()
+    damage(directory.path / log_name)
+    return directory.open(log_name)
+
+
+def aborted(log: Log) -> list[Any]:
+    """
+    What a reader of committed records is told from each offset on.
+    """
+    told = []
+    for offset in range(log.last_stable_offset + 1):
+        info = log.read(offset, 400, FetchIsolation.TXN_COMMITTED, True)
+        told.append(info.aborted_transactions)
+    return told
+
+
+def as_it_is(_: Path) -> None:
+    """
+    Only the mark of a clean stop is missing.
+    """
+
+
+def without_what_can_be_rebuilt(path: Path) -> None:
+    for file in path.iterdir():
+        if file.suffix in (".txnindex", ".snapshot", ".index", ".timeindex"):
+            file.unlink()
+
+
+def with_garbage(path: Path) -> None:
+    """
+    What a crash may leave of files that were not synced: anything.
+    """
+    for file in path.iterdir():
+        if file.suffix == ".snapshot":
+            file.write_bytes(file.read_bytes()[:-1] + b"?")
+        elif file.suffix == ".txnindex":
+            file.write_bytes(bytes(reversed(file.read_bytes())) + b"?")
+
+
+DAMAGES = [as_it_is, without_what_can_be_rebuilt, with_garbage]
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("log_name", LOGS[:3])
+def test_producers_are_those_that_kafka_knew(
+    golden: Path, tmp_path: Path, name: str, log_name: str
+) -> None:
+    """
+    Epochs, sequences and open transactions, as DescribeProducers told them.
+    """
+    answers: dict[str, str] = json.loads((golden / name / "producers.json").read_text())
+    expected = {
+        tuple(-1 if number is None else int(number) for number in found.groups())
+        for found in _PRODUCER.finditer(answers[log_name])
+    }
+    assert len(expected) >= 3
+
+    log = opened(golden, name, log_name, tmp_path)
+
+    assert expected == set(log.active_producers())
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("log_name", LOGS)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_crash_changes_no_file(
+    golden: Path, tmp_path: Path, name: str, log_name: str, damage: Callable[[Path], None]
+) -> None:
+    """
+    Indexes of aborted transactions and snapshots of producers become Kafka's again, whatever is
+    left of them.
+    """
+    log = recovered(golden, name, log_name, tmp_path, damage)
+    log.close()
+
+    assert contents(golden / name / "data" / log_name) == contents(tmp_path / "data" / log_name)
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("log_name", LOGS)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_crash_changes_nothing_that_is_known(
+    golden: Path, tmp_path: Path, name: str, log_name: str, damage: Callable[[Path], None]
+) -> None:
+    """
+    Producers, the last stable offset, and what readers of committed records are told.
+    """
+    answers = json.loads((golden / name / "offsets.json").read_text())[log_name]
+    before = opened(golden, name, log_name, tmp_path / "clean")
+
+    after = recovered(golden, name, log_name, tmp_path / "crashed", damage)
+
+    assert answers == {asked: list_offset(after, asked) for asked in answers}
+    assert sorted(before.active_producers()) == sorted(after.active_producers())
+    assert before.last_stable_offset == after.last_stable_offset
+    assert aborted(before) == aborted(after)
+    assert list(map(repr, everything(before))) == list(map(repr, everything(after)))
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_aborted_transactions_lie_with_their_markers(
+    golden: Path, tmp_path: Path, name: str
+) -> None:
+    """
+    In the index of the segment that has the marker, and in the order of markers.
+    """
+    log = opened(golden, name, "txn-0", tmp_path)
+
+    found = [
+        (segment, entry)
+        for segment in log.segments.values()
+        for entry in segment.txn_index.all_aborted_txns()
+    ]
+
+    assert len(found) >= 3
+    for segment, entry in found:
+        assert segment.base_offset <= entry.last_offset < segment.read_next_offset()
+        [marker] = [b for b in everything(log) if b.base_offset == entry.last_offset]
+        assert marker.is_control
+        assert marker.producer_id == entry.producer_id
+    markers = [entry.last_offset for _, entry in found]
+    assert sorted(markers) == markers

@@ -88,7 +88,7 @@ class ReadOnlySegment:
             CorruptIndex: an entry is of a version that is not known.
         """
         for version, *fields in self.txn_index.entries():
-            if version > CURRENT_VERSION:
+            if version != CURRENT_VERSION:
                 raise CorruptIndex(
                     f"Unexpected aborted transaction version {version} in transaction index "
                     f"{self.txn_index.path}, current version is {CURRENT_VERSION}",

@@ -9,7 +9,7 @@ from typing import Final
 from barnabas.protocol.compression import CorruptCompressedData
 from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import NO_SEQUENCE, RecordBatch
+from barnabas.protocol.record_batch import MAGIC, NO_SEQUENCE, RecordBatch
 from barnabas.protocol.record_batch.layout import LOG_APPEND_TIME_FLAG
 from barnabas.protocol.record_scan import RecordScan
 from barnabas.storage.verify import rules
@@ -44,6 +44,9 @@ def check_batch(batch: RecordBatch, position: int, file_report: FileReport) -> b
     Check a batch whose length is good; whether what its header says can be relied upon.
     """
     report = _BatchReport(batch, position, file_report)
+    if batch.magic != MAGIC:
+        # Kafka takes any later format for this one; the checksum does not cover the number.
+        report.add(rules.BATCH_MAGIC, f"format {batch.magic}", f"format {MAGIC}")
     if not batch.is_valid():
         report.add(rules.BATCH_CRC, f"checksum {batch.crc}", str(batch.computed_crc()))
         return False

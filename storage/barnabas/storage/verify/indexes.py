@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.protocol.record_batch import NO_TIMESTAMP
+from barnabas.protocol.record_batch import NO_TIMESTAMP, RecordBatch
 from barnabas.storage.offset_index import OffsetPosition
 from barnabas.storage.readonly import IndexFile, ReadOnlySegment
 from barnabas.storage.time_index import TimestampOffset
@@ -176,10 +176,12 @@ class TimeIndexCheck:
             )
         self._next = None
 
-    def batch(self, first_offset: int, last_offset: int, max_timestamp: int) -> None:
+    def batch(self, batch: RecordBatch) -> None:
         """
-        The next good batch, and the largest timestamp of its records, in ms.
+        The next good batch.
         """
+        first_offset, last_offset = batch.base_offset, batch.last_offset
+        max_timestamp = batch.max_timestamp
         while (entry := self._next) is not None and entry.offset <= last_offset:
             if entry.offset < first_offset:
                 if self._unknown_from is None or entry.offset < self._unknown_from:
@@ -190,6 +192,8 @@ class TimeIndexCheck:
                 self._add(entry, f"timestamp {max_timestamp}, the largest of the batch")
             elif entry.timestamp < self._largest.timestamp:
                 self._add(entry, f"timestamp {self._largest.timestamp}, the largest up to there")
+            elif entry.offset != last_offset and entry.offset != _offset_of_largest(batch):
+                self._add(entry, f"offset {last_offset}, the last of the batch")
             self._advance()
         self._unknown_from = None
         if max_timestamp > self._largest.timestamp:
@@ -220,6 +224,17 @@ class TimeIndexCheck:
 
     def _add(self, entry: TimestampOffset, expected: str) -> None:
         self._report.add(rules.TIME_INDEX_ENTRY, _text(entry), expected, entry=self._number)
+
+
+def _offset_of_largest(batch: RecordBatch) -> int:
+    """
+    The offset of the first record that has the largest timestamp. Until 3.x that was what Kafka
+    wrote, unless the batch was compressed.
+    """
+    for record in batch.records():
+        if record.timestamp == batch.max_timestamp:
+            return record.offset
+    return batch.last_offset
 
 
 def _text(entry: TimestampOffset) -> str:

@@ -24,7 +24,11 @@ from barnabas.storage.log_files import (
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
 )
-from barnabas.storage.partition_metadata import PARTITION_METADATA
+from barnabas.storage.partition_metadata import (
+    PARTITION_METADATA,
+    PartitionMetadata,
+    format_partition_metadata,
+)
 from barnabas.storage.readonly import PartitionDirectory, ReadOnlySegment
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.context import DirectoryState, LogContext
@@ -220,7 +224,23 @@ class PartitionCheck:
         if metadata is None and self._partition.mark == "":
             # It is written soon after the log was made, and before the first record.
             is_new = not any(segment.size for segment in self._partition.segments)
-            report.add(rules.PARTITION_METADATA, "no file", "a topic id", mended=is_new)
+            if not (is_new and self._context.live):
+                report.add(rules.PARTITION_METADATA, "no file", "a topic id", mended=is_new)
+        elif metadata is not None:
+            self._check_words(metadata, report)
+
+    def _check_words(self, metadata: PartitionMetadata, report: FileReport) -> None:
+        """
+        Nobody looks at what stands in front of the colons, nor at the version; no release has
+        written anything else there.
+        """
+        try:
+            data = self._partition.files.read_bytes(report.path)
+        except FileNotFoundError:
+            return
+        expected = format_partition_metadata(metadata.topic_id)
+        if data.split() != expected.split():
+            report.add(rules.PARTITION_METADATA, repr(data), repr(expected))
 
     def _check_ends(self) -> None:
         """

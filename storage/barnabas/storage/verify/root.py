@@ -108,6 +108,9 @@ class RootCheck:
             return
         if self.meta_properties is None:
             report.add(rules.META_PROPERTIES, "no file", "a cluster id and a node id")
+        elif self.meta_properties.version == 0:
+            # From the time of ZooKeeper; no broker starts with it.
+            report.add(rules.META_PROPERTIES, "version 0", "version 1")
 
     def _check_clean_shutdown(self) -> None:
         path = self._root.path / CLEAN_SHUTDOWN_FILE
@@ -116,13 +119,16 @@ class RootCheck:
         except FileNotFoundError:
             return
         try:
-            content = json.loads(data) if data else {"brokerEpoch": -1}
-            good = isinstance(content, dict) and type(content.get("brokerEpoch")) is int
+            content = json.loads(data) if data else {"version": 0, "brokerEpoch": -1}
+            good = isinstance(content, dict) and content.get("version") == 0
+            good = good and type(content.get("brokerEpoch")) is int
         except ValueError:
             good = False
         if not good:
             report = self._report.beside(path)
-            report.add(rules.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with a brokerEpoch")
+            report.add(
+                rules.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with version 0 and a brokerEpoch"
+            )
 
     def _read_checkpoint(self, name: str) -> _Offsets:
         report = self._report.beside(self._root.path / name)

@@ -184,7 +184,7 @@ class SegmentCheck:
         ):
             self._gap(batch, position)
         self._index.batch(position, batch.last_offset)
-        self._times.batch(batch.base_offset, batch.last_offset, batch.max_timestamp)
+        self._times.batch(batch)
         self._epochs.batch(batch, position, self._report)
         self._producers.batch(batch, position, self._report, self._txns)
         progress.end_offset = progress.next_offset = batch.next_offset

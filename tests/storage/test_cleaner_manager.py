@@ -12,10 +12,12 @@ import pytest
 from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.cleaner_manager import LogCleanerManager, LogCleaningFailed, PreCleanStats
 from barnabas.storage.cleaner_settings import CleanerSettings
-from barnabas.storage.cleaning_plan import Verdict
+from barnabas.storage.cleaning_plan import CleaningPlan, Verdict
 from barnabas.storage.cleaning_states import Paused, Working
+from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log import Log
 from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.segment import LogSegment
 from tests.support.cleaner_world import CHECKPOINT, COMPACT, DATA, CleanerWorld, add, config
 from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.log_manager import T0, T1, TOPIC_ID, load, open_manager
@@ -231,6 +233,24 @@ def test_a_log_that_cannot_be_cleaned_is_left_alone_until_it_is_deleted() -> Non
     assert 0 == world.manager.uncleanable_bytes(DATA)
     world.manager.maintain_uncleanable_partitions()
     assert set() == world.manager.uncleanable_partitions(DATA)
+
+
+def test_an_uncleanable_log_that_cannot_be_read_counts_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = CleanerWorld()
+    for partition in (T0, T1):
+        world.manager.mark_uncleanable(world.log(partition, 13))
+    plan = LogCleanerManager.plan
+
+    def fail(self: LogCleanerManager, log: Log) -> CleaningPlan[LogSegment]:
+        if log.topic_partition == T0:
+            raise KafkaStorageError("gone")
+        return plan(self, log)
+
+    monkeypatch.setattr(LogCleanerManager, "plan", fail)
+
+    assert 1800 == world.manager.uncleanable_bytes(DATA)
 
 
 def test_a_restart_gives_an_uncleanable_log_another_chance() -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from barnabas.storage.cleaning_plan import (
 )
 from barnabas.storage.cleaning_states import CleaningStates
 from barnabas.storage.clock import Clock
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
@@ -95,7 +95,7 @@ class LogCleanerManager:
         self._clock = clock
         self._last_run_ms = clock.now_ms()
         self._checkpoints: dict[Path, CleanerCheckpoint] = {}
-        self._uncleanable: dict[Path, set[TopicPartition]] = {}
+        self._uncleanable: dict[Path, frozenset[TopicPartition]] = {}
         for path in list(catalog.directories):
             try:
                 self._checkpoints[path] = CleanerCheckpoint(files, path)
@@ -132,17 +132,19 @@ class LogCleanerManager:
 
     def uncleanable_partitions(self, directory: Path) -> frozenset[TopicPartition]:
         """
-        The logs in *directory* that could not be cleaned.
+        The logs in *directory* that could not be cleaned. It waits for nobody.
         """
-        with self.states.lock:
-            return frozenset(self._uncleanable.get(directory, ()))
+        return self._uncleanable.get(directory, frozenset())
 
     def uncleanable_bytes(self, directory: Path) -> int:
         """
-        What could be cleaned in them, in bytes.
+        What could be cleaned in them, in bytes; of what cannot even be looked at, nothing.
         """
-        logs = map(self._catalog.logs.get, self.uncleanable_partitions(directory))
-        return sum(self.plan(log).cleanable_bytes for log in logs if log is not None)
+        total = 0
+        for log in map(self._catalog.logs.get, self.uncleanable_partitions(directory)):
+            with suppress(KafkaError):
+                total += 0 if log is None else self.plan(log).cleanable_bytes
+        return total
 
     def _checkpoint_of(self, log: Log) -> int | None:
         checkpoint = self._checkpoints.get(log.parent_dir)
@@ -252,7 +254,7 @@ class LogCleanerManager:
             if log.config.compact
             and self.states.get(partition) is None
             and not offline(log.parent_dir)
-            and partition not in self._uncleanable.get(log.parent_dir, ())
+            and partition not in self.uncleanable_partitions(log.parent_dir)
         }
 
     def mark_uncleanable(self, log: Log) -> None:
@@ -260,7 +262,8 @@ class LogCleanerManager:
         Never take *log* again.
         """
         with self.states.lock:
-            self._uncleanable.setdefault(log.parent_dir, set()).add(log.topic_partition)
+            others = self.uncleanable_partitions(log.parent_dir)
+            self._uncleanable[log.parent_dir] = others | {log.topic_partition}
 
     def maintain_uncleanable_partitions(self) -> None:
         """
@@ -270,7 +273,7 @@ class LogCleanerManager:
             self._uncleanable = {
                 path: left
                 for path, partitions in self._uncleanable.items()
-                if (left := partitions & self._catalog.logs.keys())
+                if (left := partitions.intersection(self._catalog.logs))
             }
 
     # For everybody else.

@@ -16,6 +16,7 @@ from barnabas.storage.explain.command import add_arguments, explained
 from barnabas.storage.explain.known import BrokerTimes, TopicSettings
 from barnabas.storage.explain.looking import Shelf
 from barnabas.storage.explain.report import PartitionReport, report_on
+from barnabas.storage.files import Files
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import TopicPartition
 from tests.support.clock import StillClock
@@ -29,7 +30,13 @@ class Explainer:
     Explains what is in some log directories.
     """
 
-    def __init__(self, *data_dirs: Path, now_ms: int = NOW_MS, **options: str) -> None:
+    def __init__(
+        self,
+        *data_dirs: Path,
+        now_ms: int = NOW_MS,
+        files: Files | None = None,
+        **options: str,
+    ) -> None:
         """
         Args:
             now_ms: what the clock says.
@@ -37,6 +44,7 @@ class Explainer:
         """
         self.data_dirs = data_dirs
         self.clock = StillClock(now_ms)
+        self._files = files or DiskFiles()
         self._known: dict[tuple[str, ...], KnownCluster] = {}
         self._options = [f"{name.replace('_', '.')}={value}" for name, value in options.items()]
 
@@ -51,7 +59,7 @@ class Explainer:
         add_arguments(parser)
         options = parser.parse_args(arguments)
         return explained(
-            options, self._cluster(tuple(options.assignments)), DiskFiles(), self.clock
+            options, self._cluster(tuple(options.assignments)), self._files, self.clock
         )
 
     def _cluster(self, assignments: tuple[str, ...]) -> KnownCluster:
@@ -60,7 +68,7 @@ class Explainer:
                 load_settings(assignments=self._options),
                 Suppositions.parse(assignments),
                 self.data_dirs,
-                files=DiskFiles(),
+                files=self._files,
                 clock=self.clock,
             )
         return self._known[assignments]

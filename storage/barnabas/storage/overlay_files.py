@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.storage.disk import storage_error
-from barnabas.storage.files import Buffer, File, Files
+from barnabas.storage.files import Buffer, File, Files, MappedFile
 from barnabas.storage.log_files import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
 from barnabas.storage.offset_index import OffsetIndex
 from barnabas.storage.time_index import TimeIndex
@@ -28,30 +28,60 @@ _ENTRY_SIZES: Final = {
     TIME_INDEX_SUFFIX: TimeIndex.entry_size,
 }
 
+_MOST_OPEN: Final = 64
+
+
+class _Sources:
+    """
+    The files on the disk that were read last, open. A log may have thousands.
+    """
+
+    def __init__(self, below: Files) -> None:
+        self._below = below
+        self._open: dict[Path, File] = {}
+
+    def get(self, path: Path) -> File:
+        """
+        Raises:
+            KafkaStorageError: the file is gone, or cannot be read.
+        """
+        file = self._open.pop(path, None)
+        if file is None:
+            try:
+                file = self._below.open(path, create=False, read_only=True)
+            except FileNotFoundError as error:
+                raise storage_error("open", path, error) from error
+        self._open[path] = file
+        if len(self._open) > _MOST_OPEN:
+            self._open.pop(next(iter(self._open))).close()
+        return file
+
 
 class _Content:
     """
     What a file holds: a part of one on the disk, until it is changed.
     """
 
-    __slots__ = ("_below", "_memory", "_path", "_source", "modified_ms", "size")
+    __slots__ = ("_memory", "_sources", "modified_ms", "path", "size")
 
-    def __init__(self, below: Files, path: Path | None, size: int, modified_ms: int) -> None:
-        self._below = below
-        self._path = path
-        self._source: File | None = None
+    def __init__(self, sources: _Sources, path: Path | None, size: int, modified_ms: int) -> None:
+        self._sources = sources
         self._memory: bytearray | None = bytearray() if path is None else None
+        self.path = path
+        """Of the file on the disk, which may have another name here."""
         self.size = size
         self.modified_ms = modified_ms
+
+    @property
+    def is_unchanged(self) -> bool:
+        return self._memory is None
 
     def read(self, position: int, size: int) -> bytes | bytearray:
         size = max(0, min(size, self.size - position))
         if self._memory is not None:
             return self._memory[position : position + size]
-        if self._source is None:
-            assert self._path is not None, "what is not in memory is in a file"
-            self._source = self._below.open(self._path, create=False, read_only=True)
-        return self._source.read(position, size)
+        assert self.path is not None, "what is not in memory is in a file"
+        return self._sources.get(self.path).read(position, size)
 
     @property
     def memory(self) -> bytearray:
@@ -104,18 +134,35 @@ class _OverlayFile:
 
 
 class _OverlayMap:
-    def __init__(self, path: Path, content: _Content, *, created: bool) -> None:
+    """
+    A file as memory: mapped as long as it is as on the disk, a copy from the first change on.
+    """
+
+    def __init__(
+        self, path: Path, content: _Content, *, created: bool, unchanged: MappedFile | None
+    ) -> None:
         self.path = path
         self.created = created
         self._content = content
-        self.view = memoryview(content.memory).toreadonly()
+        self._unchanged = unchanged
+        self.view = self._copied() if unchanged is None else unchanged.view
+
+    def _copied(self) -> memoryview:
+        return memoryview(self._content.memory).toreadonly()
 
     def put(self, position: int, data: bytes) -> None:
         self._content.write(position, data)
+        if self._unchanged is not None:
+            self._unchanged = None
+            self.view = self._copied()
 
     def resize(self, size: int) -> None:
+        if size == self._content.size:
+            return
+        self._content.memory  # noqa: B018  # what is cut is cut off the copy
         self._content.cut(size)
-        self.view = memoryview(self._content.memory).toreadonly()
+        self._unchanged = None
+        self.view = self._copied()
 
     def flush(self) -> None: ...
 
@@ -135,9 +182,11 @@ class OverlayFiles(Files):
 
     def __init__(self, below: Files) -> None:
         self._below = below
+        self._sources = _Sources(below)
         self._contents: dict[Path, _Content | None] = {}
         """None for a file that was removed, or is not there."""
         self._directories: set[Path] = set()
+        self._listed: set[Path] = set()
 
     def _find(self, path: Path) -> _Content | None:
         if path not in self._contents:
@@ -145,7 +194,7 @@ class OverlayFiles(Files):
                 size, modified_ms = self._below.size(path), self._below.modified_ms(path)
             except FileNotFoundError:
                 return None
-            self._contents[path] = _Content(self._below, path, size, modified_ms)
+            self._contents[path] = _Content(self._sources, path, size, modified_ms)
         return self._contents[path]
 
     def _get(self, path: Path) -> _Content:
@@ -155,7 +204,11 @@ class OverlayFiles(Files):
         return content
 
     def _make(self, path: Path) -> _Content:
-        content = self._contents[path] = _Content(self._below, None, 0, 0)
+        if path in self._listed and path not in self._contents:
+            # Nobody makes a file that was there a moment ago.
+            error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            raise storage_error("open", path, error) from error
+        content = self._contents[path] = _Content(self._sources, None, 0, 0)
         return content
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
@@ -164,12 +217,16 @@ class OverlayFiles(Files):
 
     def map(self, path: Path, size: int | None, *, read_only: bool = False) -> _OverlayMap:
         content = self._get(path) if size is None else self._find(path)
-        if content is not None:
-            content.cut(self._length_of_entries(path, content))
-            return _OverlayMap(path, content, created=False)
-        content = self._make(path)
-        content.cut(size or 0)
-        return _OverlayMap(path, content, created=True)
+        if content is None:
+            content = self._make(path)
+            content.cut(size or 0)
+            return _OverlayMap(path, content, created=True, unchanged=None)
+        length = self._length_of_entries(path, content)
+        unchanged = None
+        if content.is_unchanged and content.path is not None and length == content.size:
+            unchanged = self._below.map(content.path, None, read_only=True)
+        content.cut(length)
+        return _OverlayMap(path, content, created=False, unchanged=unchanged)
 
     def _length_of_entries(self, path: Path, content: _Content) -> int:
         """
@@ -177,16 +234,17 @@ class OverlayFiles(Files):
         that came after the log was looked at.
         """
         size = content.size
-        entry_size = _ENTRY_SIZES.get(path.suffix)
+        width = _ENTRY_SIZES.get(path.suffix)
         # A lone entry of zeros may be one: the first record, of the first moment of 1970.
-        if entry_size is None or size % entry_size or size == entry_size:
+        if width is None or size % width or size <= width:
             return size
-        entries = content.memory.rstrip(b"\0")
-        size = -(-len(entries) // entry_size) * entry_size
+        if not any(content.read(size - width, width)):
+            entries = content.memory.rstrip(b"\0")
+            size = -(-len(entries) // width) * width
         log = self._find(path.with_suffix(LOG_SUFFIX))
         if path.suffix == INDEX_SUFFIX and log is not None:
-            while size and int.from_bytes(content.memory[size - 4 : size], "big") >= log.size:
-                size -= entry_size
+            while size and int.from_bytes(content.read(size - 4, 4), "big") >= log.size:
+                size -= width
         return size
 
     def exists(self, path: Path) -> bool:
@@ -200,6 +258,7 @@ class OverlayFiles(Files):
     def names(self, directory: Path) -> list[str]:
         try:
             found = set(self._below.names(directory))
+            self._listed.update(directory / name for name in found)
         except FileNotFoundError:
             if directory not in self._directories:
                 raise

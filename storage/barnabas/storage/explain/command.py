@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +19,10 @@ if TYPE_CHECKING:
     from barnabas.storage.explain.looking import Shelf
     from barnabas.storage.explain.report import PartitionReport
     from barnabas.storage.files import Files
+    from barnabas.storage.log_files import TopicPartition
 
+ATTEMPTS = 10
+"""How often a log is looked at whose broker removes files meanwhile."""
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
@@ -82,6 +88,9 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
     from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
 
+    _allow_many_files()
+    # What the engine logs while a log is opened is not done to it.
+    logging.getLogger("barnabas").addHandler(logging.NullHandler())
     clock = SystemClock()
     try:
         cluster = read_cluster(options, DiskFiles(), clock)
@@ -96,6 +105,17 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
         # Whoever reads has seen enough.
         sys.stderr.close()
     return 0
+
+
+def _allow_many_files() -> None:
+    """
+    A log with thousands of segments has as many indexes to look into.
+    """
+    import resource  # noqa: PLC0415  # see run
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock: Clock) -> str:
@@ -140,13 +160,23 @@ def _reports(
     if asked and len(partitions) > 1:
         there = ", ".join(map(str, partitions[:10])) + (", ..." if len(partitions) > 10 else "")
         raise ExplainError(f"{options.target} has several partitions; name one of {there}")
-    found = []
-    for partition in partitions:
-        each = report.report_on(shelf.open(partition), cluster.times, now_ms)
+
+    def explain(partition: TopicPartition) -> PartitionReport:
+        found = report.report_on(shelf.open(partition), cluster.times, now_ms)
         for ask, value in asked:
-            each = ask(each, value)
-        found.append(each)
-    return found
+            found = ask(found, value)
+        return found
+
+    return [_patiently(partial(explain, partition)) for partition in partitions]
+
+
+def _patiently(explain: Callable[[], PartitionReport]) -> PartitionReport:
+    from barnabas.storage.explain.known import FilesChanged  # noqa: PLC0415  # see run
+
+    for _ in range(ATTEMPTS - 1):
+        with suppress(FilesChanged):
+            return explain()
+    return explain()
 
 
 def _moment(text: str) -> int:

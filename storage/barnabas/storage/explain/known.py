@@ -22,6 +22,21 @@ class ExplainError(Exception):
     """
 
 
+class FilesChanged(ExplainError):
+    """
+    A broker has removed or renamed a file while it was looked at: who looks again, sees what is
+    there now.
+    """
+
+
+def unreadable(sentence: str, error: Exception) -> ExplainError:
+    """
+    What to raise when *error* came in the way of reading a log.
+    """
+    is_gone = isinstance(error, FileNotFoundError) or isinstance(error.__cause__, FileNotFoundError)
+    return (FilesChanged if is_gone else ExplainError)(f"{sentence} cannot be read: {error}")
+
+
 class Setting(NamedTuple):
     """
     The value of an option, as text, and who gave it.

@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Final
 
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
-from barnabas.storage.explain.known import Cluster, ExplainError, TopicSettings
+from barnabas.storage.explain.known import Cluster, ExplainError, TopicSettings, unreadable
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
@@ -27,6 +28,9 @@ from barnabas.storage.log_files import DELETED_SUFFIX, TopicPartition
 from barnabas.storage.overlay_files import OverlayFiles
 from barnabas.storage.producer_rebuild import rebuild_producer_state
 from barnabas.storage.readonly.log_root import LogRoot, Offsets
+
+READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
+"""What reading a log may end with, also because a broker has removed a part of it meanwhile."""
 
 _PARTITION: Final = re.compile(r"(.+)-([0-9]+)")
 
@@ -158,12 +162,14 @@ class Shelf:
             replicas,
             high_watermark,
             _noted(root, "cleaner_offsets", partition),
-            {
-                name: self._files.size(path / name)
-                for name in self._files.names(path)
-                if name.endswith(DELETED_SUFFIX)
-            },
+            dict(self._waiting_files(path)),
         )
+
+    def _waiting_files(self, path: Path) -> Iterator[tuple[str, int]]:
+        for name in self._files.names(path):
+            if name.endswith(DELETED_SUFFIX):
+                with suppress(FileNotFoundError):
+                    yield name, self._files.size(path / name)
 
     def _open_log(
         self,
@@ -173,8 +179,9 @@ class Shelf:
         log_start_offset: int | None,
         recovery_point: int | None,
     ) -> tuple[Log, bool]:
-        failure: Exception | None = None
-        for recover in (False, True):
+        failure: Exception = AssertionError("it was tried")
+        # A broker may have renamed a file between two looks at it; then the next one sees that.
+        for recover in (False, False, True):
             try:
                 log = Log.create(
                     path,
@@ -187,11 +194,11 @@ class Shelf:
                     had_clean_shutdown=not recover,
                 )
                 _catch_up(log)
-            except (KafkaError, ValueError) as error:
+            except READ_ERRORS as error:
                 failure = error
             else:
                 return log, recover
-        raise ExplainError(f"The log in {path} cannot be read: {failure}") from failure
+        raise unreadable(f"The log in {path}", failure) from failure
 
 
 def _logs_in(root: LogRoot) -> Iterator[tuple[TopicPartition, Path]]:

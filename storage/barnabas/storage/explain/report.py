@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
 from barnabas.storage.explain.endings import Ending, ending_of
 from barnabas.storage.explain.finding import OffsetPath, TimePath, find_offset, find_time
-from barnabas.storage.explain.known import BrokerTimes, ExplainError
+from barnabas.storage.explain.known import BrokerTimes, ExplainError, unreadable
 from barnabas.storage.explain.leaving import Departure, departures
-from barnabas.storage.explain.looking import LookedAt
+from barnabas.storage.explain.looking import READ_ERRORS, LookedAt
 from barnabas.storage.explain.records import RecordAt, record_at
 from barnabas.storage.explain.units import moment
 from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
@@ -72,8 +71,8 @@ def report_on(looked_at: LookedAt, times: BrokerTimes, now_ms: int) -> Partition
         endings = [ending_of(looked_at, segment) for segment in segments]
         leaving = departures(log, endings, times, now_ms)
         cleaning = cleaning_of(looked_at, times, now_ms)
-    except (KafkaError, ValueError) as error:
-        raise ExplainError(f"The log in {looked_at.path} cannot be read: {error}") from error
+    except READ_ERRORS as error:
+        raise unreadable(f"The log in {looked_at.path}", error) from error
     ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     reports = tuple(
         SegmentReport(*each, None) for each in zip(segments, ends, endings, leaving, strict=True)
@@ -120,8 +119,8 @@ def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
         plan = None if report.cleaning is None else report.cleaning.plan
         uncleanable = None if plan is None else plan.uncleanable_offset
         record = None if path is None else record_at(log, path, uncleanable)
-    except (KafkaError, StopIteration) as error:
-        raise ExplainError(f"Offset {offset} of {partition} cannot be read: {error}") from error
+    except (*READ_ERRORS, StopIteration) as error:
+        raise unreadable(f"Offset {offset} of {partition}", error) from error
     if path is None or record is None:
         raise ExplainError(
             f"Nothing is left of offset {offset} of {partition}, nor of any behind it: compaction"
@@ -139,8 +138,8 @@ def report_on_time(report: PartitionReport, timestamp: int) -> PartitionReport:
     log, partition = report.looked_at.log, report.looked_at.partition
     try:
         path = find_time(log, timestamp)
-    except KafkaError as error:
-        raise ExplainError(f"{partition} cannot be read: {error}") from error
+    except READ_ERRORS as error:
+        raise unreadable(f"{partition}", error) from error
     if path is None:
         latest = log.largest_record_timestamp()
         there = (
@@ -159,5 +158,8 @@ def _report_of(report: PartitionReport, segment: LogSegment) -> SegmentReport:
 def _choose(report: PartitionReport, chosen: SegmentReport) -> PartitionReport:
     if report.cleaning is None:
         return replace(report, chosen=chosen)
-    horizons = horizons_in(chosen.segment, report.now_ms)
+    try:
+        horizons = horizons_in(chosen.segment, report.now_ms)
+    except READ_ERRORS as error:
+        raise unreadable(f"{chosen.segment.log.path}", error) from error
     return replace(report, chosen=replace(chosen, horizons=horizons))

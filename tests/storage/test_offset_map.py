@@ -93,6 +93,24 @@ def test_entries_have_the_places_that_kafka_gives_them(module: ModuleType) -> No
     assert all(offset == table.get(b"key-%d" % offset) for offset in range(slots - 1))
 
 
+def test_the_one_number_that_has_no_positive_counterpart_means_the_first_slot() -> None:
+    digest = bytes.fromhex("80000000") + bytes(12)
+
+    class Md5:
+        def __init__(self, key: bytes) -> None: ...
+
+        def digest(self) -> bytes:
+            return digest
+
+    module = plain("barnabas.storage.offset_map")
+    module.__dict__["md5"] = Md5
+    table = module.OffsetMap(1009 * BYTES_PER_ENTRY)
+
+    table.put(b"any", 7)
+
+    assert digest == memory_of(table)[:16]
+
+
 def test_compiled_it_has_the_same_places() -> None:
     module = compiled("barnabas.storage.offset_map")
     table = module.OffsetMap(101 * BYTES_PER_ENTRY)

@@ -174,7 +174,7 @@ async def storm(broker: TestBroker, frames: list[bytes], count: int, seed: int) 
 
 
 def content(files: MemoryFiles) -> dict[Path, Any]:
-    return {path: bytes(node.data) for path, node in files.nodes.items()}
+    return {path: bytes(node.data) for path, node in list(files.nodes.items())}
 
 
 async def test_hostile_requests_change_nothing(broker: TestBroker) -> None:

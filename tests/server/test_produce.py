@@ -353,35 +353,41 @@ async def test_without_verification_no_coordinator_is_asked() -> None:
     Up to version 11: from 12 on the append itself adds the partition to the transaction.
     """
     unverified = {"transaction_partition_verification_enable": "false"}
-    records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
+    transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
     async with (
         running(MemoryFiles(), ManualClock(START_MS), **unverified) as broker,
         await broker.client() as client,
     ):
         await broker.create("orders")
-        request = produce_request("orders", records, transactional_id="t")
+        one, other = (
+            produce_request(
+                "orders", batch("a", producer_id=n, **transactional), transactional_id="t"
+            )
+            for n in (7, 8)
+        )
 
-        old = await ask_one(client, request, 11)
-        new = await ask_one(client, request, 12)
+        old = await ask_one(client, one, 11)
+        new = await ask_one(client, other, 12)
 
     assert (0, 0) == (old.error_code, old.base_offset)
-    assert ErrorCode.TRANSACTION_ABORTABLE == new.error_code
+    assert ErrorCode.NOT_ENOUGH_REPLICAS == new.error_code
 
 
-@pytest.mark.parametrize(
-    ("version", "code"),
-    [(10, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)],
-)
-async def test_a_partition_is_in_no_transaction_unless_added(
-    client: WireClient, version: int, code: ErrorCode
+@pytest.mark.parametrize("version", [9, 11, 12])
+async def test_without_coordinator_a_transaction_has_to_wait(
+    client: WireClient, version: int
 ) -> None:
+    """
+    With an error that makes producers of all versions try again.
+    """
     records = batch("a", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
 
     answer = await ask_one(
         client, produce_request("orders", records, transactional_id="t"), version
     )
 
-    assert (code, -1) == (answer.error_code, answer.log_start_offset)
+    assert (ErrorCode.NOT_ENOUGH_REPLICAS, -1) == (answer.error_code, answer.log_start_offset)
+    assert "Underlying error: COORDINATOR_NOT_AVAILABLE" in answer.error_message
 
 
 async def test_a_plain_batch_may_come_with_a_transactional_id(client: WireClient) -> None:

@@ -22,6 +22,7 @@ from barnabas.server import handlers
 from barnabas.server.background import Background
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
+from barnabas.server.cluster.features import TRANSACTION_VERSION
 from barnabas.server.cluster.formatting import prepare_directories, read_bootstrap
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
@@ -32,6 +33,8 @@ from barnabas.server.connections import ConnectionLimits, Connections
 from barnabas.server.context import Parts
 from barnabas.server.coordinators.group_coordinator import GroupCoordinator
 from barnabas.server.coordinators.producer_ids import ProducerIds
+from barnabas.server.coordinators.transactions.coordinator import TransactionCoordinator
+from barnabas.server.coordinators.transactions.markers import MarkerWriter
 from barnabas.server.delayed_fetch import FetchPurgatory
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.dynamic_settings import Workers, configure_parts
@@ -101,6 +104,7 @@ class Broker:
         self._log_manager: LogManager | None = None
         self._controller: Controller | None = None
         self._groups: GroupCoordinator | None = None
+        self._transactions: TransactionCoordinator | None = None
         self._failure_handler: LogDirFailureHandler | None = None
         self.connections: Connections | None = None
         self._stopping: asyncio.Task[None] | None = None
@@ -183,6 +187,19 @@ class Broker:
         )
         groups.follow(topics, self.partitions)
         groups.start()
+        producer_ids = ProducerIds(controller, self.node_id)
+        markers = MarkerWriter(self.partitions, groups, self.clock)
+        transactions = self._transactions = TransactionCoordinator(
+            options=self.config,
+            clock=self.clock,
+            io=self._io,
+            background=self.background,
+            producer_ids=producer_ids,
+            markers=markers,
+            server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
+        )
+        transactions.follow(topics, self.partitions)
+        transactions.start()
         self._watch(log_manager)
         self._maintain(controller)
         parts = Parts(
@@ -196,7 +213,9 @@ class Broker:
             topics=topics,
             partitions=self.partitions,
             groups=groups,
-            producer_ids=ProducerIds(controller, self.node_id),
+            transactions=transactions,
+            markers=markers,
+            producer_ids=producer_ids,
             fetches=self.fetches,
             metrics=self.metrics,
             background=self.background,
@@ -227,6 +246,8 @@ class Broker:
         # Answer those who wait: fetches with what there is, members with the advice to look for
         # another coordinator.
         self.fetches.wake_all()
+        if self._transactions is not None:
+            self._transactions.stop()
         if self._groups is not None:
             self._groups.stop()
         # Answer what was asked, and close the connections.

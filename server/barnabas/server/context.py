@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from barnabas.server.connection import Connection
     from barnabas.server.coordinators.group_coordinator import GroupCoordinator
     from barnabas.server.coordinators.producer_ids import ProducerIds
+    from barnabas.server.coordinators.transactions.coordinator import TransactionCoordinator
+    from barnabas.server.coordinators.transactions.markers import MarkerWriter
     from barnabas.server.delayed_fetch import FetchPurgatory
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions import Partitions
@@ -49,6 +51,8 @@ class Parts:
     topics: Topics
     partitions: Partitions
     groups: GroupCoordinator
+    transactions: TransactionCoordinator
+    markers: MarkerWriter
     producer_ids: ProducerIds
     fetches: FetchPurgatory
     metrics: Metrics
@@ -110,6 +114,14 @@ class Context:
     @property
     def groups(self) -> GroupCoordinator:
         return self.parts.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.parts.transactions
+
+    @property
+    def markers(self) -> MarkerWriter:
+        return self.parts.markers
 
     @property
     def producer_ids(self) -> ProducerIds:

@@ -4,8 +4,9 @@ Answers that wait: for an fsync, for bytes to fetch, for members of a group, for
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from barnabas.protocol.schema import Message
 
@@ -40,6 +41,26 @@ class Delayed:
             listener(self._outcome)
         else:
             self._listener = listener
+
+    async def outcome(self) -> Any:
+        """
+        The answer, when it is there.
+
+        Raises:
+            Exception: what it failed with.
+        """
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        def settle(outcome: Outcome) -> None:
+            if future.done():
+                return
+            if isinstance(outcome, Exception):
+                future.set_exception(outcome)
+            else:
+                future.set_result(outcome)
+
+        self.then(settle)
+        return await future
 
     def answer(self, response: Message | None) -> None:
         """

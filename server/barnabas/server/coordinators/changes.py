@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.coordinators.records import Record
+from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
 
 
 class Producer(NamedTuple):
@@ -43,6 +44,8 @@ class Changes:
     records: Sequence[Record] = ()
     producer: Producer | None = None
     """Whose transaction the records are part of; they count once it is committed."""
+    guard: VerificationGuard = SENTINEL
+    """With what the log takes the first records of that transaction."""
     ahead: bool = False
     divisible: bool = False
     written: Written | None = None

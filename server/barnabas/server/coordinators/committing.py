@@ -56,6 +56,7 @@ from barnabas.server.coordinators.offsets import CommittedOffset, OffsetStore
 from barnabas.server.coordinators.persistence import group_tombstones
 from barnabas.server.coordinators.rebalance import Rebalance
 from barnabas.server.coordinators.records import NO_EXPIRY, OffsetRecord, Record
+from barnabas.storage.producer_entry import VerificationGuard
 
 DEFAULT_RETENTION: Final = -1
 GROUP_ID_NOT_FOUND_SINCE: Final = 9
@@ -134,11 +135,15 @@ class Committing:
     def commit_in_transaction(
         self,
         request: TxnOffsetCommitRequest,
+        guard: VerificationGuard,
         version: int,
         now_ms: int,
     ) -> tuple[Changes, TxnOffsetCommitResponse]:
         """
         Commit offsets that count once the transaction of their producer is committed.
+
+        Args:
+            guard: what the log handed out when the coordinator of transactions was asked.
 
         Raises:
             KafkaError: this committer may not, as of now.
@@ -172,7 +177,7 @@ class Committing:
                 )
             topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
         producer = Producer(request.producer_id, request.producer_epoch)
-        changes = Changes(records=records, producer=producer)
+        changes = Changes(records=records, producer=producer, guard=guard)
         return changes, TxnOffsetCommitResponse(topics=topics)
 
     def _validate_transactional_commit(self, request: TxnOffsetCommitRequest, version: int) -> None:

@@ -66,6 +66,7 @@ from barnabas.server.coordinators.shard import Shard
 from barnabas.server.coordinators.shard_state import ShardState
 from barnabas.server.coordinators.waiting import answer_after, reply_to
 from barnabas.server.purgatory import Delayed
+from barnabas.storage.producer_entry import VerificationGuard
 
 if TYPE_CHECKING:
     from barnabas.server.background import Background
@@ -361,7 +362,7 @@ class GroupCoordinator:
         return answer_after(shard, changes, response, refused)
 
     def commit_offsets_in_transaction(
-        self, request: TxnOffsetCommitRequest, version: int
+        self, request: TxnOffsetCommitRequest, guard: VerificationGuard, version: int
     ) -> TxnOffsetCommitResponse | Delayed:
         """
         Commit offsets of partitions that exist, as part of a transaction that the coordinator of
@@ -374,7 +375,7 @@ class GroupCoordinator:
         try:
             shard = self._shard_of_members(request.group_id)
             changes, response = shard.state.committing.commit_in_transaction(
-                request, version, self._clock.now_ms()
+                request, guard, version, self._clock.now_ms()
             )
         except KafkaError as error:
             return refused(coordinator_error(error.code))

@@ -179,7 +179,9 @@ class Shard:
                 producer_epoch=producer.producer_epoch,
                 is_transactional=changes.producer is not None,
             )
-            info = self.partition.append(memoryview(batch), origin=AppendOrigin.COORDINATOR)
+            info = self.partition.append(
+                memoryview(batch), origin=AppendOrigin.COORDINATOR, verification_guard=changes.guard
+            )
             next_offset = info.last_offset + 1
             if not changes.ahead:
                 for offset, record in enumerate(records, info.first_offset):

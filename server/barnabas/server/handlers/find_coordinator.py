@@ -1,10 +1,10 @@
 """
-FindCoordinator: who coordinates a group. On one node, always this one.
+FindCoordinator: who coordinates a group, or a transactional id. On one node, always this one.
 
-The first question for a group creates ``__consumer_offsets``, as in Kafka, which answers
-COORDINATOR_NOT_AVAILABLE until the topic is there; here the answer waits for it. Transactions have
-no coordinator yet. That is no error to try again after, or a client would do so for a minute before
-it says anything.
+The first question for a group creates ``__consumer_offsets``, and for a transactional id
+``__transaction_state``, as in Kafka, which answers COORDINATOR_NOT_AVAILABLE until the topic is
+there; here the answer waits for it. Share groups have no coordinator. That is no error to try again
+after, or a client would do so for a minute before it says anything.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
 SHARE: Final = 2
+TOPICS: Final = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOPIC}
+"""Where the coordinators of each type of key keep what they know."""
 FIRST_BATCHED_VERSION: Final = 4
 
 
@@ -55,23 +57,22 @@ def error_response(
 def find_coordinator(
     request: FindCoordinatorRequest, context: Context
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
-    if request.key_type == TRANSACTION:
-        raise InvalidRequest("Transactions are not supported")
     if request.key_type == SHARE:
         raise InvalidRequest("Share groups are not supported")
-    if request.key_type != GROUP:
+    topic = TOPICS.get(request.key_type)
+    if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
-    if GROUP_METADATA_TOPIC in context.topics:
+    if topic in context.topics:
         return _found(request, context)
-    return _create_and_answer(request, context)
+    return _create_and_answer(topic, request, context)
 
 
 async def _create_and_answer(
-    request: FindCoordinatorRequest, context: Context
+    topic: str, request: FindCoordinatorRequest, context: Context
 ) -> FindCoordinatorResponse:
-    await context.topics.create_missing([GROUP_METADATA_TOPIC])
-    if GROUP_METADATA_TOPIC not in context.topics:
-        raise CoordinatorNotAvailable(f"{GROUP_METADATA_TOPIC} could not be created")
+    await context.topics.create_missing([topic])
+    if topic not in context.topics:
+        raise CoordinatorNotAvailable(f"{topic} could not be created")
     return _found(request, context)
 
 

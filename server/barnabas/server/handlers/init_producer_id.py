@@ -2,22 +2,24 @@
 InitProducerId: a producer wants to be known, so that its retries are recognised (KIP-98).
 
 Without a transactional id the answer is a producer id that nobody had before, whatever else the
-request says. With one, it would be the transaction coordinator's to answer, and there is none: the
-client hears what it hears from a Kafka whose coordinator cannot be reached.
+request says. With one, it is the transaction coordinator's to answer.
 """
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import CoordinatorNotAvailable, ErrorCode, InvalidRequest
+from barnabas.protocol.errors import ErrorCode, InvalidProducerEpoch, InvalidRequest, ProducerFenced
 from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
 from barnabas.server.context import Context
+from barnabas.server.coordinators.changes import Producer
 from barnabas.server.handlers import handles
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
+FENCED_SINCE = 4
+"""The version from which on producers know PRODUCER_FENCED."""
 
 
 def error_response(
@@ -41,11 +43,29 @@ async def init_producer_id(
     if has_id != has_epoch:
         raise InvalidRequest("A producer id and its epoch come together")
     if request.transactional_id is not None:
-        if not request.transactional_id:
-            raise InvalidRequest("A transactional id cannot be empty")
-        raise CoordinatorNotAvailable("Transactions are not supported")
+        return await _init_transactional(request, context)
     return InitProducerIdResponse(
         error_code=0,
         producer_id=await context.producer_ids.generate_producer_id(),
         producer_epoch=0,
+    )
+
+
+async def _init_transactional(
+    request: InitProducerIdRequest, context: Context
+) -> InitProducerIdResponse:
+    assert request.transactional_id is not None
+    expected = Producer(request.producer_id, request.producer_epoch)
+    try:
+        producer = await context.transactions.init_producer_id(
+            request.transactional_id,
+            request.transaction_timeout_ms,
+            None if request.producer_id == NO_PRODUCER_ID else expected,
+        )
+    except ProducerFenced as error:
+        if context.version < FENCED_SINCE:
+            raise InvalidProducerEpoch(str(error)) from error
+        raise
+    return InitProducerIdResponse(
+        error_code=0, producer_id=producer.producer_id, producer_epoch=producer.producer_epoch
     )

@@ -9,8 +9,8 @@ The order of the checks, and whether an error carries the log's start offset, ar
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final, cast
 
 from barnabas.protocol.errors import (
     CorruptMessage,
@@ -20,9 +20,9 @@ from barnabas.protocol.errors import (
     InvalidTxnState,
     KafkaError,
     MessageTooLarge,
+    NotEnoughReplicas,
     NotLeaderOrFollower,
     RecordListTooLarge,
-    TransactionAbortable,
     TransactionalIdAuthorizationFailed,
     UnknownServerError,
 )
@@ -41,18 +41,15 @@ from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
 from barnabas.server.handlers import handles
 from barnabas.server.partition import Partition
 from barnabas.server.produced_records import check_records, is_transactional
+from barnabas.server.transactional_produce import FIRST_TOPIC_ID_VERSION, Participation
 from barnabas.storage.errors import KafkaStorageError, RecordValidationError
+from barnabas.storage.producer_entry import SENTINEL
 
 logger = logging.getLogger(__name__)
 
 ADMIN_CLIENT: Final = "__admin_client"
 ALL_REPLICAS: Final = -1
-FIRST_ABORTABLE_VERSION: Final = 11
-FIRST_ADDING_VERSION: Final = 12
-"""The first version that adds partitions to a transaction by itself, verified or not (KIP-890)."""
-FIRST_TOPIC_ID_VERSION: Final = 13
 NO_OFFSET: Final = -1
-NOT_ADDED: Final = "Partition was not added to the transaction"
 
 # Errors of the partition or of the batch as a whole; all others that an append raises come with
 # the offset at which the log starts.
@@ -63,6 +60,9 @@ _WITHOUT_START_OFFSET = (
     NotLeaderOrFollower,
     RecordListTooLarge,
 )
+
+# Errors of transactions that say more than their code.
+_WITH_MESSAGE = (InvalidTxnState, NotEnoughReplicas)
 
 
 def error_response(
@@ -94,17 +94,42 @@ def error_response(
 
 
 @handles(ProduceRequest, error_response=error_response)
-def produce(request: ProduceRequest, context: Context) -> ProduceResponse | DelayedProduce | None:
-    if request.transactional_id is None and _is_transactional(request):
-        raise TransactionalIdAuthorizationFailed
-    uncommitted: list[Uncommitted] = []
+def produce(
+    request: ProduceRequest, context: Context
+) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None:
+    if request.transactional_id is None:
+        if _is_transactional(request):
+            raise TransactionalIdAuthorizationFailed
+        return _produce(request, context, None)
+    participation = Participation(request.transactional_id, context.version)
+    participation.begin(request, context)
+    if participation.is_pending:
+        return _join_and_produce(request, context, participation)
+    return _produce(request, context, participation)
+
+
+async def _join_and_produce(
+    request: ProduceRequest, context: Context, participation: Participation
+) -> ProduceResponse | None:
+    await participation.finish(context)
+    answer = _produce(request, context, participation)
+    if isinstance(answer, DelayedProduce):
+        return cast(ProduceResponse, await answer.outcome())
+    return answer
+
+
+def _produce(
+    request: ProduceRequest, context: Context, participation: Participation | None
+) -> ProduceResponse | DelayedProduce | None:
+    """
+    Append what there is for each partition.
+    """
+    appends = _Appends(request, context, participation)
     responses = [
         TopicProduceResponse(
             name=topic.name,
             topic_id=topic.topic_id,
-            partition_responses=[
-                _append(request, context, topic, data, uncommitted) for data in topic.partition_data
-            ],
+            partition_responses=[appends.append(topic, data) for data in topic.partition_data],
         )
         for topic in request.topic_data
     ]
@@ -112,62 +137,73 @@ def produce(request: ProduceRequest, context: Context) -> ProduceResponse | Dela
         _close_on_error(responses)
         return None
     response = ProduceResponse(responses=responses)
-    if not uncommitted:
+    if not appends.uncommitted:
         return response
-    delayed = DelayedProduce(response, uncommitted)
+    delayed = DelayedProduce(response, appends.uncommitted)
     if request.acks == ALL_REPLICAS:
         delayed.limit(context.clock, request.timeout_ms)
     return delayed
 
 
-def _append(
-    request: ProduceRequest,
-    context: Context,
-    topic: TopicProduceData,
-    data: PartitionProduceData,
-    uncommitted: list[Uncommitted],
-) -> PartitionProduceResponse:
+class _Appends:
     """
-    Append to one partition and say how it went.
+    The appends of one request, and what of them is not committed yet.
     """
-    index = data.index
-    version = context.version
-    try:
-        if version >= FIRST_TOPIC_ID_VERSION:
-            partition = context.partitions.expect_by_id(topic.topic_id, index)
-        else:
-            partition = context.partitions.expect(topic.name, index)
-        records = check_records(data.records, version)
-        if _needs_verification(request, context) and is_transactional(records):
-            # There is no coordinator that could have put the partition into a transaction.
-            if version >= FIRST_ABORTABLE_VERSION:
-                raise TransactionAbortable
-            raise InvalidTxnState(NOT_ADDED)
-        if not -1 <= request.acks <= 1:
-            raise InvalidRequiredAcks
-        if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
-            raise InvalidTopicException
-    except KafkaError as error:
-        context.metrics.count_error("Produce", error.code)
-        message = str(error) if isinstance(error, InvalidTxnState) else None
-        return _error(index, error.code, message)
-    try:
-        info = partition.append(records)
-    except Exception as error:  # whatever it is, the other partitions are served
-        response = _append_error(partition, error)
-        context.metrics.count_error("Produce", ErrorCode(response.error_code))
+
+    __slots__ = ("_context", "_participation", "_request", "uncommitted")
+
+    def __init__(
+        self, request: ProduceRequest, context: Context, participation: Participation | None
+    ) -> None:
+        self._request = request
+        self._context = context
+        self._participation = participation
+        self.uncommitted: list[Uncommitted] = []
+
+    def append(
+        self, topic: TopicProduceData, data: PartitionProduceData
+    ) -> PartitionProduceResponse:
+        """
+        Append to one partition and say how it went.
+        """
+        index = data.index
+        context = self._context
+        participation = self._participation
+        try:
+            if context.version >= FIRST_TOPIC_ID_VERSION:
+                partition = context.partitions.expect_by_id(topic.topic_id, index)
+            else:
+                partition = context.partitions.expect(topic.name, index)
+            records = check_records(data.records, context.version)
+            guard = SENTINEL if participation is None else participation.guard(partition)
+            if not -1 <= self._request.acks <= 1:
+                raise InvalidRequiredAcks
+            if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
+                raise InvalidTopicException
+        except KafkaError as error:
+            context.metrics.count_error("Produce", error.code)
+            message = str(error) if isinstance(error, _WITH_MESSAGE) else None
+            return _error(index, error.code, message)
+        try:
+            if guard is SENTINEL:
+                info = partition.append(records)
+            else:
+                info = partition.append(records, verification_guard=guard)
+        except Exception as error:  # whatever it is, the other partitions are served
+            response = _append_error(partition, error)
+            context.metrics.count_error("Produce", ErrorCode(response.error_code))
+            return response
+        response = PartitionProduceResponse(
+            index=index,
+            error_code=0,
+            base_offset=info.first_offset,
+            log_append_time_ms=info.log_append_time,
+            log_start_offset=info.log_start_offset,
+        )
+        next_offset = info.last_offset + 1
+        if next_offset > partition.log.high_watermark:
+            self.uncommitted.append(Uncommitted(partition, next_offset, response))
         return response
-    response = PartitionProduceResponse(
-        index=index,
-        error_code=0,
-        base_offset=info.first_offset,
-        log_append_time_ms=info.log_append_time,
-        log_start_offset=info.log_start_offset,
-    )
-    next_offset = info.last_offset + 1
-    if next_offset > partition.log.high_watermark:
-        uncommitted.append(Uncommitted(partition, next_offset, response))
-    return response
 
 
 def _append_error(partition: Partition, error: Exception) -> PartitionProduceResponse:
@@ -192,16 +228,6 @@ def _append_error(partition: Partition, error: Exception) -> PartitionProduceRes
 def _error(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
-    )
-
-
-def _needs_verification(request: ProduceRequest, context: Context) -> bool:
-    """
-    Whether the coordinator has to know of what is transactional in the request.
-    """
-    return request.transactional_id is not None and (
-        context.version >= FIRST_ADDING_VERSION
-        or context.config.transaction_partition_verification_enable
     )
 
 

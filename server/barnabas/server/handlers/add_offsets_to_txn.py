@@ -1,0 +1,36 @@
+"""
+AddOffsetsToTxn: a transaction is going to commit offsets of this group.
+
+What is added is the partition of ``__consumer_offsets`` that the group belongs to.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.context import Context
+from barnabas.server.coordinators.changes import Producer
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.transactional_errors import told
+from barnabas.storage.log_files import TopicPartition
+
+
+@handles(AddOffsetsToTxnRequest)
+async def add_offsets_to_txn(
+    request: AddOffsetsToTxnRequest, context: Context
+) -> AddOffsetsToTxnResponse:
+    partition = context.groups.partition_for(request.group_id)
+    try:
+        await context.transactions.add_partitions(
+            request.transactional_id,
+            Producer(request.producer_id, request.producer_epoch),
+            {TopicPartition(GROUP_METADATA_TOPIC, partition)},
+            client_version=0,
+        )
+    except KafkaError as error:
+        return AddOffsetsToTxnResponse(error_code=told(error, context.version))
+    return AddOffsetsToTxnResponse(error_code=0)

@@ -1,0 +1,81 @@
+"""
+DescribeProducers: the producers that partitions know, and their open transactions (KIP-664).
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicRequest,
+    TopicResponse,
+)
+from barnabas.server.cluster.topic_names import validate_topic_name
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+
+def error_response(
+    request: DescribeProducersRequest, _version: int, code: ErrorCode, message: str | None
+) -> DescribeProducersResponse:
+    """
+    The same error for every partition.
+    """
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_error(index, code, message) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@handles(DescribeProducersRequest, error_response=error_response)
+def describe_producers(
+    request: DescribeProducersRequest, context: Context
+) -> DescribeProducersResponse:
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_describe(topic, index, context) for index in topic.partition_indexes],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _describe(topic: TopicRequest, index: int, context: Context) -> PartitionResponse:
+    try:
+        validate_topic_name(topic.name)
+        partition = context.partitions.expect(topic.name, index)
+        if partition.error is not None:
+            raise partition.error
+    except KafkaError as error:
+        return _error(index, error.code, str(error))
+    return PartitionResponse(
+        partition_index=index,
+        error_code=0,
+        active_producers=[
+            ProducerState(
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp=producer.last_timestamp,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=producer.current_txn_start_offset,
+            )
+            for producer in partition.log.active_producers()
+        ],
+    )
+
+
+def _error(index: int, code: ErrorCode, message: str | None) -> PartitionResponse:
+    return PartitionResponse(
+        partition_index=index, error_code=code, error_message=message, active_producers=[]
+    )

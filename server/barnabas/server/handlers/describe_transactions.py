@@ -1,0 +1,76 @@
+"""
+DescribeTransactions: what is known of transactional ids (KIP-664).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+    TransactionState,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+
+def error_response(
+    request: DescribeTransactionsRequest, _version: int, code: ErrorCode, _message: str | None
+) -> DescribeTransactionsResponse:
+    """
+    The same error for every id.
+    """
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            _unknown(transactional_id, code) for transactional_id in request.transactional_ids
+        ]
+    )
+
+
+@handles(DescribeTransactionsRequest, error_response=error_response)
+def describe_transactions(
+    request: DescribeTransactionsRequest, context: Context
+) -> DescribeTransactionsResponse:
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            _describe(transactional_id, context) for transactional_id in request.transactional_ids
+        ]
+    )
+
+
+def _describe(transactional_id: str, context: Context) -> TransactionState:
+    try:
+        transaction = context.transactions.describe(transactional_id)
+    except KafkaError as error:
+        return _unknown(transactional_id, error.code)
+    if transaction is None:
+        return _unknown(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND)
+    topics: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, index in sorted(transaction.partitions):
+        topics[topic].append(index)
+    return TransactionState(
+        error_code=0,
+        transactional_id=transactional_id,
+        transaction_state=transaction.state.title,
+        transaction_timeout_ms=transaction.timeout_ms,
+        transaction_start_time_ms=transaction.start_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=[TopicData(topic=topic, partitions=indexes) for topic, indexes in topics.items()],
+    )
+
+
+def _unknown(transactional_id: str, code: ErrorCode) -> TransactionState:
+    return TransactionState(
+        error_code=code,
+        transactional_id=transactional_id,
+        transaction_state="",
+        transaction_timeout_ms=0,
+        transaction_start_time_ms=0,
+        producer_id=0,
+        producer_epoch=0,
+        topics=[],
+    )

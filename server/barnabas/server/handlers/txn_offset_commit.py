@@ -1,0 +1,168 @@
+"""
+TxnOffsetCommit: how far a group has come, if the transaction is committed.
+
+The coordinator of transactions has to know that the group is part of the transaction; from version
+5 on it is told so here, where the producer has not done it (KIP-890).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from barnabas.protocol.errors import (
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    ErrorCode,
+    KafkaError,
+    NotCoordinator,
+)
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from barnabas.protocol.record_batch import NO_SEQUENCE
+from barnabas.protocol.schema import replace
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.context import Context
+from barnabas.server.coordinators.answers import coordinator_error
+from barnabas.server.coordinators.changes import Producer
+from barnabas.server.coordinators.offset_answers import transactional_commit_error
+from barnabas.server.coordinators.transactions.participation import (
+    Participant,
+    Protocol,
+    add,
+    guard,
+    verify,
+)
+from barnabas.server.handlers import handles
+from barnabas.server.purgatory import Delayed
+from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
+
+ABORTABLE_SINCE: Final = 4
+ADDING_SINCE: Final = 5
+LOADING_SINCE: Final = 2
+"""Producers of before cannot take COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
+
+
+def error_response(
+    request: TxnOffsetCommitRequest, version: int, code: ErrorCode, _message: str | None
+) -> TxnOffsetCommitResponse:
+    """
+    The same error for every partition.
+    """
+    return transactional_commit_error(request, _told(code, version))
+
+
+@handles(TxnOffsetCommitRequest, error_response=error_response)
+async def txn_offset_commit(
+    request: TxnOffsetCommitRequest, context: Context
+) -> TxnOffsetCommitResponse:
+    topics, refused = _known_part(request.topics, context)
+    if not topics:
+        return TxnOffsetCommitResponse(topics=refused)
+    known = replace(request, topics=topics)
+    try:
+        joined = await _join(known, context)
+    except KafkaError as error:
+        code = coordinator_error(error.code)
+        answer = transactional_commit_error(known, _told(code, context.version))
+    else:
+        made = context.groups.commit_offsets_in_transaction(known, joined, context.version)
+        answer = await made.outcome() if isinstance(made, Delayed) else made
+    return TxnOffsetCommitResponse(topics=_merged(answer.topics, refused))
+
+
+async def _join(request: TxnOffsetCommitRequest, context: Context) -> VerificationGuard:
+    """
+    See to it that the group's partition is part of the transaction.
+
+    Returns:
+        What the offsets are appended with.
+
+    Raises:
+        KafkaError: it is not, and cannot be.
+    """
+    protocol = Protocol(
+        adds=context.version >= ADDING_SINCE, knows_abortable=context.version >= ABORTABLE_SINCE
+    )
+    if not (protocol.adds or context.config.transaction_partition_verification_enable):
+        return SENTINEL
+    index = context.groups.partition_for(request.group_id)
+    partition = context.partitions.get(GROUP_METADATA_TOPIC, index)
+    if partition is None:
+        raise NotCoordinator
+    participant = Participant(partition, NO_SEQUENCE)
+    producer = Producer(request.producer_id, request.producer_epoch)
+    found = guard(participant, producer, protocol)
+    if found is None:
+        return SENTINEL
+    transactional_id, coordinator = request.transactional_id, context.transactions
+    if protocol.adds:
+        error = await add(
+            coordinator, transactional_id, producer, {participant.name}, clock=context.clock
+        )
+    else:
+        error = verify(coordinator, transactional_id, producer, {participant.name}, protocol).get(
+            participant.name
+        )
+    if error is not None:
+        raise error
+    return found
+
+
+def _known_part(
+    topics: Iterable[TxnOffsetCommitRequestTopic], context: Context
+) -> tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]:
+    """
+    The partitions that exist, and the answers for those that do not.
+    """
+    known, refused = [], []
+    for topic in topics:
+        there = [
+            partition
+            for partition in topic.partitions
+            if context.partitions.knows(topic.name, partition.partition_index)
+        ]
+        missing = [p for p in topic.partitions if p not in there]
+        if there:
+            known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
+        if missing:
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(
+                TxnOffsetCommitResponseTopic(
+                    name=topic.name,
+                    partitions=[
+                        TxnOffsetCommitResponsePartition(
+                            partition_index=p.partition_index, error_code=error
+                        )
+                        for p in missing
+                    ],
+                )
+            )
+    return known, refused
+
+
+def _merged(
+    answered: Iterable[TxnOffsetCommitResponseTopic],
+    refused: Iterable[TxnOffsetCommitResponseTopic],
+) -> list[TxnOffsetCommitResponseTopic]:
+    """
+    All answers, each topic once.
+    """
+    topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
+    for topic in (*refused, *answered):
+        topics.setdefault(topic.name, []).extend(topic.partitions)
+    return [
+        TxnOffsetCommitResponseTopic(name=name, partitions=partitions)
+        for name, partitions in topics.items()
+    ]
+
+
+def _told(code: ErrorCode, version: int) -> ErrorCode:
+    if code is CoordinatorLoadInProgress.code and version < LOADING_SINCE:
+        return CoordinatorNotAvailable.code
+    return code

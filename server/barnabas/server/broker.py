@@ -198,7 +198,7 @@ class Broker:
             markers=markers,
             server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
         )
-        transactions.follow(topics, self.partitions)
+        transactions.shards.follow(topics, self.partitions)
         transactions.start()
         self._watch(log_manager)
         self._maintain(controller)

@@ -38,7 +38,7 @@ def list_transactions(
                 producer_id=transaction.producer_id,
                 transaction_state=transaction.state.title,
             )
-            for transactional_id, transaction in context.transactions.transactions()
+            for transactional_id, transaction in context.transactions.shards.transactions()
             if passes(transactional_id, transaction)
         ],
     )

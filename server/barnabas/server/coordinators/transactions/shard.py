@@ -5,7 +5,7 @@ One partition of ``__transaction_state``: the transactional ids that hash to it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Final
 
@@ -44,8 +44,16 @@ class TransactionShard:
     Used on the event loop's thread only; loading alone runs in the executor.
     """
 
-    def __init__(self, partition: Partition, *, clock: ServerClock, io: Executor) -> None:
+    def __init__(
+        self,
+        partition: Partition,
+        *,
+        clock: ServerClock,
+        io: Executor,
+        server_version: Callable[[], int],
+    ) -> None:
         self.partition = partition
+        self._server_version = server_version
         self._clock = clock
         self._io = io
         self._transactions: dict[str, Transaction] = {}
@@ -129,21 +137,18 @@ class TransactionShard:
 
     # Changing
 
-    async def write(self, transactional_id: str, following: Transaction, version: int) -> None:
+    async def write(self, transactional_id: str, following: Transaction) -> None:
         """
         Make a transactional id what *following* says, once that is committed.
-
-        Args:
-            version: of the value's schema.
 
         Raises:
             KafkaError: the record is not in the log, or nobody knows whether it is; as the client
                 is to be told.
         """
         now_ms = self._clock.now_ms()
-        record = SimpleRecord(
-            now_ms, encode_key(transactional_id), encode_value(following, version)
-        )
+        # Kafka: TransactionVersion.transactionLogValueVersion
+        value = encode_value(following, 1 if self._server_version() >= 1 else 0)
+        record = SimpleRecord(now_ms, encode_key(transactional_id), value)
         await self._append([record])
         self._transactions[transactional_id] = following
 

@@ -1,0 +1,116 @@
+"""
+From prepared to completed: every partition of a transaction is told how it ends.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Set
+from typing import TYPE_CHECKING, Final
+
+from barnabas.protocol.errors import (
+    InvalidProducerEpoch,
+    KafkaError,
+    TransactionCoordinatorFenced,
+)
+from barnabas.server.coordinators.transactions.ending import complete
+from barnabas.server.coordinators.transactions.markers import MarkerWriter
+from barnabas.server.coordinators.transactions.shard import TransactionShard
+from barnabas.server.coordinators.transactions.transaction import Transaction
+from barnabas.storage.log_files import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.server.background import Background
+    from barnabas.server.clock import ServerClock
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 1.0
+"""
+How long to wait before a partition that could not take its marker is told again.
+"""
+
+
+class Completion:
+    """
+    Completes prepared transactions.
+
+    Invariants:
+
+    1. A prepared transaction has its markers written, however often that is tried, unless a later
+       producer or coordinator has taken over.
+    2. Its id stays claimed until then.
+    """
+
+    def __init__(self, markers: MarkerWriter, clock: ServerClock, background: Background) -> None:
+        self._markers = markers
+        self._clock = clock
+        self._background = background
+
+    async def complete_all(self, shard: TransactionShard) -> None:
+        """
+        Complete what was prepared when the broker stopped, after the log is replayed.
+        """
+        prepared = {
+            transactional_id: transaction
+            for transactional_id, transaction in shard.transactions.items()
+            if transaction.state.is_prepared
+        }
+        for transactional_id in prepared:
+            shard.claim(transactional_id)
+        for transactional_id, transaction in prepared.items():
+            logger.info("%s: the end of its transaction goes on", transactional_id)
+            await self.complete(shard, transactional_id, transaction)
+
+    async def complete(
+        self, shard: TransactionShard, transactional_id: str, prepared: Transaction
+    ) -> None:
+        """
+        Tell the partitions of a prepared transaction, then note that they are told.
+
+        The id is claimed, and released when that is done. What cannot be told now is tried again
+        in the background.
+        """
+        left = await self._tell(shard, transactional_id, prepared, prepared.partitions)
+        if left:
+            self._background.spawn(
+                f"complete {transactional_id}",
+                self._go_on(shard, transactional_id, prepared, left),
+            )
+
+    async def _go_on(
+        self,
+        shard: TransactionShard,
+        transactional_id: str,
+        prepared: Transaction,
+        left: Set[TopicPartition],
+    ) -> None:
+        while left and shard.is_open:
+            await self._clock.sleep(RETRY_SECONDS)
+            left = await self._tell(shard, transactional_id, prepared, left)
+
+    async def _tell(
+        self,
+        shard: TransactionShard,
+        transactional_id: str,
+        prepared: Transaction,
+        partitions: Iterable[TopicPartition],
+    ) -> Set[TopicPartition]:
+        """
+        Tell partitions, complete the transaction if that was all, and return what is left.
+        """
+        try:
+            left = await self._markers.end(prepared, partitions, coordinator_epoch=shard.epoch)
+            if left:
+                return left
+            await shard.write(transactional_id, complete(prepared, self._clock.now_ms()))
+        except (InvalidProducerEpoch, TransactionCoordinatorFenced) as error:
+            logger.info("%s: somebody else ends its transaction: %s", transactional_id, error)
+        except KafkaError as error:
+            # The log of transactions has failed: it is prepared there, and completed after a start.
+            logger.error("%s: its transaction cannot be completed: %s", transactional_id, error)
+        except BaseException:
+            shard.release(transactional_id)
+            raise
+        shard.release(transactional_id)
+        return frozenset()

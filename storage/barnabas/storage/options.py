@@ -134,6 +134,7 @@ class Option:
     at_least: float | None = None
     at_most: float | None = None
     one_of: tuple[str, ...] | None = None
+    unique: bool = False  # whether items of a list count once, and are not empty; so are choices
     also: tuple[Any, ...] = ()  # single values outside the range that are fine
     rule: Rule | None = None
     update: Update = Update.READ_ONLY
@@ -167,11 +168,11 @@ class Option:
         if self.rule is not None and not self.rule.holds(value):
             shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else self.format(value)
             raise InvalidValue(self.name, shown, self.rule.reason.format(name=self.name))
+        if self.type is OptionType.LIST and "" in value and (self.unique or self.one_of):
+            raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
         if self.one_of is None:
             return
         for item in value if self.type is OptionType.LIST else (value,):
-            if self.type is OptionType.LIST and not item:
-                raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
             if item not in self.one_of:
                 choices = ", ".join(self.one_of)
                 raise InvalidValue(self.name, item, f"String must be one of: {choices}")
@@ -258,8 +259,8 @@ def _parse_double(option: Option, text: str) -> float:
 
 def _parse_list(option: Option, text: str) -> tuple[str, ...]:
     items = [item.strip() for item in text.split(",")] if text else []
-    # Of a choice, what is named twice counts once (Kafka's ConfigDef.ValidList).
-    return tuple(items if option.one_of is None else dict.fromkeys(items))
+    # See Kafka's ConfigDef.ValidList.
+    return tuple(dict.fromkeys(items) if option.unique or option.one_of else items)
 
 
 def _parse_text(_option: Option, text: str) -> str:
@@ -286,6 +287,7 @@ def option(
     at_least: float | None = None,
     at_most: float | None = None,
     one_of: tuple[str, ...] | None = None,
+    unique: bool = False,
     also: tuple[Any, ...] = (),
     rule: Rule | None = None,
     update: Update = Update.READ_ONLY,
@@ -300,6 +302,7 @@ def option(
         "at_least": at_least,
         "at_most": at_most,
         "one_of": one_of,
+        "unique": unique,
         "also": also,
         "rule": rule,
         "update": update,

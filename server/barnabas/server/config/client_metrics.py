@@ -34,9 +34,9 @@ class ClientMetricsConfig(Options):
 
     kind: ClassVar[str] = "client metrics configuration:"
 
-    metrics: Names = option((), "What the names of the metrics begin with; * is all.")
+    metrics: Names = option((), "What the names of the metrics begin with; * is all.", unique=True)
     interval_ms: Int = option(5 * MINUTES, "How often clients send them.")
-    match: Names = option((), "Which clients send them, as FACT=PATTERN.")
+    match: Names = option((), "Which clients send them, as FACT=PATTERN.", unique=True)
 
     def __post_init__(self) -> None:
         for pattern in self.match:

@@ -1,0 +1,400 @@
+"""
+The same requests about configs, partitions and records to delete, sent to Barnabas and to an Apache
+Kafka beside it: every field of the answers is the same, but for sentences where Kafka's speak of
+its classes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
+from barnabas.protocol.schema import Message
+from tests.interop.conftest import unavailable
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.cluster_node import creatable
+from tests.support.config_requests import (
+    APPEND,
+    BROKER,
+    DELETE,
+    GROUP,
+    LOGGER,
+    METRICS,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    VERSIONS,
+    change,
+    change_all,
+    describe,
+    grow,
+    replace,
+    told,
+    trim,
+)
+from tests.support.server import batch, produce_request
+from tests.support.wire_client import WireClient
+
+PATIENCE: Final = 10.0
+TOPICS: Final = {
+    "t": creatable("t"),
+    "p": creatable("p", 2),
+    "c": creatable("c", configs={"cleanup.policy": "compact"}),
+    "cd": creatable("cd", configs={"cleanup.policy": "compact,delete"}),
+    "e": creatable("e", configs={"cleanup.policy": ""}),
+}
+_WRAPPED: Final = re.compile(
+    r"Invalid value org\.apache\.kafka\.common\.config\.ConfigException: (.*)"
+    r" for configuration Invalid dynamic configuration"
+)
+_HINT: Final = re.compile(r"; did you mean .*\?$")
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, ...]]:
+    """
+    Barnabas and Apache Kafka, with the same topics.
+    """
+    pair = (
+        Barnabas(tmp_path_factory.mktemp("barnabas")),
+        ApacheKafka(tmp_path_factory.mktemp("kafka")),
+    )
+    try:
+        for broker in pair:
+            broker.start()
+        yield pair
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    finally:
+        for broker in pair:
+            broker.close()
+
+
+def change_topic(*changes: tuple[str, int, str | None]) -> Message:
+    return change(TOPIC, "t", *changes)
+
+
+def look(*options: str) -> Message:
+    return describe(TOPIC, "t", *options)
+
+
+ANSWERS: Final[dict[str, list[Message]]] = {
+    "options of a topic": [
+        change_topic(("retention.ms", SET, "5000")),
+        look("retention.ms"),
+        change_topic(("retention.sec", SET, "5")),
+        change_topic(("retention.ms", SET, "soon")),
+        change_topic(("retention.ms", SET, "-2")),
+        change_topic(("retention.ms", SET, "1"), ("retention.ms", DELETE, None)),
+        change_topic(("retention.ms", SET, None), ("segment.ms", APPEND, None)),
+        change_topic(("retention.ms", APPEND, "5")),
+        change_topic(("foo", APPEND, "5")),
+        change_topic(("foo.bar", DELETE, None)),
+        change_topic(("segment.ms", DELETE, None)),
+        change_topic(("segment.bytes", SET, "1000")),
+        change_topic(("segment.index.bytes", SET, "3000000000")),
+        change_topic(("compression.type", SET, "foo")),
+        change_topic(("compression.gzip.level", SET, "0")),
+        change_topic(("compression.lz4.level", SET, "0")),
+        change_topic(("compression.zstd.level", SET, "100")),
+        change_topic(("min.cleanable.dirty.ratio", SET, "2")),
+        change_topic(("min.cleanable.dirty.ratio", SET, "abc")),
+        change_topic(("preallocate", SET, "yes")),
+        change_topic(("preallocate", SET, "TRUE")),
+        look("preallocate"),
+        change_topic(("segment.ms", SET, " 800 ")),
+        look("segment.ms"),
+        change_topic(("message.timestamp.type", SET, "x")),
+        change_topic(("message.format.version", SET, "3.0")),
+        change_topic(("min.compaction.lag.ms", SET, "10"), ("max.compaction.lag.ms", SET, "5")),
+        change_topic(("remote.storage.enable", SET, "true")),
+        change_topic(("min.insync.replicas", SET, "2")),
+        look("min.insync.replicas"),
+        change_topic(("min.insync.replicas", SET, "0")),
+        change_topic(("min.insync.replicas", DELETE, None)),
+        change_topic(("internal.segment.bytes", SET, "2000")),
+        look("internal.segment.bytes"),
+        change_topic(("internal.segment.bytes", DELETE, None)),
+        change(TOPIC, "t", ("flush.ms", SET, "7"), validate=True),
+        look("flush.ms"),
+        change(TOPIC, "t", ("flush.ms", SET, "x"), validate=True),
+        change_topic(),
+        look(),
+    ],
+    "lists of a topic": [
+        change_topic(("cleanup.policy", APPEND, "compact")),
+        look("cleanup.policy"),
+        change_topic(("cleanup.policy", SUBTRACT, "delete")),
+        look("cleanup.policy"),
+        change_topic(("cleanup.policy", SUBTRACT, "compact")),
+        look("cleanup.policy"),
+        change_topic(("cleanup.policy", APPEND, "delete,delete,compact")),
+        look("cleanup.policy"),
+        change_topic(("cleanup.policy", SET, "delete,delete")),
+        look("cleanup.policy"),
+        change_topic(("cleanup.policy", SET, "delete,,compact")),
+        change_topic(("cleanup.policy", SET, "delete,foo")),
+        change_topic(("cleanup.policy", DELETE, "x")),
+        look("cleanup.policy"),
+        change_topic(("leader.replication.throttled.replicas", APPEND, "1:1,2:2,1:1")),
+        look("leader.replication.throttled.replicas"),
+    ],
+    "resources": [
+        change(TOPIC, "nope", ("segment.ms", SET, "5")),
+        change(TOPIC, "", ("segment.ms", SET, "5")),
+        change(TOPIC, "b@d", ("segment.ms", SET, "5")),
+        change(0, "t", ("segment.ms", SET, "5")),
+        change(77, "t", ("segment.ms", SET, "5")),
+        change_all(
+            (TOPIC, "t", [("flush.ms", SET, "5")]),
+            (TOPIC, "t", [("flush.ms", SET, "6")]),
+            (TOPIC, "p", [("flush.ms", SET, "6")]),
+        ),
+        describe(TOPIC, "p", "flush.ms"),
+        change_all(),
+        describe(TOPIC, ""),
+        describe(TOPIC, "nope"),
+        describe(TOPIC, "b@d"),
+        describe(BROKER, "x"),
+        describe(BROKER, "7"),
+        describe(GROUP, ""),
+        describe(METRICS, ""),
+        describe(LOGGER, ""),
+        describe(LOGGER, "x"),
+        describe(LOGGER, "2"),
+    ],
+    "all options": [
+        replace(TOPIC, "t", ("retention.ms", "1000"), ("segment.ms", "2000")),
+        look(),
+        replace(TOPIC, "t", ("retention.ms", None)),
+        replace(TOPIC, "t", ("retention.ms", "x")),
+        replace(TOPIC, "t", ("retention.ms", "4"), ("retention.ms", "5")),
+        replace(TOPIC, "t", ("x", "4")),
+        replace(TOPIC, "t", ("flush.ms", "4"), validate=True),
+        replace(TOPIC, "t"),
+        look(),
+        replace(TOPIC, "nope"),
+        replace(LOGGER, "1", ("root", "ERROR")),
+        replace(77, "1", ("foo", "4")),
+        replace(BROKER, "1", ("num.partitions", "4")),
+    ],
+    "options of brokers": [
+        change(BROKER, "", ("log.retention.ms", SET, "86400000")),
+        describe(BROKER, "", "log.retention.ms"),
+        describe(BROKER, "1", "log.retention.ms"),
+        describe(TOPIC, "p", "retention.ms"),
+        change(BROKER, "1", ("log.retention.ms", SET, "96400000")),
+        describe(BROKER, "1", "log.retention.ms"),
+        describe(TOPIC, "p", "retention.ms"),
+        change(BROKER, "1", ("log.retention.ms", SET, "soon")),
+        change(BROKER, "1", ("log.retention.ms", APPEND, "5")),
+        change(BROKER, "1", ("log.retention.ms", SUBTRACT, "5")),
+        change(BROKER, "1", ("log.retention.ms", DELETE, None)),
+        describe(BROKER, "1", "log.retention.ms"),
+        change(BROKER, "", ("log.retention.ms", SET, "-2")),
+        describe(TOPIC, "p", "retention.ms"),
+        change(BROKER, "", ("log.retention.ms", DELETE, None)),
+        describe(TOPIC, "p", "retention.ms"),
+        change(BROKER, "1", ("log.cleanup.policy", APPEND, "compact")),
+        describe(TOPIC, "p", "cleanup.policy"),
+        change(BROKER, "1", ("log.cleanup.policy", SUBTRACT, "compact")),
+        describe(TOPIC, "p", "cleanup.policy"),
+        change(BROKER, "1", ("log.cleanup.policy", DELETE, None)),
+        describe(TOPIC, "p", "cleanup.policy"),
+        change(BROKER, "", ("log.roll.ms", SET, "60000")),
+        describe(BROKER, "1", "log.roll.ms", "log.roll.hours"),
+        describe(TOPIC, "p", "segment.ms"),
+        change(BROKER, "", ("log.roll.ms", DELETE, None)),
+        describe(TOPIC, "p", "segment.ms"),
+        change(BROKER, "", ("log.flush.interval.ms", SET, "60000")),
+        describe(BROKER, "1", "log.flush.interval.ms"),
+        describe(TOPIC, "p", "flush.ms"),
+        change(BROKER, "", ("log.flush.interval.ms", DELETE, None)),
+        change(BROKER, "", ("log.segment.bytes", SET, "1000")),
+        change(BROKER, "", ("log.segment.bytes", SET, "2000000"), validate=True),
+        describe(BROKER, "", "log.segment.bytes"),
+        change(BROKER, "1", ("log.retention.hours", SET, "5")),
+        change(BROKER, "", ("num.partitions", SET, "5")),
+        change(BROKER, "1", ("advertised.listeners", SET, "PLAINTEXT://:1")),
+        change(BROKER, "2", ("log.retention.ms", SET, "5")),
+        change(BROKER, "x", ("log.retention.ms", SET, "5")),
+        change(BROKER, "-1", ("log.retention.ms", SET, "5")),
+        change(BROKER, "1", ("min.insync.replicas", SET, "2")),
+        change(BROKER, "", ("min.insync.replicas", DELETE, None)),
+        change(BROKER, "", ("min.insync.replicas", SET, "2")),
+        describe(BROKER, ""),
+        describe(TOPIC, "p", "min.insync.replicas"),
+        change(BROKER, "", ("min.insync.replicas", SET, "1")),
+        change(BROKER, "1", ("foo.bar", SET, "5")),
+        describe(BROKER, "1", "foo.bar"),
+        change(BROKER, "1", ("foo.baz", APPEND, "5")),
+        change(BROKER, "1", ("foo.bar", DELETE, None)),
+        change(BROKER, "1", ("leader.replication.throttled.rate", SET, "-1")),
+        change(BROKER, "1", ("num.io.threads", SET, "100")),
+        change(BROKER, "1", ("num.io.threads", SET, "3")),
+        change(BROKER, "1", ("num.io.threads", SET, "0")),
+        change(BROKER, "", ("background.threads", SET, "21")),
+        change(BROKER, "", ("num.recovery.threads.per.data.dir", SET, "5")),
+        change(BROKER, "", ("log.cleaner.threads", SET, "3")),
+        change(BROKER, "", ("log.cleaner.threads", SET, "2")),
+        describe(BROKER, "1", "log.cleaner.threads"),
+        change(BROKER, "", ("log.cleaner.threads", DELETE, None)),
+        change(BROKER, "", ("log.cleaner.io.buffer.load.factor", SET, "x")),
+        change(BROKER, "", ("log.local.retention.ms", SET, "-1")),
+        change(BROKER, "1", ("ssl.keystore.location", SET, "/x")),
+        change(BROKER, "1", ("max.connections.per.ip.overrides", SET, "127.0.0.1:500")),
+        describe(BROKER, "1", "max.connections.per.ip.overrides"),
+        change(BROKER, "1", ("max.connections.per.ip.overrides", DELETE, None)),
+        replace(BROKER, "1"),
+    ],
+    "groups and subscriptions": [
+        change(GROUP, "g", ("consumer.session.timeout.ms", SET, "50000")),
+        describe(GROUP, "g"),
+        describe(GROUP, "other", "consumer.session.timeout.ms"),
+        change(GROUP, "g", ("consumer.session.timeout.ms", SET, "5")),
+        change(GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "500000")),
+        change(GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "x")),
+        change(GROUP, "g", ("consumer.heartbeat.interval.ms", SET, "0")),
+        change(GROUP, "g", ("consumer.assignment.interval.ms", SET, "99999999")),
+        change(GROUP, "g", ("share.auto.offset.reset", SET, "by_duration:PT1H")),
+        change(GROUP, "g", ("share.isolation.level", SET, "x")),
+        change(GROUP, "g", ("share.isolation.level", APPEND, "x")),
+        change(GROUP, "g", ("share.record.lock.duration.ms", SET, "999999999")),
+        change(GROUP, "g", ("streams.num.standby.replicas", SET, "3")),
+        change(GROUP, "g", ("foo", SET, "5")),
+        change(GROUP, "", ("consumer.session.timeout.ms", SET, "50000")),
+        describe(GROUP, "g"),
+        replace(GROUP, "g"),
+        describe(GROUP, "g"),
+        change(METRICS, "m", ("interval.ms", SET, "5000"), ("metrics", SET, "a,b")),
+        describe(METRICS, "m"),
+        change(METRICS, "m", ("interval.ms", SET, "5")),
+        change(METRICS, "m", ("interval.ms", SET, "x")),
+        change(METRICS, "m", ("foo", SET, "x")),
+        change(METRICS, "m", ("match", SET, "foo=x")),
+        change(METRICS, "m", ("match", SET, "client_id=[")),
+        change(METRICS, "m", ("match", SET, "client_id")),
+        change(METRICS, "m", ("metrics", APPEND, "c")),
+        change(METRICS, "m", ("metrics", SET, "a,a")),
+        describe(METRICS, "m"),
+        change(METRICS, "m", ("metrics", SET, "")),
+        describe(METRICS, "m"),
+        change(METRICS, "", ("interval.ms", SET, "5000")),
+    ],
+    "loggers": [
+        change(LOGGER, "1", ("root", SET, "DEBUGX")),
+        change(LOGGER, "1", ("root", SET, None)),
+        change(LOGGER, "1", ("root", DELETE, None)),
+        change(LOGGER, "1", ("nope.nope", SET, "DEBUG")),
+        change(LOGGER, "1", ("root", APPEND, "DEBUG")),
+        change(LOGGER, "1", ("root", SUBTRACT, "DEBUG")),
+        change(LOGGER, "2", ("root", SET, "DEBUG")),
+        change(LOGGER, "x", ("root", SET, "DEBUG")),
+        change(LOGGER, "", ("root", SET, "DEBUG")),
+        change(LOGGER, "1", ("root", SET, "ERROR")),
+        describe(LOGGER, "1", "root"),
+    ],
+    "partitions": [
+        grow("p", 2),
+        grow("p", 1),
+        grow("p", 0),
+        grow("p", -1),
+        grow("nope", 5),
+        grow("b@d", 9),
+        grow("__cluster_metadata", 9),
+        grow("p", 3, [[1], [1]]),
+        grow("p", 3, []),
+        grow("p", 3, [[]]),
+        grow("p", 3, [[2]]),
+        grow("p", 3, [[1, 1]]),
+        grow("p", 3, [[1, 2]]),
+        grow("p", 3, validate=True),
+        grow("p", 3),
+        grow("p", 3),
+        grow("p", 5, [[1], [1]]),
+        grow("p", 4),
+    ],
+    "records to delete": [
+        trim("t", (0, 0)),
+        trim("t", (0, 2)),
+        trim("t", (0, 1)),
+        trim("t", (0, -2)),
+        trim("t", (0, 6)),
+        trim("t", (0, -1)),
+        trim("t", (1, 5)),
+        trim("nope", (0, 5)),
+        trim("b@d", (0, 0)),
+        trim("c", (0, 0)),
+        trim("cd", (0, 0)),
+        trim("e", (0, 0)),
+        trim("__consumer_offsets", (0, 0)),
+        trim("__cluster_metadata", (0, 0)),
+        trim("p", (0, 0), (1, 0), (77, 0)),
+    ],
+}
+
+
+@pytest.mark.parametrize("subject", ANSWERS)
+def test_answers_are_those_of_kafka(brokers: tuple[BrokerProcess, ...], subject: str) -> None:
+    asyncio.run(compare(brokers, ANSWERS[subject]))
+
+
+async def compare(brokers: tuple[BrokerProcess, ...], requests: list[Message]) -> None:
+    """
+    Send *requests* to both and compare what they answer.
+    """
+    barnabas, kafka = (broker.port for broker in brokers)
+    async with await WireClient.open(barnabas) as ours, await WireClient.open(kafka) as theirs:
+        for client in (ours, theirs):
+            # They stay from one subject to the next; that they are there already is fine.
+            wanted = CreateTopicsRequest(topics=list(TOPICS.values()), timeout_ms=10_000)
+            await client.ask(wanted, 7)
+            if requests is ANSWERS["records to delete"]:
+                await client.ask(produce_request("t", batch(*"abcde")), 9)
+        for request in requests:
+            found = await answer(ours, request)
+            assert await settled(theirs, request, found) == found, request
+
+
+async def settled(kafka: WireClient, request: Message, ours: Any) -> Any:
+    """
+    Kafka's answer; a broker there hears of a change a moment after it was answered, so that it is
+    asked again what it knows until it says what we say, for a while.
+    """
+    theirs = await answer(kafka, request)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE
+    while is_look(request) and theirs != ours and loop.time() < deadline:
+        theirs = await answer(kafka, request)
+    return theirs
+
+
+def is_look(request: Message) -> bool:
+    """
+    Whether it changes nothing.
+    """
+    return type(request).__name__ == "DescribeConfigsRequest"
+
+
+async def answer(client: WireClient, request: Message) -> Any:
+    return _plain(told(await client.ask(request, VERSIONS[request.api.key])))
+
+
+def _plain(answer: Any) -> Any:
+    """
+    An answer without what one side says more.
+    """
+    if isinstance(answer, str):
+        wrapped = _WRAPPED.fullmatch(answer)
+        return _HINT.sub("", wrapped[1] if wrapped else answer)
+    if isinstance(answer, list | tuple):
+        return [_plain(item) for item in answer]
+    if isinstance(answer, dict):
+        return {key: _plain(item) for key, item in answer.items()}
+    return answer

@@ -608,6 +608,14 @@ async def test_a_follower_is_not_known(
     assert code == answer.error_code
 
 
+async def test_nor_does_a_follower_know_topics_that_are_not_there(client: WireClient) -> None:
+    request = fetch_request(fetch_topic("nowhere", {0: 0}), replica_id=3)
+
+    (answer,) = await fetch(client, request, BY_NAME)
+
+    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == answer.error_code
+
+
 @pytest.mark.parametrize(
     ("version", "code"),
     [(5, ErrorCode.NOT_LEADER_OR_FOLLOWER), (6, ErrorCode.KAFKA_STORAGE_ERROR)],

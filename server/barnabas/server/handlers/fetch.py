@@ -41,6 +41,7 @@ FIRST_TOPIC_ID_VERSION: Final = 13
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 
+_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED)
 
 
@@ -87,7 +88,7 @@ class _Fetch:
         level = request.isolation_level
         if not 0 <= level < len(_ISOLATION):
             # Only a partition that is there makes anybody look at it.
-            if any(each.partition is not None for each in wanted):
+            if any(each.error not in _UNKNOWN for each in wanted):
                 raise UnknownServerError(f"isolation level {level} is unknown")
             level = 0
         max_bytes = min(request.max_bytes, context.config.fetch_max_bytes)
@@ -236,13 +237,15 @@ def _wanted(request: FetchRequest, context: Context) -> Iterator[Wanted]:
     replica_id = request.replica_state.replica_id if context.version >= 15 else request.replica_id
     for topic in request.topics:
         for partition in topic.partitions:
-            if replica_id >= 0:
-                yield Wanted(partition, None, _no_follower(partition))
-                continue
             try:
-                yield Wanted(partition, _find(topic, partition, context), ErrorCode.NONE)
+                found = _find(topic, partition, context)
             except KafkaError as error:
                 yield Wanted(partition, None, error.code)
+                continue
+            if replica_id >= 0:
+                yield Wanted(partition, None, _no_follower(partition))
+            else:
+                yield Wanted(partition, found, ErrorCode.NONE)
 
 
 def _find(topic: FetchTopic, partition: FetchPartition, context: Context) -> Partition:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.cleaner import BATCHES_PER_PAUSE
+from barnabas.storage.batch_filter import RECORDS_PER_STEP
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.log import FetchIsolation, Log
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
@@ -252,18 +252,23 @@ def test_throttle_is_told_of_all_that_is_read_and_written() -> None:
     assert 2 * size + log.size == sum(throttled)
 
 
-def test_others_get_their_turn_between_small_batches() -> None:
+@pytest.mark.parametrize("records", [1, 90])
+def test_others_get_their_turn_between_batches(records: int) -> None:
+    """
+    After as much work as a thousand records are.
+    """
     home = LogHome(cleanup_policy=("compact",))
     log = home.open()
-    for _ in range(2 * BATCHES_PER_PAUSE):
-        put(log, (b"a", b"1"))
+    for _ in range(200):
+        put(log, *[(b"a", b"1")] * records)
     log.roll()
     pauses: list[int] = []
 
-    clean(log, home.clock, pause=lambda: pauses.append(1))
+    clean(log, home.clock, pause=lambda: pauses.append(1), io_buffer_bytes=1_000_000)
 
-    # Each pass, once per so many batches and once per read.
-    assert 2 * (2 + 1) == len(pauses)
+    batches_per_pause = -(-RECORDS_PER_STEP // (records + 10))
+    # Each pass, and once more after each read.
+    assert 2 * (200 // batches_per_pause + 1) == len(pauses)
 
 
 def test_one_line_says_what_was_done(caplog: pytest.LogCaptureFixture) -> None:

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from barnabas.protocol.record_batch import RecordBatch
-from barnabas.storage.batch_filter import BatchFilter, CleanedBatches
+from barnabas.storage.batch_filter import RECORDS_PER_STEP, BatchFilter, CleanedBatches
 from barnabas.storage.batch_indexer import BatchIndexer
 from barnabas.storage.batch_reader import BatchReader, ReadBatches
 from barnabas.storage.cleaned_transactions import CleanedTransactionMetadata
@@ -39,8 +39,8 @@ from barnabas.storage.segment_groups import group_segments_by_size
 
 logger = logging.getLogger(__name__)
 
-BATCHES_PER_PAUSE: Final = 100
-"""Of small batches, that takes about a millisecond."""
+_RECORDS_PER_BATCH: Final = 10
+"""A batch takes about as much time as so many of its records."""
 
 
 class Cleaner:
@@ -181,9 +181,12 @@ class Cleaner:
             self._check_done(partition)
 
     def _with_pauses(self, batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
-        for number, batch in enumerate(batches, 1):
+        work = 0
+        for batch in batches:
             yield batch
-            if number % BATCHES_PER_PAUSE == 0:
+            work += batch.record_count + _RECORDS_PER_BATCH
+            if work >= RECORDS_PER_STEP:
+                work = 0
                 self._pause()
 
     # The second pass.

@@ -186,6 +186,22 @@ def test_a_full_index_explains_an_empty_segment_too() -> None:
     assert (Cause.ROLLED, RollReason.TIME_INDEX_FULL) == (ending.cause, ending.reason)
 
 
+def test_the_entry_that_came_at_the_end_did_not_fill_the_index() -> None:
+    """
+    Of five slots one was free when the next batch came, besides the one that is kept.
+    """
+    home = LogHome(segment_index_bytes=60, index_interval_bytes=150)
+    log = home.open()
+    append(log, 8)
+    log.roll()
+    append(log)
+
+    ending = first_ending(home)
+
+    assert 4 == look_at(home).segments[0].segment.time_index.entries
+    assert (Cause.UNEXPLAINED, 3, 4) == (ending.cause, ending.time_entries, ending.time_slots)
+
+
 def test_what_compaction_wrote_is_said_to_be_its() -> None:
     home = LogHome(cleanup_policy=("compact",), segment_bytes=900)
     log = home.open()

@@ -18,7 +18,7 @@ from barnabas.storage.explain.wording.finding import offset_sentences, time_sent
 from barnabas.storage.explain.wording.record import record_words
 from barnabas.storage.log import FetchIsolation, Log
 from tests.support.explaining import look_at
-from tests.support.logs import LogHome, append, bases, end_transaction, produce
+from tests.support.logs import DIRECTORY, LogHome, append, bases, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
 
 TIMES = [0, 50, 20, 90, 90, 10, 70, 120, 110, 100]
@@ -227,6 +227,25 @@ def test_transactions_are_told_of() -> None:
     assert "aborted" not in committed
     assert "not below the last stable offset" not in committed
     assert "It is not below the last stable offset" in undecided
+
+
+def test_a_transaction_is_told_of_though_no_snapshot_has_it() -> None:
+    """
+    The broker is running, and has not rolled yet.
+    """
+    home = LogHome()
+    log = home.open()
+    produce(log, b"v")
+    begin_transaction(log, 9)
+    assert [] == [name for name in home.names() if name.endswith("1.snapshot")]
+    for name in list(home.names()):
+        if name.endswith(".snapshot"):
+            home.files.remove(DIRECTORY / name)
+
+    report = look_at(home)
+
+    assert 1 == report.looked_at.log.last_stable_offset
+    assert "It is not below the last stable offset" in told(report_on_offset(report, 1))
 
 
 def begin_transaction(log: Log, producer_id: int) -> None:

@@ -27,6 +27,7 @@ from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_files import DELETED_SUFFIX, TopicPartition
 from barnabas.storage.overlay_files import OverlayFiles
 from barnabas.storage.producer_rebuild import rebuild_producer_state
+from barnabas.storage.producer_snapshots import list_snapshot_files
 from barnabas.storage.readonly.log_root import LogRoot, Offsets
 
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
@@ -145,7 +146,7 @@ class Shelf:
             recovery_point=_noted(root, "recovery_points", partition),
         )
         condition = _condition(root)
-        if log.config.compact and condition is not Condition.STOPPED:
+        if condition is not Condition.STOPPED and not list_snapshot_files(self._files, path):
             _find_transactions(log, self._clock)
         replicas = self._cluster.replicas_of(partition)
         high_watermark = _noted(root, "high_watermarks", partition)
@@ -241,11 +242,11 @@ def _catch_up(log: Log) -> None:
 
 def _find_transactions(log: Log, clock: Clock) -> None:
     """
-    Look for open transactions, which bound the cleaner, where no snapshot tells of them.
+    Look for open transactions in the records themselves, as no snapshot tells of them: only a roll
+    or a proper stop writes one.
     """
     state = log.producers.state
-    if state.is_empty:
-        state.truncate_fully_and_start_at(log.log_start_offset)
-        rebuild_producer_state(
-            state, log.segments, log.log_start_offset, log.log_end_offset, clock=clock
-        )
+    state.truncate_fully_and_start_at(log.log_start_offset)
+    rebuild_producer_state(
+        state, log.segments, log.log_start_offset, log.log_end_offset, clock=clock
+    )

@@ -27,10 +27,10 @@ class Fillable(Protocol):
     """
 
     @property
-    def is_full(self) -> bool: ...
+    def entries(self) -> int: ...
 
     @property
-    def free_entries(self) -> int: ...
+    def full_at(self) -> int: ...
 
 
 class _NoFile:
@@ -69,7 +69,15 @@ class Index:
     safe from any thread at any time; they see the entries that were there when they began.
     """
 
-    __slots__ = ("_mapped", "base_offset", "entries", "length", "max_entries", "max_index_size")
+    __slots__ = (
+        "_mapped",
+        "base_offset",
+        "entries",
+        "full_at",
+        "length",
+        "max_entries",
+        "max_index_size",
+    )
 
     entry_size: ClassVar[int]
     reserved_entries: ClassVar[int] = 0
@@ -82,6 +90,8 @@ class Index:
         self.length = len(mapped.view)
         """Bytes of the file, with the hole."""
         self.max_entries = self.length // self.entry_size
+        self.full_at = self.max_entries - self.reserved_entries
+        """With how many entries it is full."""
         self.entries = 0 if mapped.created else self.max_entries
 
     @classmethod
@@ -128,14 +138,7 @@ class Index:
 
     @property
     def is_full(self) -> bool:
-        return self.entries >= self.max_entries - self.reserved_entries
-
-    @property
-    def free_entries(self) -> int:
-        """
-        How many entries there may still be before the index is full.
-        """
-        return max(0, self.max_entries - self.reserved_entries - self.entries)
+        return self.entries >= self.full_at
 
     @classmethod
     def slots_in(cls, size: int) -> int:
@@ -199,6 +202,7 @@ class Index:
         self._mapped.resize(size)
         self.length = size
         self.max_entries = size // self.entry_size
+        self.full_at = self.max_entries - self.reserved_entries
         return True
 
     def trim_to_valid_size(self) -> None:

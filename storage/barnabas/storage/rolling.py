@@ -86,9 +86,11 @@ def reason_to_roll(segment: Rollable, params: RollParams) -> RollReason | None:
         waited = segment.time_waited_for_roll(params.now, params.max_timestamp_in_messages)
         if waited > params.max_segment_ms - segment.roll_jitter_ms:
             return RollReason.TIME
-    if segment.offset_index.is_full:
+    index = segment.offset_index
+    if index.entries >= index.full_at:
         return RollReason.OFFSET_INDEX_FULL
-    if segment.time_index.is_full:
+    index = segment.time_index
+    if index.entries >= index.full_at:
         return RollReason.TIME_INDEX_FULL
     if not 0 <= params.max_offset_in_messages - segment.base_offset <= LARGEST_RELATIVE_OFFSET:
         return RollReason.OFFSET_OVERFLOW
@@ -123,7 +125,11 @@ def room_in(segment: Rollable, params: RollParams) -> Room:
     return Room(
         params.max_segment_bytes - segment.size,
         latest,
-        segment.offset_index.free_entries,
-        segment.time_index.free_entries,
+        _free_entries(segment.offset_index),
+        _free_entries(segment.time_index),
         segment.base_offset + LARGEST_RELATIVE_OFFSET,
     )
+
+
+def _free_entries(index: Fillable) -> int:
+    return max(0, index.full_at - index.entries)

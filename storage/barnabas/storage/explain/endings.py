@@ -93,15 +93,11 @@ class _Slots(NamedTuple):
     """
 
     entries: int
-    slots: int
+    full_at: int
 
     @property
     def is_full(self) -> bool:
-        return self.entries >= self.slots
-
-    @property
-    def free_entries(self) -> int:
-        return max(0, self.slots - self.entries)
+        return self.entries >= self.full_at
 
 
 class _AtItsEnd:
@@ -222,9 +218,9 @@ def _described(
         max_segment_ms=config.max_segment_ms,
         max_jitter_ms=min(config.segment_jitter_ms, config.segment_ms),
         offset_entries=end.offset_index.entries,
-        offset_slots=end.offset_index.slots,
+        offset_slots=end.offset_index.full_at,
         time_entries=times,
-        time_slots=end.time_index.slots,
+        time_slots=end.time_index.full_at,
         next_batch=batch,
         is_supposed=is_supposed,
         room=room,

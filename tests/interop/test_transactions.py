@@ -1,0 +1,200 @@
+"""
+Transactions of real clients: librdkafka, kafka-python and aiokafka speak the first protocol, Java
+the second (KIP-890).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from tests.interop.clients.confluent import Confluent
+from tests.interop.conftest import unavailable
+from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
+from tests.support.broker_process import BrokerProcess
+
+PARTITIONS = 3
+PATIENCE = 60
+SOURCE = Path(__file__).parent / "java" / "Transactions.java"
+
+Produce: TypeAlias = Callable[[BrokerProcess, str, Sequence[str]], None]
+"""
+Does the transactions that it is told to: transaction n sends "n-p" to each partition p of the topic
+and, for the group of the topic's name, offset n + 1 of partition 0.
+"""
+
+
+def confluent(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
+    # Closed by nobody: what it has left open stays open.
+    producer = Producer(
+        {"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "log_level": 0}
+    )
+    member = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": topic})
+    producer.init_transactions(PATIENCE)
+    for number, end in enumerate(ends):
+        producer.begin_transaction()
+        for partition in range(PARTITIONS):
+            producer.produce(topic, f"{number}-{partition}", partition=partition)
+        offsets = [TopicPartition(topic, 0, number + 1)]
+        producer.send_offsets_to_transaction(offsets, member.consumer_group_metadata(), PATIENCE)
+        producer.flush(PATIENCE)
+        if end == "commit":
+            producer.commit_transaction(PATIENCE)
+        elif end == "abort":
+            producer.abort_transaction(PATIENCE)
+    member.close()
+
+
+def kafka_python(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
+    from kafka import KafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415  # no hints
+    from kafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
+    from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic)
+    producer.init_transactions()
+    for number, end in enumerate(ends):
+        producer.begin_transaction()
+        for partition in range(PARTITIONS):
+            producer.send(topic, f"{number}-{partition}".encode(), partition=partition)
+        offsets = {Partition(topic, 0): OffsetAndMetadata(number + 1, "", -1)}
+        producer.send_offsets_to_transaction(offsets, topic)
+        producer.flush()
+        if end == "commit":
+            producer.commit_transaction()
+        elif end == "abort":
+            producer.abort_transaction()
+    producer.close(timeout=0 if ends[-1] == "leave" else None)
+
+
+def aiokafka(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
+    # No type hints, either.
+    from aiokafka import AIOKafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
+    from aiokafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
+
+    async def run() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, transactional_id=topic)
+        await producer.start()
+        for number, end in enumerate(ends):
+            await producer.begin_transaction()
+            for partition in range(PARTITIONS):
+                await producer.send(topic, f"{number}-{partition}".encode(), partition=partition)
+            offsets = {Partition(topic, 0): number + 1}
+            await producer.send_offsets_to_transaction(offsets, topic)
+            await producer.flush()
+            if end == "commit":
+                await producer.commit_transaction()
+            elif end == "abort":
+                await producer.abort_transaction()
+        await producer.stop()
+
+    asyncio.run(run())
+
+
+@pytest.fixture(params=["librdkafka", "kafka-python", "aiokafka", "Java"])
+def produce(request: pytest.FixtureRequest, tmp_path: Path) -> Produce:
+    """
+    Each client library in turn.
+    """
+    if request.param != "Java":
+        kinds = {"librdkafka": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka}
+        return kinds[request.param]
+    try:
+        jars = class_path()
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    subprocess.run(["javac", "-cp", jars, "-d", str(tmp_path), str(SOURCE)], check=True)
+
+    def run(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
+        arguments = (broker.bootstrap, topic, topic, str(PARTITIONS), topic, *ends)
+        command = java("Transactions", *arguments, extra_class_path=str(tmp_path))
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=3 * PATIENCE, check=False
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+
+    return run
+
+
+def committed(broker: BrokerProcess, topic: str) -> list[list[str]]:
+    """
+    What a consumer of committed records reads in each partition.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": f"{topic}-reader",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
+    values: list[list[str]] = [[] for _ in range(PARTITIONS)]
+    at_end: set[int] = set()
+    while len(at_end) < PARTITIONS:
+        message = consumer.poll(PATIENCE)
+        assert message is not None, "neither a record nor an end"
+        partition, value = message.partition(), message.value()
+        assert partition is not None
+        if message.error():
+            at_end.add(partition)
+        else:
+            values[partition].append((value or b"").decode())
+    consumer.close()
+    return values
+
+
+def group_offset(broker: BrokerProcess, topic: str) -> int:
+    """
+    What the group of the topic's name has committed for partition 0.
+    """
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    wanted = ConsumerGroupTopicPartitions(topic, [TopicPartition(topic, 0)])
+    [future] = admin.list_consumer_group_offsets([wanted]).values()
+    [found] = future.result(PATIENCE).topic_partitions
+    offset: int = found.offset
+    return offset
+
+
+def test_what_is_committed_is_read_once_and_in_order(
+    broker: BrokerProcess, topic: str, produce: Produce
+) -> None:
+    """
+    Records and offsets of committed transactions, and of no others, over a restart of the broker.
+    """
+    Confluent().create_topic(broker.bootstrap, topic, PARTITIONS, {})
+
+    produce(broker, topic, ["commit", "abort", "commit", "abort"])
+    broker.restart()
+
+    assert [[f"{n}-{p}" for n in (0, 2)] for p in range(PARTITIONS)] == committed(broker, topic)
+    assert 3 == group_offset(broker, topic)
+    produce(broker, topic, ["abort", "commit"])
+    expected = [["0-0", "2-0", "1-0"], ["0-1", "2-1", "1-1"], ["0-2", "2-2", "1-2"]]
+    assert expected == committed(broker, topic)
+    assert 2 == group_offset(broker, topic)
+
+
+def test_the_next_producer_ends_what_the_one_before_has_left(
+    broker: BrokerProcess, topic: str, produce: Produce
+) -> None:
+    """
+    Also when the broker was killed in between.
+    """
+    Confluent().create_topic(broker.bootstrap, topic, PARTITIONS, {})
+
+    produce(broker, topic, ["commit", "leave"])
+    broker.kill()
+    broker.start()
+    assert [[f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic)
+    produce(broker, topic, ["commit"])
+
+    assert [[f"0-{p}", f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic)
+    assert 1 == group_offset(broker, topic)

@@ -31,9 +31,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 from confluent_kafka.admin import AdminClient
@@ -275,8 +276,7 @@ class Measured:
             produce_when_possible(broker, OTHER_TOPIC)
             began = time.perf_counter()
             due = began + due_ms / 1000 - time.time()
-            checkpoint = broker.data / "cleaner-offset-checkpoint"
-            _produce_until(broker, latencies, lambda: TOPIC in checkpoint.read_text())
+            _produce_until(broker, latencies, lambda: _is_cleaned(broker.data))
             end = time.perf_counter()
         idle_p99 = latencies.percentile(0.99, began + WARM_UP_SECONDS, due)
         return idle_p99, latencies.percentile(0.99, due + BACKOFF_MS / 1000, end)
@@ -303,6 +303,14 @@ def _bytes_to_clean(data: Path) -> int:
     return sum(path.stat().st_size for path in segments[:-1])
 
 
+def _is_cleaned(data: Path) -> bool:
+    """
+    Whether the checkpoint says so; it names the topic with offset 0 before that.
+    """
+    text = (data / "cleaner-offset-checkpoint").read_text()
+    return re.search(rf"^{TOPIC} 0 [1-9]", text, re.MULTILINE) is not None
+
+
 def _await_cleaned(broker: BrokerProcess) -> float:
     """
     How long the cleaner took, as the broker itself says.
@@ -316,25 +324,45 @@ def _produce_until(
     broker: BrokerProcess, latencies: Latencies, is_over: Callable[[], bool]
 ) -> None:
     """
-    Send at a fixed rate until *is_over*, which is asked ten times a second.
+    Send at a fixed rate, whatever comes back when, until *is_over*, which is asked ten times a
+    second.
     """
     request = wire.produce_request(
         OTHER_TOPIC, b"x" * REQUEST_BYTES, timestamp_ms=int(time.time() * 1000)
     )
     interval = REQUEST_BYTES / BYTES_PER_SECOND
+    dues: list[float] = []
+    arrivals: list[float] = []
     with socket.create_connection((LOCAL, broker.port), timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        Thread(target=_receive, args=(connection, arrivals), daemon=True).start()
         began = time.perf_counter()
         for number in itertools.count():
             due = began + number * interval
             if (wait := due - time.perf_counter()) > 0:
                 time.sleep(wait)
             if number % 32 == 0 and is_over():
-                return
+                break
             if due - began > PATIENCE:
                 raise TimeoutError(f"{broker.name} has cleaned nothing in {PATIENCE:.0f} s")
-            assert wire.produce_error(OTHER_TOPIC, wire.ask(connection, request)) == 0
-            latencies.requests.append((due, time.perf_counter() - due))
+            connection.sendall(request)
+            dues.append(due)
+        wait_for(lambda: len(arrivals) == len(dues), "the last answers", PATIENCE)
+    latencies.requests += [
+        (due, arrival - due) for due, arrival in zip(dues, arrivals, strict=True)
+    ]
+
+
+def _receive(connection: socket.socket, arrivals: list[float]) -> None:
+    """
+    Note when answers come, until the connection is closed.
+    """
+    size = wire.produce_response_size(OTHER_TOPIC)
+    with suppress(OSError):
+        while True:
+            response = wire.exactly(connection, size)
+            arrivals.append(time.perf_counter())
+            assert wire.produce_error(OTHER_TOPIC, response) == 0
 
 
 def _peak_bytes(pid: int) -> int:

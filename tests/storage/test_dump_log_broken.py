@@ -1,0 +1,472 @@
+"""
+What ``barnabas dump-log`` says of files that are broken: what can be read, then Kafka's words.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+from crc32c import crc32c
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.control_records import ControlRecordType
+from barnabas.protocol.record_batch import build_batch, control_batch, seal_batch
+from barnabas.protocol.records import Record, SimpleRecord, encode_records
+from tests.support.dumping import KAFKAS, LOG, dump, dump_log
+from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
+
+INVALID = f"{KAFKAS}org.apache.kafka.common.InvalidRecordException: "
+CORRUPT = f"{KAFKAS}org.apache.kafka.common.errors.CorruptRecordException: "
+KAFKA = f"{KAFKAS}org.apache.kafka.common.KafkaException: "
+ILLEGAL = f"{KAFKAS}java.lang.IllegalArgumentException: "
+
+
+def batch(*values: bytes, base_offset: int = 0) -> bytes:
+    records = [SimpleRecord(1, None, value) for value in values]
+    return bytes(build_batch(records, base_offset=base_offset))
+
+
+def batch_of(payload: bytes, count: int = 1, compression: int = 0) -> bytes:
+    """
+    A batch whose records are whatever *payload* is.
+    """
+    return bytes(
+        seal_batch(
+            payload,
+            count,
+            base_offset=0,
+            last_offset_delta=0,
+            base_timestamp=1,
+            max_timestamp=1,
+            compression=CompressionType(compression),
+        )
+    )
+
+
+def patched(data: bytes, position: int, new: bytes) -> bytes:
+    return data[:position] + new + data[position + len(new) :]
+
+
+@pytest.mark.parametrize("kept", [1, 17, 60, 68])
+def test_a_torn_batch_is_bytes_at_the_end(kept: int, tmp_path: Path) -> None:
+    """
+    However much of it there is, unless it is asked for part of the file only.
+    """
+    data = batch(b"x") + batch(b"y", base_offset=1)[:kept]
+
+    dumped = dump_log(tmp_path, data)
+    limited = dump_log(tmp_path, data, "--max-bytes", "100")
+
+    assert 0 == dumped.status
+    assert f"Found {kept} invalid bytes at the end of {LOG}" == dumped.lines[-1]
+    assert [dumped.lines[0]] == limited.lines
+
+
+def test_a_wrong_checksum_is_told_and_the_rest_is_read(tmp_path: Path) -> None:
+    dumped = dump_log(tmp_path, patched(batch(b"x"), 17, b"\0\0\0\0"), "--print-data-log")
+
+    assert dumped.lines[0].endswith("crc: 0 isvalid: false")
+    assert dumped.lines[1].endswith("payload: x")
+
+
+def test_zeros_are_no_batch(tmp_path: Path) -> None:
+    """
+    What lies before them is shown.
+    """
+    dumped = dump_log(tmp_path, batch(b"x") + bytes(100))
+
+    assert (1, 1) == (dumped.status, len(dumped.lines))
+    assert (
+        f"{CORRUPT}Found record size 0 smaller than minimum record overhead (14) in file "
+        f"{tmp_path / LOG}.\n"
+    ) == dumped.err
+
+
+def test_what_is_too_short_for_a_batch_is_not_looked_at(tmp_path: Path) -> None:
+    """
+    Seventeen bytes are the start of a header, but Kafka wants one more.
+    """
+    dumped = dump_log(tmp_path, bytes(17))
+
+    assert (0, [f"Found 17 invalid bytes at the end of {LOG}"]) == (dumped.status, dumped.lines)
+
+
+def test_an_unknown_codec_ends_within_a_line(tmp_path: Path) -> None:
+    """
+    Kafka's tool prints the line in two parts.
+    """
+    dumped = dump_log(tmp_path, patched(batch(b"x"), 21, b"\0\x07"))
+
+    assert dumped.out.endswith("deleteHorizonMs: OptionalLong.empty")
+    assert f"{ILLEGAL}Unknown compression type id: 7\n" == dumped.err
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        (b"\x02\0", "Found invalid record structure"),
+        (b"", "Incorrect declared batch size, premature EOF reached"),
+        (
+            b"\x28\0\0\0\x01\x01\0",
+            "Invalid record size: expected 20 bytes in record payload, but instead the buffer has "
+            "only 6 remaining bytes.",
+        ),
+        (
+            b"\x0e\0\0\0\x01\x01\0\0",
+            "Invalid record size: expected to read 7 bytes in record payload, but instead read 6",
+        ),
+        (b"\x0c\0\0\0\x0e\x01\0", "Found invalid record structure"),
+        (b"\x0c\0\0\0\x01\x01\x01", "Found invalid number of record headers -1"),
+        (
+            b"\x0c\0\0\0\x01\x01\x08",
+            "Found invalid number of record headers. 4 is larger than the remaining size of the "
+            "buffer",
+        ),
+        (b"\x10\0\0\0\x01\x01\x02\x01\x01", "Invalid negative header key size -1"),
+        (
+            b"\x0c\0\0\0\x01\x01\0\xff",
+            "Incorrect declared batch size, records still remaining in file",
+        ),
+    ],
+)
+def test_records_that_are_none(payload: bytes, reason: str, tmp_path: Path) -> None:
+    dumped = dump_log(tmp_path, batch_of(payload), "--deep-iteration")
+
+    assert (1, 1) == (dumped.status, len(dumped.lines))
+    assert f"{INVALID}{reason}\n" == dumped.err
+
+
+def test_records_before_a_broken_one_are_shown_unless_compressed(tmp_path: Path) -> None:
+    """
+    Kafka decompresses all of a batch before it shows the first record.
+    """
+    good = bytes(encode_records([Record(0, 1, None, b"good")], 0, 1))
+
+    plain = dump_log(tmp_path, batch_of(good + b"\xff", 2), "--print-data-log")
+    compressed = dump_log(tmp_path, batch_of(good + b"\xff", 2, 1), "--print-data-log")
+
+    assert [True] == ["good" in line for line in plain.lines[1:]]
+    assert [] == compressed.lines[1:]
+    assert f"{INVALID}Incorrect declared batch size, premature EOF reached\n" == compressed.err
+
+
+@pytest.mark.parametrize(
+    ("codec", "payload", "reason"),
+    [
+        (1, b"no gzip", "java.util.zip.ZipException: Not in GZIP format"),
+        (
+            1,
+            b"\x1f\x8b\x07" + bytes(20),
+            "java.util.zip.ZipException: Unsupported compression method",
+        ),
+        (1, b"\x1f\x8b\x08", "java.io.EOFException"),
+        (3, b"\x04", "java.io.IOException: Stream ended prematurely"),
+        (3, bytes(20), "java.io.IOException: Stream unsupported (invalid magic bytes)"),
+        (
+            3,
+            bytes.fromhex("04224d18 e0 40 82 0000"),
+            "java.lang.RuntimeException: Version 3 is unsupported",
+        ),
+        (
+            3,
+            bytes.fromhex("04224d18 60 40 00 0000"),
+            "java.io.IOException: Stream frame descriptor corrupted",
+        ),
+        (4, b"no zstd", "Failed to decompress record stream"),
+    ],
+)
+def test_streams_that_are_none(codec: int, payload: bytes, reason: str, tmp_path: Path) -> None:
+    data = patched(batch_of(payload), 22, bytes([codec]))
+
+    dumped = dump_log(tmp_path, data, "--deep-iteration")
+
+    assert f"{KAFKA}{reason}\n" == dumped.err
+
+
+@pytest.mark.parametrize(
+    ("data", "shown", "reason"),
+    [
+        (
+            legacy_message(1, 5, b"k", b"v")[:16] + b"\xff" + bytes(30),
+            ["offset: 5"],
+            f"{ILLEGAL}Invalid magic used in LegacyRecord: -1",
+        ),
+        (
+            legacy_message(1, 5, b"k", None, attributes=1),
+            ["offset: 5 position: 0"],
+            f"{INVALID}Found invalid compressed record set with null value (magic = 1)",
+        ),
+        (
+            legacy_wrapper(1, CompressionType.GZIP, [Legacy(3, None, b"v")], offset=1),
+            ["offset: 1 position: 0"],
+            f"{INVALID}Found invalid wrapper offset in compressed v1 message set, wrapper offset "
+            "'1' is less than the last inner message offset '3' and it is not zero.",
+        ),
+        (
+            legacy_wrapper(1, CompressionType.ZSTD, [Legacy(0, None, b"v")]),
+            ["offset: 0 position: 0"],
+            f"{INVALID}Invalid wrapper compressionType found in legacy deep record iterator 1",
+        ),
+        (
+            patched(legacy_message(0, 0, None, b"v"), 22, b"\0\0\0\x7f"),
+            ["offset: 0 position: 0", "| offset: 0 NoTimestampType: -1 keySize: -1 valueSize: 127"],
+            f"{ILLEGAL}newLimit > capacity: (127 > 1)",
+        ),
+    ],
+    ids=["magic", "no value", "offset", "zstd", "size"],
+)
+def test_messages_of_the_old_versions_that_are_none(
+    data: bytes, shown: list[str], reason: str, tmp_path: Path
+) -> None:
+    dumped = dump_log(tmp_path, data, "--print-data-log")
+
+    assert shown == [line[: len(start)] for line, start in zip(dumped.lines, shown, strict=False)]
+    assert f"{reason}\n" == dumped.err
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        (b"\0\0", b"", f"{INVALID}Invalid value size found for control record key. Must have at "
+         "least 4 bytes, but found only 2"),
+        (b"\xff\xff\0\0", b"", f"{INVALID}Invalid version found for control record: -1. "
+         "May indicate data corruption"),
+        (b"\0\0\0\x01", b"\0", f"{KAFKAS}java.nio.BufferUnderflowException"),
+        (b"\0\0\0\x03", b"\0\0", f"{KAFKAS}java.nio.BufferUnderflowException"),
+        (b"\0\0\0\x06", b"\0\0\0", f"{KAFKAS}java.lang.RuntimeException: non-nullable field voters "
+         "was serialized as null"),
+    ],
+)  # fmt: skip
+def test_control_records_that_are_none(
+    key: bytes, value: bytes, reason: str, tmp_path: Path
+) -> None:
+    """
+    The metadata of the record are shown before.
+    """
+    data = build_batch([SimpleRecord(1, key, value)], is_control=True)
+
+    dumped = dump_log(tmp_path, bytes(data), "--deep-iteration")
+
+    assert dumped.out.endswith("headerKeys: []")
+    assert f"{reason}\n" == dumped.err
+
+
+def test_a_control_record_of_a_later_version_is_named_by_its_number(tmp_path: Path) -> None:
+    record = SimpleRecord(1, b"\0\0\0\x63", b"")
+
+    dumped = dump_log(tmp_path, bytes(build_batch([record], is_control=True)), "--deep-iteration")
+
+    assert dumped.lines[-1].endswith("headerKeys: [] controlType: UNKNOWN(99)")
+
+
+def with_crc(body: bytes) -> bytes:
+    return struct.pack(">hI", 1, crc32c(body)) + body
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\0", "Snapshot failed schema validation: null"),
+        (
+            b"\0\x07",
+            "Snapshot failed schema validation: Snapshot contained an unknown file version 7",
+        ),
+        (b"\0\x01\0\0", "Snapshot failed schema validation: null"),
+        (
+            with_crc(b"\xff\xff\xff\xff"),
+            "Snapshot failed schema validation: non-nullable field producerEntries was serialized "
+            "as null",
+        ),
+        (
+            with_crc(b"\0\0\0\x05"),
+            "Snapshot failed schema validation: Tried to allocate a collection of size 5, but "
+            "there are only 0 bytes remaining.",
+        ),
+        (with_crc(b"\0\0\0\x02" + bytes(46)), "Snapshot failed schema validation: null"),
+        (
+            patched(with_crc(b"\0\0\0\0"), 2, b"\0\0\0\0"),
+            "Snapshot is corrupt (CRC is no longer valid). Stored crc: 0. Computed crc: 1214729159",
+        ),
+    ],
+)
+def test_snapshots_that_are_none(data: bytes, reason: str, tmp_path: Path) -> None:
+    """
+    That is said, and the next file is dumped.
+    """
+    path = tmp_path / "00000000000000000007.snapshot"
+    path.write_bytes(data)
+
+    dumped = dump("--files", path)
+
+    assert (0, f"Dumping {path}\n", f"{reason}\n") == dumped
+
+
+def segment(directory: Path) -> Path:
+    """
+    The log and the indexes of two batches; the path without a suffix.
+    """
+    path = directory / "00000000000000000000"
+    path.with_suffix(".log").write_bytes(batch(b"x") + batch(b"y", base_offset=1))
+    path.with_suffix(".index").write_bytes(struct.pack(">ii", 1, 69))
+    path.with_suffix(".timeindex").write_bytes(struct.pack(">qi", 1, 1))
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_that_fits_the_log(suffix: str, tmp_path: Path) -> None:
+    path = segment(tmp_path).with_suffix(suffix)
+
+    shown = dump("--files", path)
+    verified = dump("--verify-index-only", "--files", path)
+    sane = dump("--index-sanity-check", "--files", path)
+
+    entry = "offset: 1 position: 69" if suffix == ".index" else "timestamp: 1 offset: 1"
+    assert (0, f"Dumping {path}\n{entry}\n", "") == shown
+    assert (0, f"Dumping {path}\n", "") == verified
+    assert (0, f"Dumping {path}\n{path} passed sanity check.\n", "") == sane
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data", "err"),
+    [
+        (
+            ".index",
+            struct.pack(">iiii", 1, 0, 3, 69),
+            "Mismatches in :{}\n"
+            "  Index offset: 3, log offset: 1\n  Index offset: 1, log offset: 0\n",
+        ),
+        (
+            ".timeindex",
+            struct.pack(">qiqi", 5, 1, 4, 1),
+            "Found timestamp mismatch in :{}\n  Index timestamp: 5, log timestamp: 1\n"
+            "  Index timestamp: 4, log timestamp: 1\n"
+            "Found out of order timestamp in :{}\n"
+            "  Index timestamp: 4, Previously indexed timestamp: 5\n",
+        ),
+        (
+            ".timeindex",
+            struct.pack(">qi", 5, 9),
+            "The following indexed offsets are not found in :{}\n"
+            "Indexed offset: 9, found log offset: -1\n",
+        ),
+    ],
+    ids=["offsets", "timestamps", "not found"],
+)
+def test_an_index_that_does_not_fit_the_log(
+    suffix: str, data: bytes, err: str, tmp_path: Path
+) -> None:
+    path = segment(tmp_path).with_suffix(suffix)
+    path.write_bytes(data)
+
+    dumped = dump("--verify-index-only", "--files", path)
+
+    assert (0, f"Dumping {path}\n", err.replace("{}", str(path))) == dumped
+
+
+def test_zeros_behind_the_entries_are_passed_over(tmp_path: Path) -> None:
+    """
+    A broker that was killed has left them there.
+    """
+    path = segment(tmp_path)
+    for suffix, line in (
+        (".index", "offset: 1 position: 69"),
+        (".timeindex", "timestamp: 1 offset: 1"),
+    ):
+        with path.with_suffix(suffix).open("ab") as file:
+            file.write(bytes(240))
+
+        dumped = dump("--files", path.with_suffix(suffix))
+
+        assert [line] == dumped.out.splitlines()[1:2]
+        assert 2 == len(dumped.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data", "options", "reason"),
+    [
+        (".index", struct.pack(">ii", 1, 4000), (), f"{ILLEGAL}Slice from position 4000 exceeds "
+         "end position of FileRecords(size=138, file={}.log, start=0, end=2147483647)"),
+        (".index", struct.pack(">ii", 1, -4), (), f"{ILLEGAL}Invalid position: -4 in read from "
+         "FileRecords(size=138, file={}.log, start=0, end=2147483647)"),
+        (".index", struct.pack(">ii", 1, 138), (), f"{KAFKAS}java.util.NoSuchElementException"),
+        (".index", struct.pack(">ii", 1, 69), ("--max-message-size", "68"),
+         f"{KAFKAS}java.util.NoSuchElementException"),
+        (".index", struct.pack(">ii", -5, 0), ("--index-sanity-check",),
+         f"{KAFKAS}org.apache.kafka.storage.internals.log.CorruptIndexException: Corrupt index "
+         "found, index file {}.index has non-zero size but the last offset is -5 which is less "
+         "than the base offset 0"),
+        (".timeindex", struct.pack(">qiqi", 5, 1, 4, 1), ("--index-sanity-check",),
+         f"{KAFKAS}org.apache.kafka.storage.internals.log.CorruptIndexException: Corrupt time "
+         "index found, time index file ({}.timeindex) has non-zero size but the last timestamp is "
+         "4 which is less than the first timestamp 5"),
+    ],
+)  # fmt: skip
+def test_an_index_that_cannot_be_dumped(
+    suffix: str, data: bytes, options: tuple[str, ...], reason: str, tmp_path: Path
+) -> None:
+    path = segment(tmp_path)
+    path.with_suffix(suffix).write_bytes(data)
+
+    dumped = dump(*options, "--files", path.with_suffix(suffix))
+
+    assert 1 == dumped.status
+    assert f"{reason.replace('{}', str(path))}\n" == dumped.err
+
+
+@pytest.mark.parametrize(
+    ("missing", "dumped", "reason"),
+    [
+        (".log", ".log", f"{KAFKAS}java.nio.file.NoSuchFileException: {{}}.log"),
+        (".log", ".index", f"{KAFKAS}java.nio.file.NoSuchFileException: {{}}.log"),
+        (".index", ".index", f"{ILLEGAL}Invalid max index size: -1"),
+        (".index", ".timeindex", f"{ILLEGAL}Invalid max index size: -1"),
+        (".timeindex", ".timeindex", f"{ILLEGAL}Invalid max index size: -1"),
+        (".snapshot", ".snapshot", f"{KAFKAS}java.nio.file.NoSuchFileException: {{}}.snapshot"),
+    ],
+)
+def test_a_missing_file_is_told_and_not_made(
+    missing: str, dumped: str, reason: str, tmp_path: Path
+) -> None:
+    """
+    Kafka's tool makes a missing index.
+    """
+    path = segment(tmp_path)
+    path.with_suffix(missing).unlink(missing_ok=True)
+    before = sorted(tmp_path.iterdir())
+
+    status, _, err = dump("--files", path.with_suffix(dumped))
+
+    assert (1, f"{reason.replace('{}', str(path))}\n") == (status, err)
+    assert before == sorted(tmp_path.iterdir())
+
+
+def test_a_missing_transaction_index_is_an_empty_one(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.txnindex"
+
+    assert (0, f"Dumping {path}\n", "") == dump("--files", path)
+
+
+def test_an_index_leads_into_a_log_that_cannot_be_read_on(tmp_path: Path) -> None:
+    """
+    Kafka's tool reads all headers up to the end for each entry of a time index.
+    """
+    path = segment(tmp_path)
+    with path.with_suffix(".log").open("ab") as log:
+        log.write(bytes(40))
+
+    dumped = dump("--files", path.with_suffix(".timeindex"))
+
+    assert dumped.err.startswith(f"{CORRUPT}Found record size 0 smaller than minimum record")
+
+
+def test_control_batches_of_raft(tmp_path: Path) -> None:
+    """
+    What they say is JSON.
+    """
+    data = control_batch(ControlRecordType.SNAPSHOT_FOOTER, b"\0\0\0", 1)
+
+    dumped = dump_log(tmp_path, bytes(data), "--deep-iteration")
+
+    assert dumped.lines[-1].endswith(' headerKeys: [] SnapshotFooter {"version":0}')

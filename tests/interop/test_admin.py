@@ -7,11 +7,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 from kafka import KafkaAdminClient  # type: ignore[import-untyped]  # the library has no type hints
+from kafka import TopicPartition as PythonTopicPartition
+from kafka.admin import ConfigResource as PythonResource  # type: ignore[import-untyped]  # the same
+from kafka.admin import ConfigResourceType as PythonResourceType
+from kafka.admin import NewPartitions as PythonPartitions
 
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.confluent import Confluent
@@ -107,6 +111,94 @@ def test_the_configs_of_a_topic_show_where_each_comes_from(admin: AdminClient, t
         configs["segment.bytes"].value,
         configs["segment.bytes"].is_default,
     )
+
+
+def test_librdkafka_changes_configs(admin: AdminClient, topic: str) -> None:
+    """
+    Some of them, or all at once; what cannot be is refused with the reason.
+    """
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE)
+    Kind, Set, Append = ConfigResource.Type, AlterConfigOpType.SET, AlterConfigOpType.APPEND
+    some = ConfigResource(
+        Kind.TOPIC,
+        topic,
+        incremental_configs=[
+            ConfigEntry("retention.ms", "77", incremental_operation=Set),
+            ConfigEntry("cleanup.policy", "compact", incremental_operation=Append),
+        ],
+    )
+
+    admin.incremental_alter_configs([some])[some].result(PATIENCE)
+    configs = admin.describe_configs([some])[some].result(PATIENCE)
+    assert ("77", "delete,compact") == (
+        configs["retention.ms"].value,
+        configs["cleanup.policy"].value,
+    )
+
+    every = ConfigResource(Kind.TOPIC, topic, set_config={"flush.ms": "5"})
+    with pytest.warns(DeprecationWarning, match="alter_configs"):
+        admin.alter_configs([every])[every].result(PATIENCE)
+    configs = admin.describe_configs([every])[every].result(PATIENCE)
+    assert ("604800000", "5") == (configs["retention.ms"].value, configs["flush.ms"].value)
+
+    bad = ConfigResource(
+        Kind.TOPIC,
+        topic,
+        incremental_configs=[ConfigEntry("flush.ms", "soon", incremental_operation=Set)],
+    )
+    with pytest.raises(KafkaException) as refused:
+        admin.incremental_alter_configs([bad])[bad].result(PATIENCE)
+    assert KafkaError.INVALID_CONFIG == refused.value.args[0].code()
+    assert "Not a number of type LONG" in refused.value.args[0].str()
+
+
+def test_librdkafka_adds_partitions_and_deletes_records(
+    broker: BrokerProcess, admin: AdminClient, topic: str
+) -> None:
+    """
+    New partitions can be written to at once; deleted records are not read any more.
+    """
+    client = Confluent()
+    admin.create_topics([NewTopic(topic, 1)])[topic].result(PATIENCE)
+    client.produce(broker.bootstrap, topic, [NewRecord(b"%d" % n) for n in range(5)], "none")
+
+    admin.create_partitions([NewPartitions(topic, 3)])[topic].result(PATIENCE)
+    [place] = client.produce(broker.bootstrap, topic, [NewRecord(b"new", partition=2)], "none")
+    wanted = TopicPartition(topic, 0, 3)
+    deleted = admin.delete_records([wanted])[wanted].result(PATIENCE)
+
+    assert (2, 0) == (place.partition, place.offset)
+    assert 3 == deleted.low_watermark
+    assert {b"3", b"4", b"new"} == {
+        seen.value for seen in client.read(broker.bootstrap, topic, 3, 3)
+    }
+    with pytest.raises(KafkaException) as refused:
+        admin.create_partitions([NewPartitions(topic, 2)])[topic].result(PATIENCE)
+    assert KafkaError.INVALID_PARTITIONS == refused.value.args[0].code()
+
+
+def test_kafka_python_changes_configs_partitions_and_records(
+    broker: BrokerProcess, python_admin: KafkaAdminClient, topic: str
+) -> None:
+    """
+    With the requests that it knows.
+    """
+    client = KafkaPython()
+    client.create_topic(broker.bootstrap, topic, 1, {"flush.ms": "5"})
+    client.produce(broker.bootstrap, topic, [NewRecord(b"%d" % n) for n in range(5)], "none")
+
+    python_admin.alter_configs(
+        [PythonResource(PythonResourceType.TOPIC, topic, {"retention.ms": "77"})]
+    )
+    python_admin.create_partitions({topic: PythonPartitions(3)})
+    deleted = python_admin.delete_records({PythonTopicPartition(topic, 0): 3})
+
+    assert 3 == next(iter(deleted.values()))["low_watermark"]
+    [described] = python_admin.describe_topics([topic])
+    assert 3 == len(described["partitions"])
+    shown = str(python_admin.describe_configs([PythonResource(PythonResourceType.TOPIC, topic)]))
+    assert "77" in shown
+    assert [b"3", b"4"] == [seen.value for seen in client.read(broker.bootstrap, topic, 3, 2)]
 
 
 def test_a_group_is_listed_described_and_deleted(

@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from barnabas.server.config import BrokerConfig, Listener, load_settings
+from barnabas.server.config.client_metrics import ClientMetricsConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
+from barnabas.server.config.dynamic_only import DynamicOnlyOptions
+from barnabas.server.config.groups import GroupConfig
 from barnabas.server.config.reference import reference
-from barnabas.storage.options import ConfigError, InvalidValue, UnknownOption
+from barnabas.storage.options import ConfigError, InvalidValue, Options, UnknownOption, Update
 
 # Where one small node is better served than by Kafka's default, and what it is there.
 OTHER_DEFAULTS = {
@@ -29,8 +32,11 @@ OTHER_DEFAULTS = {
 }
 
 
-def test_every_option_has_a_sentence() -> None:
-    for option in BrokerConfig.options().values():
+@pytest.mark.parametrize(
+    "table", [BrokerConfig, DynamicOnlyOptions, GroupConfig, ClientMetricsConfig]
+)
+def test_every_option_has_a_sentence(table: type[Options]) -> None:
+    for option in table.options().values():
         assert option.doc.endswith("."), option.name
 
 
@@ -62,6 +68,46 @@ def test_options_are_those_of_apache_kafka(golden: Path) -> None:
         if name in ours and _plain(definition["default"]) != ours[name].format(ours[name].default)
     }
     assert OTHER_DEFAULTS == defaults
+
+
+def test_options_of_groups_are_those_of_apache_kafka(golden: Path) -> None:
+    with (golden / "configs" / "group.tsv").open() as file:
+        definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
+    ours = GroupConfig.options()
+
+    assert definitions.keys() == ours.keys()
+    for name, option in ours.items():
+        theirs = definitions[name]
+        assert (theirs["type"], theirs["default"]) == (
+            option.type.name,
+            option.format(option.default),
+        ), name
+
+
+def test_what_a_running_broker_takes_is_what_apache_kafka_takes(golden: Path) -> None:
+    """
+    But for listeners, TLS and SASL, and for directories that get no new partitions; classes to
+    load cannot be named either.
+    """
+    with (golden / "configs" / "broker.tsv").open() as file:
+        definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
+    theirs = {n for n, row in definitions.items() if row["dynamic update mode"] == "cluster-wide"}
+    per_broker = {n for n, row in definitions.items() if row["dynamic update mode"] == "per-broker"}
+    quotas = {
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+    acting = {n for n, o in BrokerConfig.options().items() if o.update is Update.CLUSTER_WIDE}
+    kept = DynamicOnlyOptions.options()
+
+    assert theirs - {"metric.reporters"} | quotas == acting | kept.keys()
+    assert not acting & kept.keys()
+    assert not per_broker & (acting | kept.keys())
+    for name in kept.keys() - quotas - {"config.providers"}:
+        row, option = definitions[name], kept[name]
+        assert (row["type"], row["default"]) == (option.type.name, option.format(option.default))
+    assert quotas | set(INERT_OPTIONS) >= kept.keys()
 
 
 def _plain(default: str) -> str | None:

@@ -7,9 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from barnabas.server.config.broker_config import BrokerConfig
+from barnabas.server.config.client_metrics import ClientMetricsConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
+from barnabas.server.config.dynamic_only import DynamicOnlyOptions
+from barnabas.server.config.groups import GroupConfig
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import Option
+from barnabas.storage.options import Option, Options, Update
 
 _TITLES = {
     "ClusterOptions": "The node and its metadata",
@@ -36,6 +39,10 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "Made by `barnabas options` from the tables in the code."
     yield "Names, types and meanings are Apache Kafka's."
+    yield ""
+    yield "Those with a \\* take a new value while the broker runs, for one broker or for all of"
+    yield "them; the value is stored in the metadata log. The others are read at the start. Every"
+    yield "option of a topic can be changed at any time."
     for section in BrokerConfig.__bases__:
         yield ""
         yield f"## {_TITLES[section.__name__]}"
@@ -51,15 +58,38 @@ def _lines() -> Iterator[str]:
     yield "|---|---|---|---|---|---|"
     for option in LogConfig.options().values():
         yield _row(option, ", ".join(f"`{name}`" for name in option.synonyms) + " | ")
+    yield from _table("Groups' own options", GroupConfig, "Kept, and without an effect yet.")
+    yield from _table(
+        "Subscriptions to metrics of clients",
+        ClientMetricsConfig,
+        "Kept, and without an effect: no metrics are collected.",
+    )
     yield from _names("Taken, without an effect", INERT_OPTIONS)
+    yield ""
+    yield "A running broker takes these from clients and keeps them: " + ", ".join(
+        f"`{name}`" for name in DynamicOnlyOptions.options()
+    )
     yield from _names("Refused", REFUSED_OPTIONS)
+
+
+def _table(title: str, table: type[Options], sentence: str) -> Iterator[str]:
+    yield ""
+    yield f"## {title}"
+    yield ""
+    yield sentence
+    yield ""
+    yield "| option | type | default | values | |"
+    yield "|---|---|---|---|---|"
+    for option in table.options().values():
+        yield _row(option)
 
 
 def _row(option: Option, before_doc: str = "") -> str:
     default = option.format(option.default)
     shown = f"`{default}`" if default else ""
     kind = option.type.name.lower()
-    cells = f"| `{option.name}` | {kind} | {shown} | {option.range_text} | "
+    mark = "" if option.update is Update.READ_ONLY else r" \*"
+    cells = f"| `{option.name}`{mark} | {kind} | {shown} | {option.range_text} | "
     return f"{cells}{before_doc}{option.doc} |"
 
 

@@ -1,0 +1,127 @@
+"""
+Comparing two answers, field by field.
+
+Every field of a message is compared as it is, but for what differs for a reason that has nothing to
+do with either broker (``NORMALISED``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from barnabas.protocol.schema import ZERO_UUID, Array, Kind, Struct, fields
+from barnabas.protocol.schema import Type as WireType
+from tests.interop.differential.batches import comparable_batches
+from tests.interop.differential.sides import Side
+from tests.interop.differential.steps import Answer
+
+NORMALISED: Final[Mapping[str, str]] = {
+    "topic_id": "chosen at random, as all UUIDs: only zeros are compared",
+    "cluster_id": "chosen by whoever formats the directory",
+    "host": "of each broker its own",
+    "port": "of each broker its own",
+    "session_id": "chosen at random",
+    "throttle_time_ms": "of the machine's pace",
+}
+"""
+Names of fields that are not compared as they are, each with the reason.
+
+Besides, a timestamp since the start of the run stands for "now", whatever the field: no step sends
+such a one, so it was taken from the clock of the broker.
+"""
+
+UNORDERED: Final = frozenset({"configs"})
+"""Arrays that Kafka fills from a hash map: their elements are compared in the order of names."""
+BOUNDS: Final = re.compile(r"within \[-?\d+, -?\d+\]")
+"""Timestamps that are counted from the broker's clock, in the message of an error."""
+LONGEST_RUN_MS: Final = 3_600_000
+
+
+class Difference(NamedTuple):
+    """
+    A place where the brokers do not agree.
+    """
+
+    where: str
+    kafka: object
+    barnabas: object
+
+    def __str__(self) -> str:
+        return f"{self.where}: Kafka {_short(self.kafka)}, Barnabas {_short(self.barnabas)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """
+    Reads the answers of one side.
+    """
+
+    side: Side
+    started_ms: int
+    loosely: bool = False
+
+    def plain(self, answer: Any) -> Any:
+        """
+        An answer as dictionaries, lists and values that are the same on both sides.
+        """
+        if isinstance(answer, Answer):
+            return self._message(answer.message, answer.version)
+        return answer
+
+    def _message(self, message: Any, version: int) -> dict[str, Any]:
+        plain: dict[str, Any] = {}
+        for field in fields(type(message)):
+            if field.is_in(version) or field.tag is not None:
+                value = getattr(message, field.name)
+                plain[field.name] = self._field(field.name, field.type, value, version)
+        return plain
+
+    def _field(self, name: str, kind: WireType, value: Any, version: int) -> Any:
+        if name in NORMALISED or isinstance(value, UUID):
+            return "..." if value not in (0, "", None, ZERO_UUID) else value
+        if isinstance(kind, Array) and value is not None:
+            if name in UNORDERED:
+                value = sorted(value, key=lambda element: str(element.name))
+            return [self._field("", kind.element, element, version) for element in value]
+        if isinstance(kind, Struct) and value is not None:
+            return self._message(value, version)
+        if kind is Kind.RECORDS and value is not None:
+            found = comparable_batches(bytes(value), self.is_now, loosely=self.loosely)
+            # How many batches there is room for depends on their sizes.
+            return found[:1] if self.loosely else found
+        if isinstance(value, str):
+            return BOUNDS.sub("within [...]", value)
+        return "now" if isinstance(value, int) and self.is_now(value) else value
+
+    def is_now(self, timestamp: int) -> bool:
+        """
+        Whether a timestamp was taken from a broker's clock.
+        """
+        return self.started_ms <= timestamp < self.started_ms + LONGEST_RUN_MS
+
+
+Differences = Iterator[Difference]
+
+
+def differences(kafka: Any, barnabas: Any, where: str = "") -> Differences:
+    """
+    Where two plain answers differ.
+    """
+    if isinstance(kafka, dict) and isinstance(barnabas, dict):
+        for name in [*kafka, *(barnabas.keys() - kafka.keys())]:
+            inside = f"{where}.{name}".lstrip(".")
+            yield from differences(kafka.get(name), barnabas.get(name), inside)
+    elif isinstance(kafka, list) and isinstance(barnabas, list) and len(kafka) == len(barnabas):
+        for number, (one, other) in enumerate(zip(kafka, barnabas, strict=True)):
+            yield from differences(one, other, f"{where}[{number}]")
+    elif kafka != barnabas:
+        yield Difference(where, kafka, barnabas)
+
+
+def _short(value: object, longest: int = 600) -> str:
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[:longest]}... ({len(text)} characters)"

@@ -1,0 +1,51 @@
+"""
+The kinds of workloads. Seeds take them in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tests.interop.differential.kinds.appends import (
+    append_time,
+    appends,
+    recompression,
+    rolling,
+    time_limits,
+)
+from tests.interop.differential.kinds.compaction import compaction
+from tests.interop.differential.kinds.configs import config_changes, more_partitions
+from tests.interop.differential.kinds.malformed import damaged_codecs, malformed
+from tests.interop.differential.kinds.producers import idempotence, open_transactions
+from tests.interop.differential.kinds.removal import delete_records, retention
+from tests.interop.differential.kinds.requests import requests
+from tests.interop.differential.scripts import Kind, Script, Workload
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "appends": appends,
+    "malformed": malformed,
+    "idempotence": idempotence,
+    "retention": retention,
+    "rolling": rolling,
+    "recompression": recompression,
+    "append-time": append_time,
+    "damaged-codecs": damaged_codecs,
+    "delete-records": delete_records,
+    "time-limits": time_limits,
+    "open-transactions": open_transactions,
+    "config-changes": config_changes,
+    "compaction": compaction,
+    "more-partitions": more_partitions,
+    "requests": requests,
+}
+
+
+def write(seed: int, started_ms: int) -> Workload:
+    """
+    The workload of a seed.
+    """
+    name = list(KINDS)[seed % len(KINDS)]
+    script = Script(seed, name, started_ms)
+    KINDS[name](script)
+    return script.workload()

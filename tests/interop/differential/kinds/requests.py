@@ -1,0 +1,206 @@
+"""
+Requests of every API, made of random values that mean something, and then damaged.
+
+What they are answered is compared by the error codes that occur in it: the rest is either compared
+by the other kinds, or tells of all topics and groups, which come and go.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from struct import pack
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.messages import REQUESTS, RESPONSES
+from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
+from barnabas.server.handlers import HANDLERS, load
+from tests.interop.differential.recipes import Batch
+from tests.interop.differential.scripts import Script
+from tests.interop.differential.sides import Session
+
+APIVERSIONS: Final = 18
+CORRELATION_ID: Final = 77
+SECONDS: Final = 2.0
+"""How long an answer is waited for: some requests wait for others that never come."""
+NUMBERS: Final = (0, 0, 1, 1, 2, -1, -2, 3, 10, 100, 1000)
+EXTREMES: Final = [pack(">i", value) for value in (-(2**31), -1, 0, 1, 2**16, 2**31 - 1)]
+PLACES: Final = 40
+"""How many requests a workload sends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """
+    Bytes that were a request; the outcome is the error codes of the answer.
+    """
+
+    text: str
+    key: int
+    version: int
+    frame: bytes
+
+    async def run(self, session: Session) -> Any:
+        answer = await session.ask_frame(self.frame, seconds=SECONDS)
+        return answer if isinstance(answer, str) else self._codes(answer)
+
+    def _codes(self, answer: bytes) -> Any:
+        response = RESPONSES[self.key]
+        flexible = response.api.is_flexible(self.version) and self.key != APIVERSIONS
+        try:
+            message = decode(response, self.version, answer[5 if flexible else 4 :])
+        except DecodeError as error:
+            return f"unreadable: {error}, {answer[:200].hex()}"
+        return sorted(set(error_codes(message)))
+
+    def __str__(self) -> str:
+        return f"{self.text}: {self.frame.hex()}"
+
+
+def error_codes(message: Any) -> Iterator[int]:
+    """
+    All error codes in an answer.
+    """
+    for field in fields(type(message)):
+        value = getattr(message, field.name)
+        if field.name.endswith("error_code"):
+            yield value
+        elif isinstance(field.type, Array) and isinstance(field.type.element, Struct):
+            for element in value or ():
+                yield from error_codes(element)
+        elif isinstance(field.type, Struct) and value is not None:
+            yield from error_codes(value)
+
+
+class Inventor:
+    """
+    Makes messages up.
+    """
+
+    def __init__(self, script: Script) -> None:
+        self._chance = script.chance
+        times = (script.now_ms,) * 2
+        self._sized: dict[Type, list[Any]] = {
+            Kind.RECORDS: [Batch(times=times, keys=2, seed=n).build() for n in range(3)],
+            Kind.UUID: [UUID(int=number) for number in (0, 1, 7)],
+            Kind.BYTES: [b"", b"abc"],
+            Kind.STRING: [script.topic, script.topic, "x", "", "a b", "range"],
+        }
+
+    def message(self, cls: Any, version: int) -> Any:
+        """
+        A *cls* with random values in the fields that *version* has.
+        """
+        values = {
+            field.name: self._field(field, version)
+            for field in fields(cls)
+            if field.is_in(version) and (field.tag is None or self._chance.random() < 0.2)
+        }
+        return cls(**values)
+
+    def _field(self, field: Field, version: int) -> Any:
+        if field.is_nullable_in(version) and self._chance.random() < 0.15:
+            return None
+        if field.name in WAITS:
+            return self._chance.choice(WAITS[field.name])
+        if field.name == "acks":
+            return self._chance.choice((1, -1, 1, 2))
+        return self._value(field.name, field.type, version)
+
+    def _value(self, name: str, kind: Type, version: int) -> Any:
+        chance = self._chance
+        match kind:
+            case Array():
+                count = chance.choice((0, 1, 1, 1, 2))
+                return [self._value(name, kind.element, version) for _ in range(count)]
+            case Struct():
+                return self.message(kind.cls, version)
+            case Fixed(letter):
+                return self._number(letter)
+            case _:
+                return chance.choice(self._sized[kind])
+
+    def _number(self, letter: str) -> float:
+        number = self._chance.choice(NUMBERS)
+        if letter in "?d":
+            return number > 0
+        return max(number, 0) if letter.isupper() else max(min(number, 127), -128)
+
+
+WAITS: Final = {
+    "max_wait_ms": (0, 1, 50),
+    "rebalance_timeout_ms": (0, 1, 50),
+    # What is not done in time is done all the same, or not: nobody can tell.
+    "timeout_ms": (30_000,),
+}
+"""Fields that let a request wait, and how long they do so here."""
+
+
+@cache
+def apis() -> tuple[tuple[int, int], ...]:
+    """
+    Key and version of what Barnabas understands.
+    """
+    load()
+    return tuple(
+        (key, version) for key in sorted(HANDLERS) for version in REQUESTS[key].api.versions
+    )
+
+
+def damaged(body: bytes, chance: random.Random) -> bytes:
+    """
+    The body of a request with some of its bytes changed.
+    """
+    data = bytearray(body)
+    for _ in range(chance.choice((1, 1, 2))):
+        at = chance.randrange(len(data) + 1)
+        match chance.randrange(6):
+            case 0:
+                data[at : at + 1] = bytes([chance.randrange(256)])
+            case 1:
+                data[at : at + 4] = chance.choice(EXTREMES)
+            case 2:
+                del data[at:]
+            case 3:
+                data[at:at] = chance.randbytes(chance.randrange(1, 9))
+            case 4:
+                del data[at : at + chance.randrange(1, 5)]
+            case _:
+                data[at : at + 1] = chance.choice((b"\0", b"\1", b"\xff", b"\x7f"))
+    return bytes(data)
+
+
+def requests(script: Script) -> None:
+    """
+    One topic with a few records, and many requests that may be about it.
+    """
+    chance = script.chance
+    script.create(partitions=2, retention_ms=-1)
+    inventor = Inventor(script)
+    for act in range(3):
+        for _ in range(3):
+            script.produce(Batch(times=(script.now_ms,) * 3, seed=chance.randrange(1000)))
+        for _ in range(PLACES):
+            script.do(_frame(inventor, chance))
+        if act < 2:
+            script.next_act()
+
+
+def _frame(inventor: Inventor, chance: random.Random) -> Frame:
+    key, version = chance.choice(apis())
+    request = REQUESTS[key]
+    body = encode(inventor.message(request, version), version)
+    is_damaged = chance.random() < 0.5
+    if is_damaged:
+        body = damaged(body, chance)
+    header = pack(">hhih", key, version, CORRELATION_ID, 1) + b"t"
+    if request.api.is_flexible(version):
+        header += b"\0"
+    frame = pack(">i", len(header) + len(body)) + header + body
+    text = f"{'damaged ' if is_damaged else ''}{request.__name__} v{version}"
+    return Frame(text, key, version, frame)

@@ -1,0 +1,233 @@
+"""
+The two brokers, and what a workload sees of each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.schema import ZERO_UUID, Message
+from tests.support.apache_kafka import ApacheKafka
+from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
+from tests.support.wire_client import Disconnected, WireClient
+
+NEVER_MS: Final = str(24 * 3600 * 1000)
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "node.id": "1",
+    "auto.create.topics.enable": "false",
+    # Nothing is waited for that does not have to be.
+    "log.initial.task.delay.ms": "500",
+    "log.retention.check.interval.ms": "400",
+    "log.cleaner.backoff.ms": "100",
+    "log.cleaner.dedupe.buffer.size": str(4 << 20),
+    "group.initial.rebalance.delay.ms": "0",
+    # What is written every so often would be written at different moments: only stops write it.
+    "log.flush.offset.checkpoint.interval.ms": NEVER_MS,
+    "log.flush.start.offset.checkpoint.interval.ms": NEVER_MS,
+    "replica.high.watermark.checkpoint.interval.ms": NEVER_MS,
+    # So are files removed: marked ones are compared, too.
+    "log.segment.delete.delay.ms": NEVER_MS,
+    "log.index.size.max.bytes": str(1 << 18),
+    # Batches of transactions can be sent without a coordinator that knows of them.
+    "transaction.partition.verification.enable": "false",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+}
+"""
+What both brokers are started with.
+"""
+
+WRITTEN_AT_START: Final = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint")
+PATIENCE: Final = 30.0
+CLOSED: Final = "connection closed"
+SILENT: Final = "no answer"
+LONGEST_SILENCE: Final = 60.0
+"""Seconds after which an answer is not waited for any longer."""
+
+
+class Side:
+    """
+    One of the brokers, running or not.
+    """
+
+    def __init__(self, broker: BrokerProcess) -> None:
+        self.broker = broker
+        self.topic_names: dict[UUID, str] = {}
+        self.topic_ids: dict[str, UUID] = {}
+        self.versions: dict[int, range] = {}
+
+    @property
+    def name(self) -> str:
+        return self.broker.name
+
+    @property
+    def data(self) -> Path:
+        """
+        The log directory.
+        """
+        return self.broker.data
+
+    def start(self) -> None:
+        """
+        Return once the broker is ready and has written its checkpoints for the first time.
+
+        It does so a moment after its start, whatever the intervals. From then on only a stop does,
+        and a kill finds them as they are now.
+        """
+        launched = time.time()
+        self.broker.start()
+        paths = [self.data / name for name in WRITTEN_AT_START]
+        wait_for(
+            lambda: all(path.exists() and path.stat().st_mtime > launched for path in paths),
+            f"{self.name} to write its checkpoints",
+            PATIENCE,
+        )
+
+    async def learn_versions(self) -> None:
+        """
+        Ask which APIs the broker has.
+        """
+        async with await WireClient.open(self.broker.port) as client:
+            answer = await client.ask(ApiVersionsRequest(), 0)
+        self.versions = {
+            key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys
+        }
+
+    async def learn_topics(self) -> None:
+        """
+        Ask for the ids of all topics.
+        """
+        async with await WireClient.open(self.broker.port) as client:
+            answer = await client.ask(
+                MetadataRequest(topics=None, allow_auto_topic_creation=False), 12
+            )
+        for topic in answer.topics:
+            if topic.name is not None:
+                self.topic_ids[topic.name] = topic.topic_id
+                self.topic_names[topic.topic_id] = topic.name
+
+
+class Session:
+    """
+    The connection of one workload to one side, opened again whenever it was closed.
+    """
+
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        self._client: WireClient | None = None
+
+    def topic_id(self, topic: str) -> UUID:
+        """
+        The id of a topic on this side; zeros for one that it does not have.
+        """
+        return self.side.topic_ids.get(topic, ZERO_UUID)
+
+    async def ask(self, request: Message, version: int, *, seconds: float = LONGEST_SILENCE) -> Any:
+        """
+        The answer, or ``CLOSED`` or ``SILENT``.
+        """
+        async with self._talking(seconds) as said:
+            client = await self._connected()
+            said.append(await client.ask(request, version))
+        return said[0]
+
+    async def tell(self, request: Message, version: int) -> None:
+        """
+        Send what has no answer.
+        """
+        client = await self._connected()
+        client.send(request, version=version)
+        client.expect_no_answer()
+
+    async def ask_frame(self, frame: bytes, *, seconds: float) -> bytes | str:
+        """
+        The answer to bytes that may be no request, without its size, or ``CLOSED`` or ``SILENT``.
+        """
+        said: list[bytes | str]
+        async with self._talking(seconds) as said:
+            client = await self._connected()
+            client.send_bytes(frame)
+            said.append(await client.receive_frame())
+        return said[0]
+
+    async def close(self) -> None:
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.close()
+
+    async def _connected(self) -> WireClient:
+        if self._client is None:
+            self._client = await WireClient.open(self.side.broker.port)
+        return self._client
+
+    @contextlib.asynccontextmanager
+    async def _talking(self, seconds: float) -> AsyncIterator[list[Any]]:
+        said: list[Any] = []
+        try:
+            async with asyncio.timeout(seconds):
+                yield said
+        except TimeoutError:
+            said.append(SILENT)
+            await self.close()
+        except (Disconnected, ConnectionError):
+            said.append(CLOSED)
+            await self.close()
+        except DecodeError as error:
+            said.append(f"unreadable: {error}")
+            await self.close()
+
+
+class Pair:
+    """
+    Apache Kafka and Barnabas, started and stopped together.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.kafka = Side(ApacheKafka(directory / "kafka", settings=SETTINGS))
+        self.barnabas = Side(Barnabas(directory / "barnabas", settings=SETTINGS))
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.kafka, self.barnabas
+
+    async def start(self) -> None:
+        """
+        Return once both are ready.
+        """
+        await self._each(Side.start)
+        for side in self.sides:
+            await side.learn_versions()
+            await side.learn_topics()
+
+    async def stop(self) -> None:
+        """
+        A clean stop of both.
+        """
+        await self._each(lambda side: side.broker.stop())
+
+    def kill(self) -> None:
+        """
+        SIGKILL both.
+        """
+        for side in self.sides:
+            side.broker.kill()
+
+    def close(self) -> None:
+        """
+        Make sure that neither is left running.
+        """
+        for side in self.sides:
+            side.broker.close()
+
+    async def _each(self, work: Any) -> None:
+        await asyncio.gather(*(asyncio.to_thread(work, side) for side in self.sides))

@@ -1,0 +1,297 @@
+"""
+What a workload does, one step after the other.
+
+A step is run against each broker on its own and returns what can be compared: an answer, or a text.
+Its own text says what it does, so that a failure can be read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Protocol
+
+from barnabas.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from barnabas.protocol.schema import Message
+from tests.interop.differential.recipes import Batch
+from tests.interop.differential.sides import CLOSED, SILENT, Session
+
+EARLIEST: Final = -2
+LATEST: Final = -1
+TOPIC: Final = 2
+SET: Final = 0
+DELETE: Final = 1
+PATIENCE: Final = 30.0
+"""Seconds within which a change that was accepted has to be seen."""
+PAUSE: Final = 0.02
+NOT_YET: Final = frozenset({3, 5, 6})
+"""Errors of a partition that the broker is about to lead."""
+MARK: Final = "flush.ms"
+"""The config by which it is seen that earlier changes of a topic's configs are in force."""
+
+
+class Answer(NamedTuple):
+    """
+    A message, and the version in which it was written.
+    """
+
+    message: Any
+    version: int
+
+
+class Step(Protocol):
+    """
+    One thing to do.
+    """
+
+    async def run(self, session: Session) -> Any:
+        """
+        Do it to one of the brokers; what comes of it.
+        """
+
+    def __str__(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """
+    Send a request and compare the answers.
+
+    Args:
+        make: gets the session, since topic ids differ.
+    """
+
+    text: str
+    version: int
+    make: Callable[[Session], Message]
+
+    async def run(self, session: Session) -> Any:
+        message = await session.ask(self.make(session), self.version)
+        return message if isinstance(message, str) else Answer(message, self.version)
+
+    def __str__(self) -> str:
+        return f"{self.text} (v{self.version})"
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """
+    Send a request that has no answer, and wait until it is done with.
+    """
+
+    text: str
+    version: int
+    make: Callable[[Session], Message]
+
+    async def run(self, session: Session) -> Any:
+        await session.tell(self.make(session), self.version)
+        # One connection's requests are worked off in their order.
+        answer = await session.ask(list_offsets_request("none", {0: LATEST}), 1)
+        return answer if isinstance(answer, str) else "done"
+
+    def __str__(self) -> str:
+        return f"{self.text} (v{self.version}, no answer)"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """
+    Wait until the broker leads partitions.
+    """
+
+    topic: str
+    partitions: int
+
+    async def run(self, session: Session) -> Any:
+        request = list_offsets_request(self.topic, dict.fromkeys(range(self.partitions), LATEST))
+        codes: list[int] | str = SILENT
+        for _ in range(round(PATIENCE / PAUSE)):
+            answer = await session.ask(request, 5)
+            codes = (
+                answer
+                if isinstance(answer, str)
+                else [p.error_code for p in answer.topics[0].partitions]
+            )
+            if codes != CLOSED and not NOT_YET.intersection(codes):
+                break
+            await asyncio.sleep(PAUSE)
+        await session.side.learn_topics()
+        return f"ready: {codes}"
+
+    def __str__(self) -> str:
+        return f"wait until {self.partitions} partitions are led"
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """
+    Wait until earlier changes of a topic's configs are in force.
+
+    A broker sees a change before it acts on it, and handles changes one after the other. So once a
+    second change is seen, the first is acted on.
+    """
+
+    topic: str
+    number: int
+
+    async def run(self, session: Session) -> Any:
+        for number in (2 * self.number, 2 * self.number + 1):
+            value = str(10**15 + number)
+            await session.ask(alter_configs_request(self.topic, {MARK: value}), 1)
+            for _ in range(round(PATIENCE / PAUSE)):
+                if await self._mark(session) == value:
+                    break
+                await asyncio.sleep(PAUSE)
+            else:
+                return "the change is not seen"
+        return "in force"
+
+    async def _mark(self, session: Session) -> str | None:
+        resource = DescribeConfigsResource(
+            resource_type=TOPIC, resource_name=self.topic, configuration_keys=[MARK]
+        )
+        answer = await session.ask(DescribeConfigsRequest(resources=[resource]), 4)
+        if isinstance(answer, str):
+            return answer
+        (config,) = answer.results[0].configs
+        return str(config.value)
+
+    def __str__(self) -> str:
+        return "wait until the configs are in force"
+
+
+def list_offsets_request(
+    topic: str, timestamps: Mapping[int, int], *, isolation: int = 0, leader_epoch: int = -1
+) -> ListOffsetsRequest:
+    """
+    Ask for an offset of each of some partitions.
+    """
+    partitions = [
+        ListOffsetsPartition(
+            partition_index=partition, current_leader_epoch=leader_epoch, timestamp=timestamp
+        )
+        for partition, timestamp in timestamps.items()
+    ]
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=isolation,
+        topics=[ListOffsetsTopic(name=topic, partitions=partitions)],
+        timeout_ms=5000,
+    )
+
+
+def alter_configs_request(
+    topic: str, changes: Mapping[str, str | None]
+) -> IncrementalAlterConfigsRequest:
+    """
+    Set options of a topic, or delete those whose new value is None.
+    """
+    configs = [
+        AlterableConfig(name=name, config_operation=DELETE if value is None else SET, value=value)
+        for name, value in changes.items()
+    ]
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name=topic, configs=configs)
+    return IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+
+
+def produce_request(
+    session: Session,
+    topic: str,
+    data: Mapping[int, bytes],
+    *,
+    version: int,
+    acks: int,
+    transactional_id: str | None,
+) -> ProduceRequest:
+    """
+    Append to some partitions of a topic.
+    """
+    partitions = [PartitionProduceData(index=p, records=records) for p, records in data.items()]
+    named = {"topic_id": session.topic_id(topic)} if version >= 13 else {"name": topic}
+    return ProduceRequest(
+        transactional_id=transactional_id,
+        acks=acks,
+        timeout_ms=30_000,
+        topic_data=[TopicProduceData(partition_data=partitions, **named)],
+    )
+
+
+class FetchFrom(NamedTuple):
+    """
+    Where and how to fetch.
+    """
+
+    offset: int
+    partition: int = 0
+    partition_max_bytes: int = 1 << 20
+    max_bytes: int = 1 << 26
+    isolation: int = 0
+    current_leader_epoch: int = -1
+    last_fetched_epoch: int = -1
+
+    def request(self, session: Session, topic: str, version: int) -> FetchRequest:
+        partition = FetchPartition(
+            partition=self.partition,
+            current_leader_epoch=self.current_leader_epoch,
+            fetch_offset=self.offset,
+            last_fetched_epoch=self.last_fetched_epoch if version >= 12 else -1,
+            partition_max_bytes=self.partition_max_bytes,
+        )
+        named = {"topic_id": session.topic_id(topic)} if version >= 13 else {"topic": topic}
+        return FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            max_bytes=self.max_bytes,
+            isolation_level=self.isolation,
+            topics=[FetchTopic(partitions=[partition], **named)],
+        )
+
+
+def produce(
+    topic: str,
+    partition: int,
+    batches: Sequence[Batch],
+    *,
+    version: int,
+    acks: int,
+    transactional_id: str | None = None,
+) -> Step:
+    """
+    Append batches with one request.
+    """
+    text = f"produce to {partition}, acks {acks}: " + "; ".join(map(str, batches))
+    if transactional_id is not None:
+        text += f" [transactional id {transactional_id}]"
+
+    def make(session: Session) -> Message:
+        data = b"".join(batch.build() for batch in batches)
+        return produce_request(
+            session,
+            topic,
+            {partition: data},
+            version=version,
+            acks=acks,
+            transactional_id=transactional_id,
+        )
+
+    return Ask(text, version, make) if acks else Tell(text, version, make)

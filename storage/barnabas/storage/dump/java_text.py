@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import chain
 from math import isfinite
 from typing import Final
 
@@ -84,13 +85,21 @@ _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 def hash_order(names: Iterable[str]) -> list[str]:
     """
-    *names* in the order in which a HashMap that they were put into would give them.
+    *names* in the order in which a HashMap would give them that got each by ``computeIfAbsent``.
+
+    That puts a name in front of those that are in its bin, and makes the table grow only when there
+    is one entry more than ``put`` would let there be.
     """
-    given = list(names)
     size = _SMALLEST_TABLE
-    while len(given) > size * 3 // 4:
-        size *= 2
-    return sorted(given, key=lambda name: _spread_hash(name) & size - 1)
+    bins: dict[int, list[str]] = {}
+    for count, name in enumerate(names):
+        if count > size * 3 // 4:
+            size *= 2
+            held, bins = bins, {}
+            for other in chain.from_iterable(held.values()):
+                bins.setdefault(_spread_hash(other) & size - 1, []).append(other)
+        bins.setdefault(_spread_hash(name) & size - 1, []).insert(0, name)
+    return [name for number in sorted(bins) for name in bins[number]]
 
 
 def _spread_hash(text: str) -> int:

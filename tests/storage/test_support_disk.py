@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import WouldBlock
+from tests.support.crashable_disk import EVERYTHING, NOTHING
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles, RecordingFiles
 
 D = Path("/data")
@@ -21,6 +22,7 @@ A, B = D / "a", D / "b"
 
 def on(files: MemoryFiles) -> MemoryFiles:
     files.make_directory(D)
+    files.sync_directory(D.parent)
     return files
 
 
@@ -184,6 +186,78 @@ def test_a_crash_may_undo_a_removal_and_a_rename() -> None:
     assert ["a", "b"] == files.names(D)
 
 
+def test_a_crash_takes_a_directory_whose_name_was_not_synced() -> None:
+    """
+    With all that is in it; until then it may come back under the name that it had.
+    """
+    files = CrashableFiles(directories_survive=False)
+    on(files)
+    files.make_directory(D / "new")
+    write(files, D / "new" / "file", b"synced", sync=True)
+    files.sync_directory(D / "new")
+    files.make_directory(D / "old")
+    write(files, D / "old" / "file", b"synced", sync=True)
+    files.sync_directory(D / "old")
+    kept = files.image(EVERYTHING)
+    files.rename(D / "new", D / "renamed")
+
+    nothing = files.image(NOTHING)
+    everything = files.image(EVERYTHING)
+    first_two = files.image(lambda most: min(most, 2))
+
+    assert nothing.directories == {"/data"}
+    assert kept.directories == {"/data", "/data/new", "/data/old"} == first_two.directories
+    assert everything.files.keys() == {"/data/renamed/file", "/data/old/file"}
+
+
+def test_a_removed_directory_may_come_back_with_a_part_of_its_files() -> None:
+    files = CrashableFiles()
+    on(files)
+    files.make_directory(D / "t")
+    for path in (D / "t" / "a", D / "t" / "b"):
+        write(files, path, b"synced", sync=True)
+    for path in (D / "t", D):
+        files.sync_directory(path)
+
+    files.remove_tree(D / "t")
+
+    assert {"/data/t/a", "/data/t/b"} == files.image(NOTHING).files.keys()
+    assert {"/data/t/b"} == files.image(lambda most: most // 2).files.keys()
+    assert set() == files.image(EVERYTHING).files.keys()
+
+
+def test_a_file_may_have_grown_before_its_bytes_were_there() -> None:
+    files = CrashableFiles()
+    on(files)
+    write(files, A, b"synced", sync=True)
+    files.sync_directory(D)
+    write(files, A, b" and not")
+
+    choices = iter((2, 1))
+    image = files.image(lambda most: next(choices))
+
+    assert b"synced a\0\0\0\0\0\0" == image.files["/data/a"].content
+
+
+def test_looking_at_what_a_crash_would_leave_changes_nothing() -> None:
+    """
+    From the image another machine starts, and this one goes on.
+    """
+    files = CrashableFiles()
+    on(files)
+    write(files, A, b"a")
+
+    assert {} == files.image(NOTHING).files
+    copy = CrashableFiles(image=files.image(EVERYTHING))
+    write(copy, A, b"b")
+    write(files, A, b"c")
+
+    assert b"ab" == copy.read_bytes(A)
+    assert b"ac" == files.read_bytes(A)
+    copy.crash()
+    assert b"a" == copy.read_bytes(A)
+
+
 def test_a_crash_may_take_nothing() -> None:
     """
     What was not synced may survive all the same.
@@ -214,7 +288,7 @@ def test_a_crash_keeps_any_part_of_each_write(data: st.DataObject) -> None:
     content = files.read_bytes(A)
     first, second = content[:3], content[3:]
     assert b"abc".startswith(first.rstrip(b"\0"))
-    assert b"def".startswith(second)
+    assert b"def".startswith(second.rstrip(b"\0"))
 
 
 def test_the_machine_stops_where_it_was_told_to() -> None:

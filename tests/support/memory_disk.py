@@ -41,7 +41,7 @@ class Node:
 
     data: bytearray = field(default_factory=bytearray)
     modified_ms: int = 0
-    durable: bytearray = field(default_factory=bytearray)
+    durable: bytes = b""
     pending: list[Write | Cut] = field(default_factory=list)
 
     def write(self, position: int, data: bytes) -> None:
@@ -54,19 +54,30 @@ class Node:
         self.pending.append(Cut(size))
 
     def sync(self) -> None:
-        self.settle(lambda most: most)
+        if self.pending:
+            self.durable = bytes(self.data)
+            self.pending.clear()
 
-    def settle(self, choose: Callable[[int], int]) -> None:
+    def survivor(self, choose: Callable[[int], int]) -> bytes:
         """
-        Let some of what is pending reach the disk, and the rest be lost.
+        What is left after a crash, if of what is pending only some has reached the disk: of each
+        write its beginning, and behind that nothing, or zeros where the file had grown already.
         """
+        if not self.pending:
+            return self.durable
+        content = bytearray(self.durable)
         for change in self.pending:
             if isinstance(change, Cut):
                 if choose(1):
-                    self.durable = _resized(self.durable, change.size)
-            elif kept := choose(len(change.data)):
-                _overwrite(self.durable, change.position, change.data[:kept])
-        self.pending.clear()
+                    content = _resized(content, change.size)
+                continue
+            size = len(change.data)
+            if kept := choose(size):
+                _overwrite(content, change.position, change.data[:kept])
+            end = change.position + size
+            if kept < size and len(content) < end and choose(1):
+                content.extend(bytes(end - len(content)))
+        return bytes(content)
 
 
 def _overwrite(content: bytearray, position: int, data: bytes) -> None:
@@ -237,7 +248,13 @@ class MemoryFiles(Files):
         self.link(path, node)
         return node
 
-    # The three changes of names, for a subclass to remember.
+    # The changes of names, for a subclass to remember.
+
+    def link_directory(self, path: Path) -> None:
+        self.directories.add(path)
+
+    def unlink_directory(self, path: Path) -> None:
+        self.directories.remove(path)
 
     def link(self, path: Path, node: Node) -> None:
         self.nodes[path] = node
@@ -265,7 +282,9 @@ class MemoryFiles(Files):
 
     def make_directory(self, path: Path) -> None:
         self.step("make directory", path)
-        self.directories.update((path, *path.parents))
+        for directory in (*reversed(path.parents), path):
+            if directory not in self.directories:
+                self.link_directory(directory)
 
     def rename(self, source: Path, target: Path) -> None:
         self.step("rename", source)
@@ -278,7 +297,7 @@ class MemoryFiles(Files):
 
     def _rename_directory(self, source: Path, target: Path) -> None:
         for path in [path for path in self.nodes if source in path.parents]:
-            self.move(path, target / path.relative_to(source))
+            self.nodes[target / path.relative_to(source)] = self.nodes.pop(path)
         moved = {path for path in self.directories if path == source or source in path.parents}
         self.directories -= moved
         self.directories |= {target / path.relative_to(source) for path in moved}
@@ -294,9 +313,9 @@ class MemoryFiles(Files):
         self.step("remove", path)
         for file in [file for file in self.nodes if path in file.parents]:
             self.unlink(file)
-        self.directories = {
-            other for other in self.directories if other != path and path not in other.parents
-        }
+        inside = (other for other in self.directories if other == path or path in other.parents)
+        for directory in sorted(inside, reverse=True):
+            self.unlink_directory(directory)
 
     def sync_directory(self, path: Path) -> None:
         self.step("sync directory", path)

@@ -51,7 +51,8 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        return NEEDED if wanted() else []
+        # What is compiled is checked first, and for that what it imports has to be there.
+        return [*NEEDED, *self.metadata.core.dependencies] if wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="barnabas-compile-"))

@@ -7,7 +7,8 @@ Ours goes first: Kafka's makes indexes that are missing, and cuts those that are
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+import struct
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -15,11 +16,19 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.protocol import (
+    group_records,
+    metadata_records,
+    remote_log_records,
+    share_state_records,
+)
 from barnabas.protocol.codec import encode
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.control_records import ControlRecordType, VotersRecord
 from barnabas.protocol.record_batch import build_batch, control_batch
 from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.protocol.schema import Message
+from barnabas.protocol.transaction_records import TransactionLogKey, TransactionLogValue
 from barnabas.storage.disk import DiskFiles
 from tests.interop.clients.base import CODECS, NewRecord
 from tests.interop.clients.confluent import Confluent
@@ -31,6 +40,7 @@ from tests.support.dumping import LOG
 from tests.support.kafka_dump import kafka_dumps, our_dump
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
 from tests.support.random_logs import RandomLog
+from tests.support.random_messages import random_message
 
 Compare = Callable[[list[list[str]]], None]
 
@@ -178,6 +188,55 @@ def test_control_records_of_raft(compare: Compare, tmp_path: Path) -> None:
     (tmp_path / LOG).write_bytes(control_batch(ControlRecordType.KRAFT_VOTERS, voters, 5))
 
     compare([[*option, "--files", str(tmp_path / LOG)] for option in LOG_OPTIONS])
+
+
+COORDINATORS: Final[Mapping[str, list[tuple[type[Message], type[Message]]]]] = {
+    "--offsets-decoder": list(group_records.RECORDS.values()),
+    "--share-group-state-decoder": list(share_state_records.RECORDS.values()),
+    "--transaction-log-decoder": [(TransactionLogKey, TransactionLogValue)],
+}
+FRAMED: Final[Mapping[str, list[type[Message]]]] = {
+    "--cluster-metadata-decoder": list(metadata_records.RECORDS.values()),
+    "--remote-log-metadata-decoder": list(remote_log_records.RECORDS.values()),
+}
+
+
+@pytest.mark.parametrize("decoder", [*COORDINATORS, *FRAMED])
+def test_internal_topics(decoder: str, compare: Compare, tmp_path: Path) -> None:
+    """
+    Records of every type and version, with all that they can say; some with a byte changed.
+    """
+    random = Random(decoder)
+    data = bytearray()
+    for offset in range(600):
+        if decoder in FRAMED:
+            value = framed_message(random.choice(FRAMED[decoder]), random)
+            record = SimpleRecord(1, None, broken(value, random) if offset % 3 == 0 else value)
+        else:
+            key_class, value_class = random.choice(COORDINATORS[decoder])
+            record = coordinator_record(key_class, value_class, random)
+            if offset % 3 == 0:
+                record = record._replace(value=broken(record.value or b"?", random))
+        data += build_batch([record], base_offset=offset)
+    (tmp_path / LOG).write_bytes(data)
+
+    compare([[decoder, "--files", str(tmp_path / LOG)]])
+
+
+def framed_message(cls: type[Message], random: Random) -> bytes:
+    version = random.choice(cls.api.versions)
+    frame = bytes((1, cls.api.key, version))
+    return frame + encode(random_message(cls, version, random), version)
+
+
+def coordinator_record(
+    key_class: type[Message], value_class: type[Message], random: Random
+) -> SimpleRecord:
+    version = random.choice(value_class.api.versions)
+    key = encode(random_message(key_class, 0, random), 0)
+    value = encode(random_message(value_class, version, random), version)
+    number = struct.pack(">h", key_class.api.key)
+    return SimpleRecord(1, number + key, struct.pack(">h", version) + value)
 
 
 def broken(data: bytes, random: Random) -> bytes:

@@ -171,12 +171,71 @@ def test_offsets_of_records_outside_of_their_batch_are_found() -> None:
     assert ("warning", "record-offsets") == (violation.severity.value, violation.rule)
 
 
+def test_offsets_of_records_that_fall_are_found() -> None:
+    data = batch(0, 2, 1)
+    data[26] = 2
+    seal(data)
+
+    assert ["record-offsets"] == rules(Files(data))
+
+
 def test_sequences_are_where_they_should_be() -> None:
     data = batch(0, producer_id=5, producer_epoch=0, base_sequence=0)
     data[53:57] = b"\xff\xff\xff\xff"
     seal(data)
 
     assert ["batch-producer"] == rules(Files(data))
+
+
+# Control batches.
+
+
+def control(
+    *records: tuple[bytes, bytes], base_sequence: int = -1, producer_id: int = 5
+) -> bytearray:
+    """
+    A control batch of these keys and values.
+    """
+    data = build_batch_with_offsets(
+        [Record(at, FIRST_TIMESTAMP, *pair) for at, pair in enumerate(records)],
+        base_offset=0,
+        partition_leader_epoch=0,
+        producer_id=producer_id,
+        producer_epoch=0 if producer_id >= 0 else -1,
+        base_sequence=base_sequence,
+    )
+    data[22] |= 0x20 | (0x10 if producer_id >= 0 else 0)
+    seal(data)
+    return data
+
+
+COMMIT = b"\0\0\0\1", b"\0\0\0\0\0\0"
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (control(COMMIT), []),
+        (control(COMMIT, base_sequence=0), ["batch-producer"]),
+        (control(COMMIT, COMMIT), ["control-record"]),
+        (control((b"\0\0\0\1", b"\0\0")), ["control-record"]),
+        (control((b"\0\0\0\2", b"\0\0\0\0\0\0")), ["control-record"]),
+        (control((b"\0", b"\0\0\0\0\0\0")), ["control-record"]),
+        (control((b"\0\0\0\2", b""), (b"\0\0\0\5", b""), producer_id=-1), []),
+        (control((b"\0\0\0\x07", b""), producer_id=-1), ["control-record"]),
+    ],
+)
+def test_control_records_are_what_they_should_be(data: bytearray, expected: list[str]) -> None:
+    assert expected == rules(Files(data))
+
+
+def test_a_control_batch_from_which_compaction_has_removed_the_marker_is_fine() -> None:
+    data = control(COMMIT)[:61]
+    data[8:12] = (61 - 12).to_bytes(4, "big")
+    data[57:61] = bytes(4)
+    seal(data)
+
+    assert [] == rules(Files(data))
 
 
 # Segments.

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from barnabas.protocol.record_batch import NO_TIMESTAMP, RecordBatch
 from barnabas.storage.offset_index import OffsetPosition
 from barnabas.storage.readonly import IndexFile, ReadOnlySegment
-from barnabas.storage.time_index import TimestampOffset
+from barnabas.storage.time_index import TimeIndex, TimestampOffset
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 
@@ -33,10 +33,14 @@ def check_index_file(index: IndexFile, report: FileReport, *, may_have_zeros: bo
             f"{index.size} bytes",
             f"a multiple of {index.entry_size}, {odd} fewer or {index.entry_size - odd} more",
         )
-    if index.is_preallocated and not may_have_zeros:
+    zeros = index.size - index.used
+    if index.used == 0 and index.entry_size == TimeIndex.entry_size:
+        # This may be the entry of a batch of time 0 that ends at the base offset.
+        zeros -= TimeIndex.entry_size
+    if zeros >= index.entry_size and not may_have_zeros:
         report.add(
             rules.INDEX_TRIMMED,
-            f"{index.size - index.used} bytes of zeros behind {index.count} entries",
+            f"{zeros} bytes of zeros behind {index.count} entries",
             "none, as the segment was rolled or closed",
         )
 

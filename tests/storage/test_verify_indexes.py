@@ -1,0 +1,148 @@
+"""
+Entries of offset and time indexes, one by one against the batches that they lead to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+
+import pytest
+
+from barnabas.protocol.record_batch import build_batch_with_offsets
+from barnabas.protocol.records import Record
+from barnabas.storage.readonly import PartitionDirectory
+from barnabas.storage.verify.context import DirectoryState, LogContext
+from barnabas.storage.verify.partition import PartitionCheck
+from barnabas.storage.verify.report import Report, Violation
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
+from tests.support.logs import DIRECTORY
+from tests.support.segments import FIRST_TIMESTAMP as T
+
+OFFSET_ENTRY, TIME_ENTRY = Struct(">ii"), Struct(">qi")
+BASE = 10
+TIMES = ((T + 5, T + 1), (T + 9,), (T + 2, T + 9, T + 3), (T + 4, T + 20))
+"""The timestamps of the records of four batches, which end with offsets 11, 12, 15 and 17."""
+
+
+def log_of(
+    offsets: Sequence[tuple[int, int]], times: Sequence[tuple[int, int]]
+) -> tuple[MemoryFiles, list[int]]:
+    """
+    The four batches in a segment with base offset 10, with these entries of their indexes, and the
+    positions of the batches.
+    """
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    path = DIRECTORY / f"{BASE:020d}.log"
+    file = files.open(path)
+    positions, offset = [], BASE
+    for timestamps in TIMES:
+        records = [Record(offset + at, time, b"k", b"v") for at, time in enumerate(timestamps)]
+        positions.append(file.size())
+        file.append(build_batch_with_offsets(records, base_offset=offset, partition_leader_epoch=0))
+        offset += len(records)
+    files.open(path.with_suffix(".index")).append(
+        b"".join(OFFSET_ENTRY.pack(at - BASE, positions[number]) for at, number in offsets)
+    )
+    files.open(path.with_suffix(".timeindex")).append(
+        b"".join(TIME_ENTRY.pack(time, at - BASE) for time, at in times)
+    )
+    return files, positions
+
+
+def found(
+    offsets: Sequence[tuple[int, int]] = (), times: Sequence[tuple[int, int]] = ((T + 20, 17),)
+) -> list[tuple[str, int | None]]:
+    """
+    The rules that are violated, and the number of the entry.
+    """
+    files, _ = log_of(offsets, times)
+    violations: list[Violation] = []
+    context = LogContext(state=DirectoryState.CLEAN, may_be_compacted=False)
+    partition = PartitionDirectory(DIRECTORY, files)
+    PartitionCheck(partition, context, Report(violations.append), StillClock()).run()
+    ignored = ("partition-metadata", "epochs-missing")
+    return [(each.rule, each.entry) for each in violations if each.rule not in ignored]
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([], []),
+        ([(12, 1), (15, 2), (17, 3)], []),
+        ([(11, 0), (17, 3)], []),
+        ([(13, 2)], [("offset-index-entry", 0)]),
+        ([(12, 2)], [("offset-index-entry", 0)]),
+        ([(12, 1), (12, 2)], [("offset-index-order", 1)]),
+        ([(15, 2), (12, 1), (17, 3)], [("offset-index-order", 1)]),
+        ([(9, 1)], [("offset-index-order", 0)]),
+    ],
+)
+def test_offset_entries_have_the_position_and_the_last_offset_of_a_batch(
+    entries: list[tuple[int, int]], expected: list[tuple[str, int | None]]
+) -> None:
+    assert expected == found(offsets=entries)
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ([(T + 5, 11), (T + 9, 12), (T + 20, 17)], []),
+        ([(T + 20, 17)], []),
+        # Until 3.x: the record that has the timestamp, not the last one of its batch.
+        ([(T + 5, 10), (T + 9, 14), (T + 20, 17)], []),
+        ([(T + 9, 15), (T + 20, 17)], []),
+        # Not the largest of the batch.
+        ([(T + 1, 11), (T + 20, 17)], [("time-index-entry", 0)]),
+        # Not an offset that has it.
+        ([(T + 9, 13), (T + 20, 17)], [("time-index-entry", 0)]),
+        ([(T + 20, 16)], [("time-index-entry", 0)]),
+        # Neither order nor end.
+        ([(T + 9, 12), (T + 5, 11), (T + 20, 17)], [("time-index-order", 1)]),
+        ([(T + 9, 12), (T + 20, 11)], [("time-index-order", 1), ("time-index-last", None)]),
+        ([(T + 20, 17), (T + 30, 18)], [("time-index-entry", 1)]),
+        ([(T + 9, 12)], [("time-index-last", None)]),
+        ([], [("time-index-last", None)]),
+    ],
+)
+def test_time_entries_have_the_largest_timestamp_up_to_a_batch(
+    entries: list[tuple[int, int]], expected: list[tuple[str, int | None]]
+) -> None:
+    assert expected == found(times=entries)
+
+
+def test_a_time_entry_below_the_largest_timestamp_before_it_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    A search for the time between both would pass over the earlier batch.
+    """
+    earlier_is_later = ((T + 9,), (T + 5, T + 1), (T + 2, T + 3, T + 3), (T + 4, T + 20))
+    monkeypatch.setitem(globals(), "TIMES", earlier_is_later)
+
+    assert [("time-index-entry", 0)] == found(times=[(T + 5, 12), (T + 20, 17)])
+
+
+def test_the_first_entry_of_all_zeros_may_look_like_none() -> None:
+    """
+    One batch, of one record of time 0, closed: the time index has one entry, 0 at offset 0.
+    """
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    path = DIRECTORY / f"{0:020d}.log"
+    files.open(path).append(
+        build_batch_with_offsets(
+            [Record(0, 0, b"k", b"v")], base_offset=0, partition_leader_epoch=0
+        )
+    )
+    files.open(path.with_suffix(".index"))
+    files.open(path.with_suffix(".timeindex")).append(bytes(12))
+    violations: list[Violation] = []
+    context = LogContext(state=DirectoryState.CLEAN, may_be_compacted=False)
+
+    partition = PartitionDirectory(DIRECTORY, files)
+    PartitionCheck(partition, context, Report(violations.append), StillClock()).run()
+
+    assert not [each for each in violations if each.path.suffix == ".timeindex"]

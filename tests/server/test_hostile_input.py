@@ -44,11 +44,16 @@ VARINTS = [b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x80", b"\xff\xff\xff\
 
 # What may rightly change something, however little of the request is left as it was.
 CHANGING = {
+    "AlterConfigsRequest",
+    "CreatePartitionsRequest",
     "CreateTopicsRequest",
+    "DeleteRecordsRequest",
     "DeleteTopicsRequest",
+    "IncrementalAlterConfigsRequest",
     "InitProducerIdRequest",
     "JoinGroupRequest",
     "OffsetCommitRequest",
+    "WriteTxnMarkersRequest",
 }
 
 
@@ -59,7 +64,8 @@ async def broker() -> AsyncIterator[TestBroker]:
     async with running(MemoryFiles(), ManualClock(START_MS), **options) as broker:
         await broker.create("x")
         await broker.create("kept")
-        await broker.create("__consumer_offsets", partitions=2, cleanup_policy="compact")
+        for internal in ("__consumer_offsets", "__transaction_state"):
+            await broker.create(internal, partitions=2, cleanup_policy="compact")
         yield broker
     logging.disable(logging.NOTSET)
 

@@ -243,7 +243,7 @@ def _wanted(request: FetchRequest, context: Context) -> Iterator[Wanted]:
                 yield Wanted(partition, None, error.code)
                 continue
             if replica_id >= 0:
-                yield Wanted(partition, None, _no_follower(partition))
+                yield Wanted(partition, None, _no_follower(partition, found))
             else:
                 yield Wanted(partition, found, ErrorCode.NONE)
 
@@ -254,11 +254,13 @@ def _find(topic: FetchTopic, partition: FetchPartition, context: Context) -> Par
     return context.partitions.expect(topic.topic, partition.partition)
 
 
-def _no_follower(partition: FetchPartition) -> ErrorCode:
+def _no_follower(partition: FetchPartition, found: Partition) -> ErrorCode:
     """
     No other broker has a replica, so one that fetches as a follower is not one that is assigned
     (Kafka ``Partition.followerReplicaOrThrow``).
     """
     if partition.current_leader_epoch == NO_EPOCH:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if partition.current_leader_epoch < found.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
     return ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -97,8 +97,9 @@ def error_response(
 def produce(
     request: ProduceRequest, context: Context
 ) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None:
+    is_transactional = _is_transactional(request)
     if request.transactional_id is None:
-        if _is_transactional(request):
+        if is_transactional:
             raise TransactionalIdAuthorizationFailed
         return _produce(request, context, None)
     participation = Participation(request.transactional_id, context.version)

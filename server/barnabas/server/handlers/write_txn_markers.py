@@ -24,6 +24,7 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
+from barnabas.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.storage.log_files import TopicPartition
@@ -63,6 +64,10 @@ async def write_txn_markers(
 
 async def _write(marker: WritableTxnMarker, context: Context) -> dict[TopicPartition, ErrorCode]:
     errors: dict[TopicPartition, ErrorCode] = {}
+    nobody = marker.producer_id == NO_PRODUCER_ID or marker.producer_epoch == NO_PRODUCER_EPOCH
+    if nobody and any(topic.partition_indexes for topic in marker.topics):
+        # No batch can be built of it, which Kafka does not foresee: the request fails as a whole.
+        raise UnknownServerError("A marker needs a producer id and its epoch")
     for topic in marker.topics:
         for index in topic.partition_indexes:
             where = TopicPartition(topic.name, index)

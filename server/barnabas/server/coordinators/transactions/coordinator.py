@@ -134,8 +134,9 @@ class TransactionCoordinator:
 
         Raises:
             ConcurrentTransactions: the transaction before is about to end; ask again.
-            InvalidTransactionTimeout, ProducerFenced, KafkaError: it is refused.
+            InvalidRequest, InvalidTransactionTimeout, ProducerFenced, KafkaError: it is refused.
         """
+        self.shards.check_id(transactional_id)
         if not 0 < timeout_ms <= self._options.transaction_max_timeout_ms:
             raise InvalidTransactionTimeout(
                 f"{timeout_ms} ms is not within 1 and"

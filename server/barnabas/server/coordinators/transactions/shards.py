@@ -149,12 +149,20 @@ class TransactionShards:
         """
         if not self.is_active:
             raise CoordinatorNotAvailable
-        if not transactional_id:
-            raise InvalidRequest("A transactional id cannot be empty")
+        self.check_id(transactional_id)
         shard = self._shards.get(self.partition_for(transactional_id))
         if shard is None:
             raise NotCoordinator
         return shard
+
+    @staticmethod
+    def check_id(transactional_id: str) -> None:
+        """
+        Raises:
+            InvalidRequest: the id is empty.
+        """
+        if not transactional_id:
+            raise InvalidRequest("A transactional id cannot be empty")
 
     def find(self, transactional_id: str) -> tuple[TransactionShard, Transaction]:
         """

@@ -31,6 +31,15 @@ Members join within milliseconds here; three seconds of waiting for more would b
 """
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """
+    What the comparison with Apache Kafka can be told.
+    """
+    group = parser.getgroup("differential", "comparing Barnabas with Apache Kafka")
+    group.addoption("--workloads", type=int, help="how many workloads to generate")
+    group.addoption("--seed", type=int, help="the one workload to play")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Everything beside this file needs real clients.

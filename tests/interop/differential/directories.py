@@ -58,7 +58,7 @@ def contents(data: Path, topic: str, is_now: IsNow, *, loosely: bool) -> dict[st
     All that a log directory says about a topic, as it can be compared.
     """
     found: dict[str, Any] = {name: checkpoint(data / name, topic) for name in CHECKPOINTS}
-    for directory in sorted(data.glob(f"{topic}-*")):
+    for directory in sorted(data.glob(f"{topic}-*[0-9]")):
         for path in sorted(directory.iterdir()):
             found[f"{directory.name}/{path.name}"] = content(path, is_now, loosely=loosely)
     return found

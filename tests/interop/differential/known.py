@@ -63,6 +63,8 @@ sides are read in a way that leaves them out.
 
 LEFT_OUT: Final = frozenset(
     {
+        "config-operation",
+        "gap-after-power-loss",
         "lz4-low-levels",
         "snappy-bytes",
         "records-null",

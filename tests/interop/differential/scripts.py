@@ -33,7 +33,12 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from tests.interop.differential.recipes import Batch
+from barnabas.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from tests.interop.differential.recipes import Batch, Producer
 from tests.interop.differential.steps import (
     LATEST,
     TOPIC,
@@ -221,6 +226,22 @@ class Script:
         )
         text = f"delete records of {partition} before {offset}"
         self.do(Ask(text, self.chance.choice((1, 2)), lambda _: request))
+
+    def end_transaction(self, producer: Producer, *, commit: bool, coordinator_epoch: int) -> None:
+        """
+        Write the marker that the coordinator of transactions would write.
+        """
+        topic = WritableTxnMarkerTopic(name=self.topic, partition_indexes=[0])
+        marker = WritableTxnMarker(
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            transaction_result=commit,
+            topics=[topic],
+            coordinator_epoch=coordinator_epoch,
+        )
+        text = f"{'commit' if commit else 'abort'} of {producer}, coordinator {coordinator_epoch}"
+        self.do(Ask(text, 1, lambda _: WriteTxnMarkersRequest(markers=[marker])))
+        self.ends[0] = self.end(0) + 1
 
     def alter(self, changes: Mapping[str, str | int | None]) -> None:
         """

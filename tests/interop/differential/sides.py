@@ -7,15 +7,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.protocol.schema import ZERO_UUID, Message
+from barnabas.protocol.schema import ZERO_UUID, Array, Message, Struct, fields
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
 from tests.support.wire_client import Disconnected, WireClient
@@ -49,6 +52,10 @@ What both brokers are started with.
 
 WRITTEN_AT_START: Final = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint")
 PATIENCE: Final = 30.0
+GROUPS: Final = 0
+TRANSACTIONS: Final = 1
+NOT_LOADED: Final = frozenset({14, 15, 16, 51})
+PAUSE: Final = 0.02
 CLOSED: Final = "connection closed"
 SILENT: Final = "no answer"
 LONGEST_SILENCE: Final = 60.0
@@ -93,6 +100,20 @@ class Side:
             PATIENCE,
         )
 
+    async def have_coordinators(self) -> None:
+        """
+        Let the internal topics be made, and wait until the coordinators have loaded them: who asks
+        for them first is a matter of chance.
+        """
+        async with await WireClient.open(self.broker.port) as client:
+            for key_type in (GROUPS, TRANSACTIONS):
+                find = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["first"])
+                await _ask_until_loaded(client, find, 4)
+            await _ask_until_loaded(client, DescribeGroupsRequest(groups=["first"]), 5)
+            for name in (None, "first"):
+                init = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
+                await _ask_until_loaded(client, init, 4)
+
     async def learn_versions(self) -> None:
         """
         Ask which APIs the broker has.
@@ -115,6 +136,29 @@ class Side:
             if topic.name is not None:
                 self.topic_ids[topic.name] = topic.topic_id
                 self.topic_names[topic.topic_id] = topic.name
+
+
+async def _ask_until_loaded(client: WireClient, request: Message, version: int) -> None:
+    for _ in range(round(PATIENCE / PAUSE)):
+        if NOT_LOADED.isdisjoint(error_codes(await client.ask(request, version))):
+            return
+        await asyncio.sleep(PAUSE)
+    raise TimeoutError(f"no coordinator answers {request}")
+
+
+def error_codes(message: Any) -> Iterator[int]:
+    """
+    All error codes in an answer.
+    """
+    for field in fields(type(message)):
+        value = getattr(message, field.name)
+        if field.name.endswith("error_code"):
+            yield value
+        elif isinstance(field.type, Array) and isinstance(field.type.element, Struct):
+            for element in value or ():
+                yield from error_codes(element)
+        elif isinstance(field.type, Struct) and value is not None:
+            yield from error_codes(value)
 
 
 class Session:
@@ -206,6 +250,7 @@ class Pair:
         """
         await self._each(Side.start)
         for side in self.sides:
+            await side.have_coordinators()
             await side.learn_versions()
             await side.learn_topics()
 

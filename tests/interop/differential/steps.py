@@ -34,7 +34,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.schema import Message
 from tests.interop.differential.recipes import Batch
-from tests.interop.differential.sides import CLOSED, SILENT, Session
+from tests.interop.differential.sides import CLOSED, PAUSE, SILENT, Session
 
 EARLIEST: Final = -2
 LATEST: Final = -1
@@ -43,7 +43,6 @@ SET: Final = 0
 DELETE: Final = 1
 PATIENCE: Final = 30.0
 """Seconds within which a change that was accepted has to be seen."""
-PAUSE: Final = 0.02
 NOT_YET: Final = frozenset({3, 5, 6})
 """Errors of a partition that the broker is about to lead."""
 MARK: Final = "flush.ms"

@@ -7,6 +7,7 @@ Apache Kafka and Barnabas do the same, and leave the same files behind.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -14,33 +15,64 @@ from pathlib import Path
 import pytest
 
 from tests.interop.conftest import unavailable
+from tests.interop.differential.dumps import compare_dumps
 from tests.interop.differential.kinds import KINDS, write
+from tests.interop.differential.known import KNOWN, LEFT_OUT
 from tests.interop.differential.trial import Trial
 from tests.support.apache_kafka import PrerequisiteMissing, class_path
 
 ORDINARY = 5 * len(KINDS)
+TABLE = Path(__file__).parents[3] / "docs" / "differences.md"
 
 
-def test_both_brokers_do_the_same(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     """
-    Every field of every answer, and every file after a clean stop and after a kill.
+    All workloads, played on both brokers.
     """
     try:
         class_path()
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    seed = request.config.getoption("--seed")
-    count = request.config.getoption("--workloads") or ORDINARY
+    seed = request.config.getoption("--seed", None)
+    count = request.config.getoption("--workloads", None) or ORDINARY
     seeds = range(count) if seed is None else [seed]
     started_ms = round(time.time() * 1000)
-    trial = Trial(tmp_path, [write(seed, started_ms) for seed in seeds], started_ms)
-
+    workloads = [write(seed, started_ms) for seed in seeds]
+    trial = Trial(tmp_path_factory.mktemp("differential"), workloads, started_ms)
     asyncio.run(trial.run())
+    return trial
 
+
+def test_both_brokers_do_the_same(trial: Trial) -> None:
+    """
+    Every field of every answer, and every file after a clean stop and after a kill.
+    """
     failed = [found for found in trial.findings if found.failed]
-    for found in failed:
-        print(found.report(started_ms), end="\n\n")
-    kinds = Counter(found.workload.kind for found in failed)
     known = Counter(name for found in trial.findings for name in found.known)
-    print(f"{len(trial.findings)} workloads, known differences: {dict(known)}")
+    for found in failed:
+        print(found.report(trial.started_ms), end="\n\n")
+    print(f"{len(trial.findings)} workloads; known differences: {dict(known)}")
+    kinds = Counter(found.workload.kind for found in failed)
     assert not failed, f"{len(failed)} workloads differ: {dict(kinds)}"
+
+
+def test_the_dump_tools_print_the_same(trial: Trial, tmp_path: Path) -> None:
+    """
+    Of every file that Barnabas has left, to the character.
+    """
+    runs, found = compare_dumps(trial.pair.barnabas.data, tmp_path)
+
+    print(f"{runs} dumps", *found[:10], sep="\n")
+    assert runs > 0
+    assert not found, f"{len(found)} of {runs} dumps differ"
+
+
+def test_every_known_difference_is_explained() -> None:
+    """
+    The table names just those that are passed over, each with its reason.
+    """
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \|.*\|(.*)\|$", TABLE.read_text(), re.MULTILINE)
+
+    assert sorted({*KNOWN, *LEFT_OUT}) == sorted(name for name, _ in rows)
+    assert all(len(reason.split()) > 5 for _, reason in rows)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.interop.differential.sides import SETTINGS, Session
-from tests.interop.differential.steps import EARLIEST, LATEST, PAUSE, list_offsets_request
+from tests.interop.differential.sides import PAUSE, SETTINGS, Session
+from tests.interop.differential.steps import EARLIEST, LATEST, list_offsets_request
 
 ROUND_SECONDS: Final = int(SETTINGS["log.retention.check.interval.ms"]) / 1000
 QUIET_ROUNDS: Final = 4
@@ -24,7 +24,7 @@ class Settled:
     """
     Wait until retention has nothing more to do: so many checks have changed nothing.
 
-    The answer is where the partitions start and end.
+    The answer is where the partitions start and end, and their segments begin.
     """
 
     topic: str
@@ -45,8 +45,13 @@ class Settled:
             answer = await session.ask(asked, 5)
             if isinstance(answer, str):
                 return answer
-            bounds.append([(p.error_code, p.offset) for p in answer.topics[0].partitions])
-        return str(bounds)
+            found = answer.topics[0].partitions
+            bounds.append(sorted((p.partition_index, p.error_code, p.offset) for p in found))
+        segments = [
+            sorted(path.name for path in (session.side.data / f"{self.topic}-{n}").glob("*.log"))
+            for n in self.partitions
+        ]
+        return f"{bounds} {segments}"
 
     def __str__(self) -> str:
         return "wait until retention is done"

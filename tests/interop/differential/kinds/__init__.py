@@ -17,7 +17,7 @@ from tests.interop.differential.kinds.appends import (
 from tests.interop.differential.kinds.compaction import compaction
 from tests.interop.differential.kinds.configs import config_changes, more_partitions
 from tests.interop.differential.kinds.malformed import damaged_codecs, malformed
-from tests.interop.differential.kinds.producers import idempotence, open_transactions
+from tests.interop.differential.kinds.producers import idempotence, open_transactions, transactions
 from tests.interop.differential.kinds.removal import delete_records, retention
 from tests.interop.differential.kinds.requests import requests
 from tests.interop.differential.scripts import Kind, Script, Workload
@@ -38,6 +38,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "compaction": compaction,
     "more-partitions": more_partitions,
     "requests": requests,
+    "transactions": transactions,
 }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from barnabas.protocol.compression import CompressionType
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import CODECS, HOUR_MS, MINUTE_MS, Script
+from tests.interop.differential.waiting import Settled
 
 BYTES = (0, 1, 9, 40, 100, 100, 300, 1000, 5000)
 OF_ONE_MIND = 3
@@ -54,13 +55,18 @@ def batch(script: Script, *codecs: CompressionType) -> Batch:
     )
 
 
-def rounds(script: Script, count: int) -> Iterator[int]:
+def rounds(script: Script, count: int, *, settles: bool = False) -> Iterator[int]:
     """
     So many steps in each of the three acts, each of which ends with a look at everything.
+
+    Args:
+        settles: whether the brokers have something to do by themselves before that.
     """
     for number in range(3 * count):
         yield number
         if number % count == count - 1:
+            if settles:
+                script.do(Settled(script.topic, range(script.partitions)))
             script.probe(3)
             if script.act < 2:
                 script.next_act()

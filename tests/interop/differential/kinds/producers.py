@@ -105,3 +105,28 @@ def open_transactions(script: Script) -> None:
             if chance.random() < 0.2:
                 # Not transactional any more, in the middle of its transaction.
                 script.produce(producer.batch(script))
+
+
+def transactions(script: Script) -> None:
+    """
+    Transactions side by side that markers commit and abort, also such that do not belong there.
+    """
+    chance = script.chance
+    script.create(
+        internal_segment_bytes=chance.choice((600, 2000, 1 << 20)),
+        index_interval_bytes=chance.choice((0, 4096)),
+        retention_ms=-1,
+    )
+    producers = [SomeProducer(5100 + n, 0) for n in range(3)]
+    for _ in rounds(script, 14):
+        producer = chance.choice(producers)
+        if chance.random() < 0.4:
+            who = producer.next._replace(
+                epoch=producer.next.epoch + chance.choice((0, 0, 0, 1, -1))
+            )
+            commit = chance.random() < 0.5
+            script.end_transaction(who, commit=commit, coordinator_epoch=chance.choice((0, 0, 1)))
+        else:
+            some = producer.batch(script, transactional=True)
+            name = f"t-{producer.next.id}"
+            script.produce(some, version=chance.choice((3, 9, 11)), transactional_id=name)

@@ -23,7 +23,7 @@ def delete_records(script: Script) -> None:
         retention_ms=-1,
     )
     sequence = 0
-    for _ in rounds(script, 8):
+    for _ in rounds(script, 8, settles=True):
         partition = chance.randrange(script.partitions)
         some = batch(script)
         if partition == 0 and chance.random() < 0.5:

@@ -8,7 +8,6 @@ by the other kinds, or tells of all topics and groups, which come and go.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from struct import pack
@@ -22,9 +21,10 @@ from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fi
 from barnabas.server.handlers import HANDLERS, load
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import Script
-from tests.interop.differential.sides import Session
+from tests.interop.differential.sides import Session, error_codes
 
 APIVERSIONS: Final = 18
+INCREMENTAL_ALTER_CONFIGS: Final = 44
 CORRELATION_ID: Final = 77
 SECONDS: Final = 2.0
 """How long an answer is waited for: some requests wait for others that never come."""
@@ -62,21 +62,6 @@ class Frame:
         return f"{self.text}: {self.frame.hex()}"
 
 
-def error_codes(message: Any) -> Iterator[int]:
-    """
-    All error codes in an answer.
-    """
-    for field in fields(type(message)):
-        value = getattr(message, field.name)
-        if field.name.endswith("error_code"):
-            yield value
-        elif isinstance(field.type, Array) and isinstance(field.type.element, Struct):
-            for element in value or ():
-                yield from error_codes(element)
-        elif isinstance(field.type, Struct) and value is not None:
-            yield from error_codes(value)
-
-
 class Inventor:
     """
     Makes messages up.
@@ -108,8 +93,8 @@ class Inventor:
             return None
         if field.name in WAITS:
             return self._chance.choice(WAITS[field.name])
-        if field.name == "acks":
-            return self._chance.choice((1, -1, 1, 2))
+        if field.name in CHOICES:
+            return self._chance.choice(CHOICES[field.name])
         return self._value(field.name, field.type, version)
 
     def _value(self, name: str, kind: Type, version: int) -> Any:
@@ -132,6 +117,12 @@ class Inventor:
         return max(number, 0) if letter.isupper() else max(min(number, 127), -128)
 
 
+CHOICES: Final = {
+    "acks": (1, -1, 1, 2),
+    # Another operation is a fault of the controller, which then resigns.
+    "config_operation": (0, 1, 2, 3),
+}
+"""Fields that have few values, but for which all requests would be refused."""
 WAITS: Final = {
     "max_wait_ms": (0, 1, 50),
     "rebalance_timeout_ms": (0, 1, 50),
@@ -195,7 +186,7 @@ def _frame(inventor: Inventor, chance: random.Random) -> Frame:
     key, version = chance.choice(apis())
     request = REQUESTS[key]
     body = encode(inventor.message(request, version), version)
-    is_damaged = chance.random() < 0.5
+    is_damaged = key != INCREMENTAL_ALTER_CONFIGS and chance.random() < 0.5
     if is_damaged:
         body = damaged(body, chance)
     header = pack(">hhih", key, version, CORRELATION_ID, 1) + b"t"

@@ -447,7 +447,7 @@ async def slow_broker() -> AsyncIterator[TestBroker]:
     files = SlowFiles()
     async with running(files, ManualClock(START_MS)) as broker:
         await broker.create("durable", flush_messages="1")
-        files.slow = "durable-0"
+        files.slow = "durable-0/0000"  # its segments
         files.may_sync.clear()
         yield broker
         files.may_sync.set()

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Protocol
+from typing import Final, Protocol
+
+_A_TURN_SECONDS: Final = 0.000_05
 
 
 class Clock(Protocol):
@@ -52,7 +54,8 @@ def let_others_run() -> None:
 
     Python takes the turn from a thread only after 5 ms, and from compiled code only when that
     returns. A thread that works for longer therefore offers it every millisecond or so:
-    the event loop then goes on after a fraction of a millisecond and not after six.
-    (``os.sched_yield`` does not give up the interpreter's lock before Python 3.12.)
+    the event loop then goes on after a fraction of a millisecond and not after six. It really has
+    to sleep for that: who lets the interpreter's lock go for no time mostly has it again before
+    the other one is awake.
     """
-    time.sleep(0)
+    time.sleep(_A_TURN_SECONDS)

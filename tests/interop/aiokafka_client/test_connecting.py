@@ -1,0 +1,172 @@
+"""
+How aiokafka finds the broker, asks it, and notices that it is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka.client import AIOKafkaClient  # type: ignore[import-untyped]  # no type hints
+from aiokafka.client import ConnectionGroup as Purpose
+from aiokafka.errors import KafkaConnectionError  # type: ignore[import-untyped]  # the same
+from aiokafka.protocol.fetch import FetchRequest  # type: ignore[import-untyped]  # the same
+from aiokafka.protocol.metadata import MetadataRequest  # type: ignore[import-untyped]  # the same
+
+from tests.interop.aiokafka_client.clients import Clients, numbered, values
+from tests.interop.conftest import new_broker
+from tests.support.broker_process import BrokerProcess, free_port
+
+ENOUGH = 1 << 20
+
+
+@pytest.fixture
+async def client(broker: BrokerProcess) -> AsyncIterator[Any]:
+    """
+    The part of aiokafka that holds connections and metadata.
+    """
+    made = AIOKafkaClient(bootstrap_servers=broker.bootstrap)
+    await made.bootstrap()
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    """
+    A broker that a test may stop.
+    """
+    running = new_broker(tmp_path, num__partitions="2", group__initial__rebalance__delay__ms="0")
+    running.start()
+    yield running
+    running.close()
+
+
+def long_poll(topic: str, milliseconds: int) -> FetchRequest:
+    """
+    A fetch of partition 0 for more than there is.
+    """
+    return FetchRequest(
+        max_wait_time=milliseconds,
+        min_bytes=ENOUGH,
+        max_bytes=ENOUGH,
+        isolation_level=0,
+        topics=[(topic, [(0, 0, ENOUGH)])],
+    )
+
+
+@pytest.mark.parametrize("given", ["list", "text"])
+async def test_one_address_that_answers_is_enough(broker: BrokerProcess, given: str) -> None:
+    """
+    Nobody listens at the first address; the broker names itself as the second one has it.
+    """
+    addresses = [f"127.0.0.1:{free_port()}", broker.bootstrap]
+    client = AIOKafkaClient(bootstrap_servers=addresses if given == "list" else ",".join(addresses))
+
+    await client.bootstrap()
+
+    assert [broker.port] == [node.port for node in client.cluster.brokers()]
+    await client.close()
+
+
+async def test_no_address_that_answers_is_an_error() -> None:
+    """
+    Said at once, not after a time.
+    """
+    client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{free_port()}")
+
+    with pytest.raises(KafkaConnectionError):
+        await client.bootstrap()
+
+    await client.close()
+
+
+async def test_asking_for_a_topic_creates_it(client: Any, topic: str) -> None:
+    """
+    With the broker's default number of partitions, each with a leader.
+    """
+    await client.add_topic(topic)
+    await client._wait_on_metadata(topic)
+
+    [node] = client.cluster.brokers()
+    assert {0, 1} == client.cluster.partitions_for_topic(topic)
+    assert {node.nodeId} == {
+        client.cluster._partitions[topic][number].leader for number in range(2)
+    }
+
+
+async def test_the_topics_asked_for_are_the_topics_told_of(client: Any, topic: str) -> None:
+    """
+    All of them, or one of them.
+    """
+    names = {f"{topic}-{number}" for number in range(3)}
+    for name in names:
+        await client._wait_on_metadata(name)
+
+    await client.set_topics(names)
+    assert names <= client.cluster.topics()
+    [one, *_] = sorted(names)
+    await client.set_topics([one])
+    await client.force_metadata_update()
+    assert {one} == client.cluster.topics()
+
+
+async def test_answers_on_one_connection_are_in_the_order_of_the_requests(
+    client: Any, topic: str
+) -> None:
+    """
+    Whatever each of them takes to be answered.
+    """
+    await client._wait_on_metadata(topic)
+    node = client.get_random_node()
+    done: list[str] = []
+
+    async def ask(name: str, request: Any) -> None:
+        await client.send(node, request)
+        done.append(name)
+
+    slow = asyncio.create_task(ask("slow", long_poll(topic, 200)))
+    await asyncio.sleep(0)
+    await asyncio.gather(slow, *(ask(str(n), MetadataRequest([])) for n in range(5)))
+
+    assert ["slow", "0", "1", "2", "3", "4"] == done
+
+
+async def test_a_long_poll_holds_up_no_other_connection(client: Any, topic: str) -> None:
+    """
+    The group's coordinator has a connection of its own for that reason.
+    """
+    await client._wait_on_metadata(topic)
+    node = client.get_random_node()
+    slow = asyncio.create_task(client.send(node, long_poll(topic, 1000)))
+    await asyncio.sleep(0)
+
+    await client.send(node, MetadataRequest([]), group=Purpose.COORDINATION)
+
+    assert not slow.done()
+    answer = await slow
+    assert 0 == answer.error_code
+
+
+async def test_both_sides_go_on_after_a_restart_of_the_broker(
+    own_broker: BrokerProcess, topic: str
+) -> None:
+    """
+    The same producer and the same member of a group, with nothing lost and nothing twice.
+    """
+    async with Clients(own_broker.bootstrap) as clients:
+        producer = await clients.producer(enable_idempotence=True, retry_backoff_ms=20)
+        consumer = await clients.consumer(topic, group_id=topic, retry_backoff_ms=20)
+        for value in numbered(5):
+            await producer.send_and_wait(topic, value, partition=0)
+        before = await values(consumer, 5)
+
+        await asyncio.to_thread(own_broker.restart)
+        for value in numbered(5, first=5):
+            await producer.send_and_wait(topic, value, partition=0)
+        after = await values(consumer, 5)
+
+    assert numbered(10) == before + after

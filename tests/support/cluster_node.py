@@ -170,6 +170,8 @@ class ClusterNode:
             config=self.config,
             config_admin=self.config_admin,
             clock=self.clock,
+            controller=self.controller,
+            image=self.log.image,
             topics=self.topics,
             partitions=self.partitions,
             producer_ids=self.producer_ids,

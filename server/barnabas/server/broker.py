@@ -209,6 +209,7 @@ class Broker:
             config_admin=self._administrate(controller, configs, log_manager),
             clock=self.clock,
             log_manager=log_manager,
+            controller=controller,
             image=metadata_log.image,
             topics=topics,
             partitions=self.partitions,

@@ -7,13 +7,16 @@ as what differs between requests.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
+    from barnabas.server.cluster.controller import Controller
     from barnabas.server.cluster.image import MetadataImage
     from barnabas.server.config import BrokerConfig
     from barnabas.server.config_admin import ConfigAdmin
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
     from barnabas.server.partitions import Partitions
     from barnabas.server.topics import Topics
     from barnabas.storage.manager import LogManager
+
+T = TypeVar("T")
 
 
 class CloseConnection(Exception):
@@ -47,6 +52,7 @@ class Parts:
     config_admin: ConfigAdmin
     clock: ServerClock
     log_manager: LogManager
+    controller: Controller
     image: MetadataImage  # what the metadata log adds up to; it changes as the log does
     topics: Topics
     partitions: Partitions
@@ -100,6 +106,10 @@ class Context:
         return self.parts.log_manager
 
     @property
+    def controller(self) -> Controller:
+        return self.parts.controller
+
+    @property
     def image(self) -> MetadataImage:
         return self.parts.image
 
@@ -138,3 +148,9 @@ class Context:
     @property
     def io(self) -> Executor:
         return self.parts.io
+
+    async def in_executor(self, work: Callable[[], T]) -> T:
+        """
+        Do *work*, which may block, away from the event loop.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self.parts.io, work)

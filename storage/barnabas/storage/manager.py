@@ -122,6 +122,24 @@ class LogManager:
         return tuple(path for path in self._all if path not in self._catalog.directories)
 
     @property
+    def directories(self) -> tuple[Path, ...]:
+        """
+        All log directories, online or not, in the order of the configuration.
+        """
+        return tuple(dict.fromkeys(self._all))
+
+    def volume_bytes(self, directory: Path) -> tuple[int, int]:
+        """
+        The size of the file system around a log directory, and how much of it is free.
+
+        Raises:
+            KafkaStorageError: the directory is offline.
+        """
+        if directory not in self._catalog.directories:
+            raise KafkaStorageError(f"Log directory {directory} is offline")
+        return self._files.total_bytes(directory), self._files.usable_bytes(directory)
+
+    @property
     def directory_ids(self) -> Mapping[Path, UUID]:
         """
         The ids of the directories that are online and have one (``directory.id``, KIP-858).

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple, Self
+from uuid import UUID
 
 from barnabas.protocol.codec import decode, encode
 from barnabas.protocol.control_records import (
@@ -29,6 +30,7 @@ from barnabas.protocol.control_records import (
 )
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.record_batch import RecordBatch, batches, control_batch
+from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.errors import ForeignQuorum
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.quorum_state import QuorumState
@@ -142,6 +144,21 @@ class MetadataLog:
         """
         return self._log.log_end_offset
 
+    @property
+    def high_watermark(self) -> int:
+        """
+        The offset below which everything is committed.
+        """
+        return self._log.high_watermark
+
+    @property
+    def voter_directory_id(self) -> UUID:
+        """
+        The directory that the one vote belongs to; zero unless the voters are kept in the log.
+        """
+        voters = self._kept_voters()
+        return voters[0].voter_directory_id if voters else ZERO_UUID
+
     def _load(self) -> None:
         log = self._log
         self._replay = self.snapshots.recover()
@@ -219,10 +236,14 @@ class MetadataLog:
         return ControlRecordType.KRAFT_VERSION in self._replay.quorum
 
     def _voters(self, last: QuorumState) -> tuple[int, ...]:
-        kept = self._replay.quorum.get(ControlRecordType.KRAFT_VOTERS)
+        kept = self._kept_voters()
         if kept is not None:
-            return tuple(voter.voter_id for voter in decode(VotersRecord, 0, kept).voters)
+            return tuple(voter.voter_id for voter in kept)
         return last.voters or (self._node_id,)
+
+    def _kept_voters(self) -> list[VotersRecord.Voter] | None:
+        kept = self._replay.quorum.get(ControlRecordType.KRAFT_VOTERS)
+        return None if kept is None else decode(VotersRecord, 0, kept).voters
 
     # Writing
 

@@ -1,0 +1,81 @@
+"""
+DescribeLogDirs: the log directories and the sizes of the logs in them (KIP-113, KIP-827; Kafka
+``ReplicaManager.describeLogDirs``).
+
+The log of the cluster's metadata is not among them, in Kafka neither.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.manager import LogManager
+
+logger = logging.getLogger(__name__)
+
+IsWanted: TypeAlias = Callable[[TopicPartition], bool]
+
+
+@handles(DescribeLogDirsRequest)
+async def describe_log_dirs(
+    request: DescribeLogDirsRequest, context: Context
+) -> DescribeLogDirsResponse:
+    """
+    Each directory, with those of the partitions in it that are asked for; with all by default.
+    """
+    is_wanted: IsWanted = lambda _: True  # noqa: E731  # one of two, both as short
+    if request.topics is not None:
+        wanted = {
+            TopicPartition(topic.topic, index)
+            for topic in request.topics
+            for index in topic.partitions
+        }
+        is_wanted = wanted.__contains__
+    log_manager = context.log_manager
+
+    def describe_all() -> list[DescribeLogDirsResult]:
+        return [_describe(path, log_manager, is_wanted) for path in log_manager.directories]
+
+    # The file systems are asked for their sizes, which may take its time.
+    results = await context.in_executor(describe_all)
+    return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=results)
+
+
+def _describe(path: Path, log_manager: LogManager, is_wanted: IsWanted) -> DescribeLogDirsResult:
+    try:
+        total, usable = log_manager.volume_bytes(path)
+    except KafkaError as error:
+        logger.warning("%s cannot be described: %s", path, error)
+        return DescribeLogDirsResult(error_code=error.code, log_dir=str(path), topics=[])
+    topics: dict[str, list[DescribeLogDirsPartition]] = {}
+    for partition, log in log_manager.logs().items():
+        if log.parent_dir == path and is_wanted(partition):
+            topics.setdefault(partition.topic, []).append(
+                DescribeLogDirsPartition(
+                    partition_index=partition.partition,
+                    partition_size=log.size,
+                    offset_lag=max(log.high_watermark - log.log_end_offset, 0),
+                    is_future_key=False,
+                )
+            )
+    return DescribeLogDirsResult(
+        error_code=ErrorCode.NONE,
+        log_dir=str(path),
+        topics=[DescribeLogDirsTopic(name=name, partitions=p) for name, p in topics.items()],
+        total_bytes=total,
+        usable_bytes=usable,
+    )

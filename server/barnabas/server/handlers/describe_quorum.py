@@ -1,0 +1,104 @@
+"""
+DescribeQuorum: the controllers that vote on the metadata log, and how far each is (KIP-595,
+KIP-836, KIP-853; Kafka ``KafkaRaftClient.handleDescribeQuorumRequest``).
+
+The one voter is this node. It has caught up with itself at any time, and nobody observes.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    Listener,
+    Node,
+    ReplicaState,
+    ResponsePartitionData,
+    ResponseTopicData,
+)
+from barnabas.server.cluster.metadata_log import MetadataLog
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
+
+
+@handles(DescribeQuorumRequest)
+def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
+    """
+    The quorum of the metadata log, which must be the one partition that is asked for.
+    """
+    asked = [
+        (topic.topic_name, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+    if len(request.topics) != 1 or asked != [(CLUSTER_METADATA_TOPIC, 0)]:
+        return _unknown(request)
+    log = context.controller.log
+    topic = ResponseTopicData(
+        topic_name=CLUSTER_METADATA_TOPIC,
+        partitions=[_quorum(log, context.node_id, context.clock.now_ms())],
+    )
+    return DescribeQuorumResponse(
+        error_code=ErrorCode.NONE,
+        error_message="",  # Kafka answers so, not with null.
+        topics=[topic],
+        nodes=[Node(node_id=context.node_id, listeners=_listeners(context))],
+    )
+
+
+def _quorum(log: MetadataLog, node_id: int, now_ms: int) -> ResponsePartitionData:
+    voter = ReplicaState(
+        replica_id=node_id,
+        replica_directory_id=log.voter_directory_id,
+        log_end_offset=log.high_watermark,
+        last_fetch_timestamp=now_ms,
+        last_caught_up_timestamp=now_ms,
+    )
+    return ResponsePartitionData(
+        partition_index=0,
+        error_code=ErrorCode.NONE,
+        error_message="",
+        leader_id=node_id,
+        leader_epoch=log.epoch,
+        high_watermark=log.high_watermark,
+        current_voters=[voter],
+        observers=[],
+    )
+
+
+def _listeners(context: Context) -> list[Listener]:
+    """
+    Where the controller says it can be reached: nowhere, it hears of requests from the broker.
+    """
+    registration = context.image.controllers.get(context.node_id)
+    endpoints = [] if registration is None else registration.end_points
+    return [Listener(name=e.name, host=e.host, port=e.port) for e in endpoints]
+
+
+def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return DescribeQuorumResponse(
+        error_code=ErrorCode.NONE,
+        error_message="",
+        topics=[
+            ResponseTopicData(
+                topic_name=topic.topic_name,
+                partitions=[
+                    ResponsePartitionData(
+                        partition_index=partition.partition_index,
+                        error_code=code,
+                        error_message=code.sentence,
+                        leader_id=0,
+                        leader_epoch=0,
+                        high_watermark=0,
+                        current_voters=[],
+                        observers=[],
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
+    )

@@ -1,0 +1,144 @@
+"""
+DescribeTopicPartitions: topics and their partitions, page by page (KIP-966; Kafka
+``DescribeTopicPartitionsRequestHandler``).
+
+Topics come in the order of their names. A page ends where the limit on partitions is reached, and
+its cursor says where the next one begins.
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode, InvalidRequest
+from barnabas.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from barnabas.protocol.schema import ZERO_UUID
+from barnabas.server.cluster.image import Topic
+from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
+from barnabas.server.cluster.topic_names import is_internal, reason_invalid
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.server.handlers.authorized_operations import TOPIC_OPERATIONS
+
+
+def _error_response(
+    request: DescribeTopicPartitionsRequest, _version: int, code: ErrorCode, _message: str | None
+) -> DescribeTopicPartitionsResponse:
+    return DescribeTopicPartitionsResponse(
+        topics=[
+            DescribeTopicPartitionsResponseTopic(
+                error_code=code, name=topic.name, topic_id=ZERO_UUID, partitions=[]
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+@handles(DescribeTopicPartitionsRequest, error_response=_error_response)
+def describe_topic_partitions(
+    request: DescribeTopicPartitionsRequest, context: Context
+) -> DescribeTopicPartitionsResponse:
+    """
+    One page of the topics that are asked for; of all topics if none is named.
+    """
+    names = _names(request, context)
+    start = request.cursor
+    described: list[DescribeTopicPartitionsResponseTopic] = []
+    left = max(
+        min(context.config.max_request_partition_size_limit, request.response_partition_limit), 1
+    )
+    for name in names:
+        if left == 0:
+            cursor = Cursor(topic_name=name, partition_index=0)
+            return DescribeTopicPartitionsResponse(topics=described, next_cursor=cursor)
+        topic = context.topics.get(name)
+        if topic is None:
+            if request.topics:
+                described.append(_unknown(name))
+            continue
+        first = start.partition_index if start is not None and start.topic_name == name else 0
+        end = min(len(topic.partitions), first + left)
+        described.append(_describe(topic, range(first, end), context.node_id))
+        if end < len(topic.partitions):
+            cursor = Cursor(topic_name=name, partition_index=end)
+            return DescribeTopicPartitionsResponse(topics=described, next_cursor=cursor)
+        left -= max(end - first, 0)
+    return DescribeTopicPartitionsResponse(topics=described)
+
+
+def _names(request: DescribeTopicPartitionsRequest, context: Context) -> list[str]:
+    """
+    The topics from the cursor on, each once.
+
+    Raises:
+        InvalidRequest: the cursor points at nothing that is asked for.
+    """
+    cursor = request.cursor
+    asked = {topic.name for topic in request.topics}
+    names = asked or {topic.name for topic in context.topics}
+    if cursor is None:
+        return sorted(names, key=_java_order)
+    if asked and cursor.topic_name not in asked:
+        raise InvalidRequest(
+            "DescribeTopicPartitionsRequest topic list should contain the cursor topic:"
+            f" {cursor.topic_name}"
+        )
+    if cursor.partition_index < 0:
+        raise InvalidRequest(
+            f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}"
+        )
+    first = _java_order(cursor.topic_name)
+    return sorted((name for name in names if _java_order(name) >= first), key=_java_order)
+
+
+def _java_order(name: str) -> bytes:
+    """
+    Java compares strings by their UTF-16 units; a name that is no topic's may hold anything.
+    """
+    return name.encode("utf-16-be")
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if reason_invalid(name) is not None:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code,
+        name=name,
+        topic_id=ZERO_UUID,
+        is_internal=is_internal(name),
+        partitions=[],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _describe(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=ErrorCode.NONE,
+        name=topic.name,
+        topic_id=topic.id,
+        is_internal=topic.is_internal,
+        partitions=[_partition(index, topic.partitions[index], node_id) for index in indexes],
+        topic_authorized_operations=TOPIC_OPERATIONS,
+    )
+
+
+def _partition(
+    index: int, partition: PartitionRegistration, node_id: int
+) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE,
+        partition_index=index,
+        leader_id=node_id if partition.leader == node_id else NO_LEADER,
+        leader_epoch=partition.leader_epoch,
+        replica_nodes=list(partition.replicas),
+        isr_nodes=list(partition.isr),
+        eligible_leader_replicas=list(partition.eligible_leader_replicas),
+        last_known_elr=list(partition.last_known_elr),
+        # No other broker is up.
+        offline_replicas=[replica for replica in partition.replicas if replica != node_id],
+    )

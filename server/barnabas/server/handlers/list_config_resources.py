@@ -1,0 +1,65 @@
+"""
+ListConfigResources: what has configs (KIP-1142; Kafka ``KafkaApis.handleListConfigResources``).
+
+Topics and brokers have them always, groups and subscriptions to client metrics only while one is
+set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+from barnabas.server.cluster.image import ResourceType
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+
+def _configured(kind: ResourceType) -> Callable[[Context], Iterable[str]]:
+    return lambda context: [name for type_, name in context.image.configs if type_ == kind]
+
+
+def _this_broker(context: Context) -> Iterable[str]:
+    return [str(context.node_id)]
+
+
+NAMES: Final[Mapping[ResourceType, Callable[[Context], Iterable[str]]]] = {
+    ResourceType.GROUP: _configured(ResourceType.GROUP),
+    ResourceType.CLIENT_METRICS: _configured(ResourceType.CLIENT_METRICS),
+    ResourceType.BROKER_LOGGER: _this_broker,
+    ResourceType.BROKER: _this_broker,
+    ResourceType.TOPIC: lambda context: [topic.name for topic in context.topics],
+}
+"""
+The names of the resources of each type, in the order of the answer.
+"""
+
+
+@handles(ListConfigResourcesRequest)
+def list_config_resources(
+    request: ListConfigResourcesRequest, context: Context
+) -> ListConfigResourcesResponse:
+    """
+    The resources of the types that are asked for, or of all that the version knows.
+    """
+    known = [ResourceType.CLIENT_METRICS] if context.version == 0 else list(NAMES)
+    wanted = set(request.resource_types) or set(known)
+    if not wanted.issubset(known):
+        return ListConfigResourcesResponse(
+            error_code=ErrorCode.UNSUPPORTED_VERSION, config_resources=[]
+        )
+    return ListConfigResourcesResponse(
+        error_code=ErrorCode.NONE,
+        config_resources=[
+            ConfigResource(resource_name=name, resource_type=kind)
+            for kind, names in NAMES.items()
+            if kind in wanted
+            for name in names(context)
+        ],
+    )

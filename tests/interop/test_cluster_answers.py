@@ -1,0 +1,165 @@
+"""
+The same requests about the cluster as a whole, sent to Barnabas and to an Apache Kafka beside it:
+every field of the answers is the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol.messages.create_topics import CreateTopicsRequest
+from barnabas.protocol.schema import Message
+from tests.interop.conftest import unavailable
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.cluster_node import creatable
+from tests.support.cluster_requests import (
+    quorum,
+    resources,
+    sizes,
+    topic_pages,
+)
+from tests.support.likeness import plain, without_common_sentences
+from tests.support.wire_client import WireClient
+
+PATIENCE: Final = 10.0
+OWN: Final = frozenset(
+    {
+        "topic_id",
+        "log_dir",
+        "total_bytes",
+        "usable_bytes",
+        "high_watermark",
+        "log_end_offset",
+        "leader_epoch",
+        "last_fetch_timestamp",
+        "last_caught_up_timestamp",
+        # Kafka's controller has a listener of its own.
+        "listeners",
+    }
+)
+TOPICS: Final = [creatable("t", 3), creatable("u"), creatable("v", 2)]
+
+ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
+    "topics and their partitions": [
+        (topic_pages(), 0),
+        (topic_pages(limit=2), 0),
+        (topic_pages(limit=0), 0),
+        (topic_pages(limit=3), 0),
+        (topic_pages(limit=4), 0),
+        (topic_pages(after=("t", 1), limit=2), 0),
+        (topic_pages(after=("t", 7)), 0),
+        (topic_pages(after=("ta", 7)), 0),
+        (topic_pages("u", "t", "t"), 0),
+        (topic_pages("u", "nope", "b@d", "__consumer_offsets"), 0),
+        (topic_pages("u", "t", after=("u", 0)), 0),
+        (topic_pages("u", "t", after=("v", 0)), 0),
+        (topic_pages("u", "t", after=("u", -1)), 0),
+    ],
+    "log directories": [
+        (sizes(None), 5),
+        (sizes([("t", [0, 1, 7]), ("nope", [0])]), 5),
+        (sizes([]), 5),
+        (sizes([]), 1),
+        (sizes([("t", [])]), 4),
+    ],
+    "resources": [
+        (resources(), 0),
+        (resources(16), 1),
+        (resources(4, 8), 1),
+        (resources(2), 1),
+        (resources(32), 1),
+        (resources(4, 4, 2), 1),
+        (resources(1), 1),
+        (resources(), 1),
+    ],
+    "the quorum": [
+        (quorum(("__cluster_metadata", [0])), 2),
+        (quorum(("__cluster_metadata", [0])), 0),
+        (quorum(("__cluster_metadata", [1])), 2),
+        (quorum(("__cluster_metadata", [0, 1])), 2),
+        (quorum(("__cluster_metadata", [0]), ("t", [0])), 2),
+        (quorum(("t", [0])), 1),
+        (quorum(), 2),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, ...]]:
+    """
+    Barnabas and Apache Kafka, with the same topics.
+    """
+    pair = (
+        Barnabas(tmp_path_factory.mktemp("barnabas")),
+        ApacheKafka(tmp_path_factory.mktemp("kafka")),
+    )
+    try:
+        for broker in pair:
+            broker.start()
+        yield pair
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    finally:
+        for broker in pair:
+            broker.close()
+
+
+@pytest.mark.parametrize("subject", ANSWERS)
+def test_answers_are_those_of_kafka(brokers: tuple[BrokerProcess, ...], subject: str) -> None:
+    asyncio.run(compare(brokers, ANSWERS[subject]))
+
+
+async def compare(
+    brokers: tuple[BrokerProcess, ...], requests: Sequence[tuple[Message, int]]
+) -> None:
+    """
+    Send *requests* to both and compare what they answer.
+    """
+    barnabas, kafka = (broker.port for broker in brokers)
+    async with await WireClient.open(barnabas) as ours, await WireClient.open(kafka) as theirs:
+        for client in (ours, theirs):
+            # They stay from one subject to the next; that they are there already is fine.
+            await client.ask(CreateTopicsRequest(topics=TOPICS, timeout_ms=10_000), 7)
+        for request, version in requests:
+            found = plain(await ours.ask(request, version), OWN)
+            expected = await settled(theirs, request, version, found)
+            assert expected == found, (request, version)
+
+
+async def settled(kafka: WireClient, request: Message, version: int, ours: Any) -> Any:
+    """
+    Kafka's answer; a broker there hears of a change a moment after it was answered, so that one
+    that changes nothing is asked again until it says what we say, for a while.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + PATIENCE
+    while True:
+        theirs = plain(await kafka.ask(request, version), OWN)
+        expected = in_order(without_common_sentences(ours, theirs), ours)
+        looks = type(request).__name__.startswith(("Describe", "List"))
+        if expected == ours or not looks or loop.time() > deadline:
+            return expected
+
+
+def in_order(theirs: Any, ours: Any) -> Any:
+    """
+    *theirs* with its lists in the order of ours, where they hold the same: Kafka's come from hash
+    maps.
+    """
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        return {name: in_order(value, ours.get(name)) for name, value in theirs.items()}
+    if not isinstance(theirs, list) or not isinstance(ours, list) or len(theirs) != len(ours):
+        return theirs
+    theirs, ordered = list(theirs), []
+    for one in ours:
+        like = next((other for other in theirs if in_order(other, one) == one), None)
+        if like is None:
+            return theirs
+        theirs.remove(like)
+        ordered.append(one)
+    return ordered

@@ -1,0 +1,59 @@
+"""
+Comparing what two brokers answer, but for what each of them makes up for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.schema import ZERO_UUID, fields
+
+OWN = "<its own>"
+"""
+What stands for a value that is there, and is another one on each broker.
+"""
+
+
+def plain(message: Any, own: Container[str] = ()) -> Any:
+    """
+    A message as plain values.
+
+    Sentences that say no more than the code are left out: each broker has words of its own for
+    them.
+
+    Args:
+        own: the names of fields whose values are not compared, only whether there is one.
+    """
+    if isinstance(message, list):
+        return [plain(item, own) for item in message]
+    if not hasattr(type(message), "__match_args__"):
+        return message
+    values = {field.name: getattr(message, field.name) for field in fields(type(message))}
+    return {
+        name: OWN if name in own and _is_something(value) else plain(value, own)
+        for name, value in values.items()
+    }
+
+
+def without_common_sentences(ours: Any, theirs: Any) -> Any:
+    """
+    *theirs* with our sentence wherever ours is just that of the error code.
+    """
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        return [without_common_sentences(a, b) for a, b in zip(ours, theirs, strict=True)]
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        return theirs
+    merged = {
+        name: without_common_sentences(ours.get(name), value) for name, value in theirs.items()
+    }
+    code = ours.get("error_code")
+    said = ours.get("error_message")
+    if code and said == ErrorCode(code).sentence and theirs.get("error_message"):
+        merged["error_message"] = said
+    return merged
+
+
+def _is_something(value: Any) -> bool:
+    return value not in (None, -1, ZERO_UUID, "")

@@ -659,7 +659,10 @@ async def test_producers_of_a_partition_are_described(client: Client) -> None:
     [producer] = found.active_producers
     assert client.producer == (producer.producer_id, producer.producer_epoch)
     assert (0, 0) == (producer.last_sequence, producer.current_txn_start_offset)
-    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == missing.error_code
+    assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None) == (
+        missing.error_code,
+        missing.error_message,
+    )
 
 
 async def test_an_administrator_can_abort_what_hangs(first: Client) -> None:
@@ -678,6 +681,51 @@ async def test_an_administrator_can_abort_what_hangs(first: Client) -> None:
     results = answer.markers[0].topics[0].partitions
     assert [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == [r.error_code for r in results]
     assert ([], [first.producer.producer_id]) == await first.read()
+
+
+async def test_an_id_is_stuck_whose_coordinator_is_fenced(first: Client) -> None:
+    """
+    By an administrator who claims to be a later coordinator.
+    """
+    await first.init()
+    await first.produce("x")
+    marker = WritableTxnMarker(
+        producer_id=first.producer.producer_id,
+        producer_epoch=first.producer.producer_epoch,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0])],
+        coordinator_epoch=7,
+    )
+    await first.wire.ask(WriteTxnMarkersRequest(markers=[marker]), 1)
+
+    assert ErrorCode.NONE is await first.end(commit=True)
+
+    assert ErrorCode.CONCURRENT_TRANSACTIONS is await first.end(commit=False)
+    assert ErrorCode.CONCURRENT_TRANSACTIONS is await first.init()
+
+
+async def test_clients_cannot_add_internal_topics(first: Client) -> None:
+    await first.init()
+
+    assert [ErrorCode.TOPIC_AUTHORIZATION_FAILED] == await first.add(0, topic="__consumer_offsets")
+
+
+async def test_offsets_of_a_group_without_name_are_refused(client: Client) -> None:
+    await client.init()
+    partition = TxnOffsetCommitRequestPartition(
+        partition_index=0, committed_offset=5, committed_metadata=""
+    )
+    request = TxnOffsetCommitRequest(
+        transactional_id=ID,
+        group_id="",
+        producer_id=client.producer.producer_id,
+        producer_epoch=client.producer.producer_epoch,
+        topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
+    )
+
+    answer = await client.wire.ask(request, VERSIONS[client.protocol]["commit"])
+
+    assert ErrorCode.INVALID_GROUP_ID == answer.topics[0].partitions[0].error_code
 
 
 async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) -> None:

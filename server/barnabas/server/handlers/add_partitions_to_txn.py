@@ -8,7 +8,8 @@ on brokers ask, for many, and may only want to know.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -17,10 +18,10 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
-    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
+from barnabas.server.cluster.topic_names import is_internal
 from barnabas.server.context import Context
 from barnabas.server.coordinators.changes import Producer
 from barnabas.server.handlers import handles
@@ -41,8 +42,7 @@ def error_response(
     if version >= FIRST_BROKER_VERSION:
         return AddPartitionsToTxnResponse(error_code=code)
     [transaction] = _transactions(request, version)
-    errors = dict.fromkeys(_partitions(transaction), code)
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(transaction, errors))
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_as_asked(transaction, code))
 
 
 @handles(AddPartitionsToTxnRequest, error_response=error_response)
@@ -52,7 +52,7 @@ async def add_partitions_to_txn(
     results = [
         AddPartitionsToTxnResult(
             transactional_id=transaction.transactional_id,
-            topic_results=_results(transaction, await _add(transaction, context)),
+            topic_results=await _add(transaction, context),
         )
         for transaction in _transactions(request, context.version)
     ]
@@ -76,32 +76,51 @@ def _transactions(
     ]
 
 
-async def _add(transaction: AddPartitionsToTxnTransaction, context: Context) -> Errors:
+async def _add(
+    transaction: AddPartitionsToTxnTransaction, context: Context
+) -> list[AddPartitionsToTxnTopicResult]:
     partitions = _partitions(transaction)
-    unknown = {where for where in partitions if not context.partitions.knows(*where)}
-    if unknown:
-        return {
-            where: (
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                if where in unknown
-                else ErrorCode.OPERATION_NOT_ATTEMPTED
-            )
-            for where in partitions
-        }
+    refused = _refused(partitions, context)
+    if refused:
+        untried = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        return _grouped({**untried, **refused})
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
-    coordinator = context.transactions
+    if transaction.verify_only:
+        return _grouped(_verify(transaction.transactional_id, producer, partitions, context))
+    code = ErrorCode.NONE
     try:
-        if transaction.verify_only:
-            return coordinator.verify_partitions(transaction.transactional_id, producer, partitions)
-        await coordinator.add_partitions(
+        await context.transactions.add_partitions(
             transaction.transactional_id,
             producer,
             partitions,
             client_version=2 if context.version >= FIRST_BROKER_VERSION else 0,
         )
     except KafkaError as error:
+        code = told(error, context.version)
+    return _as_asked(transaction, code)
+
+
+def _refused(partitions: Iterable[TopicPartition], context: Context) -> Errors:
+    """
+    The partitions that cannot be part of any transaction; clients may not write to internal topics.
+    """
+    from_client = context.version < FIRST_BROKER_VERSION
+    refused: dict[TopicPartition, ErrorCode] = {}
+    for where in partitions:
+        if from_client and is_internal(where.topic):
+            refused[where] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        elif not context.partitions.knows(*where):
+            refused[where] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return refused
+
+
+def _verify(
+    transactional_id: str, producer: Producer, partitions: set[TopicPartition], context: Context
+) -> Errors:
+    try:
+        return context.transactions.verify_partitions(transactional_id, producer, partitions)
+    except KafkaError as error:
         return dict.fromkeys(partitions, told(error, context.version))
-    return dict.fromkeys(partitions, ErrorCode.NONE)
 
 
 def _partitions(transaction: AddPartitionsToTxnTransaction) -> set[TopicPartition]:
@@ -112,19 +131,34 @@ def _partitions(transaction: AddPartitionsToTxnTransaction) -> set[TopicPartitio
     }
 
 
-def _results(
-    transaction: AddPartitionsToTxnTransaction, errors: Errors
+def _as_asked(
+    transaction: AddPartitionsToTxnTransaction, code: ErrorCode
 ) -> list[AddPartitionsToTxnTopicResult]:
-    def of_topic(topic: AddPartitionsToTxnTopic) -> list[AddPartitionsToTxnPartitionResult]:
-        return [
-            AddPartitionsToTxnPartitionResult(
-                partition_index=index,
-                partition_error_code=errors[TopicPartition(topic.name, index)],
-            )
-            for index in topic.partitions
-        ]
-
+    """
+    One error for all: topic by topic as in the request, be they named twice or without partitions.
+    """
     return [
-        AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=of_topic(topic))
+        AddPartitionsToTxnTopicResult(
+            name=topic.name,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+                for index in topic.partitions
+            ],
+        )
         for topic in transaction.topics
+    ]
+
+
+def _grouped(errors: Errors) -> list[AddPartitionsToTxnTopicResult]:
+    """
+    Of each partition its own error.
+    """
+    topics: defaultdict[str, list[AddPartitionsToTxnPartitionResult]] = defaultdict(list)
+    for (topic, index), code in sorted(errors.items()):
+        topics[topic].append(
+            AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
+        )
+    return [
+        AddPartitionsToTxnTopicResult(name=name, results_by_partition=results)
+        for name, results in topics.items()
     ]

@@ -4,6 +4,8 @@ DescribeProducers: the producers that partitions know, and their open transactio
 
 from __future__ import annotations
 
+from typing import Final
+
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -16,6 +18,9 @@ from barnabas.protocol.messages.describe_producers import (
 from barnabas.server.cluster.topic_names import validate_topic_name
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+
+NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
+"""What Kafka says of a topic; of a partition that a topic does not have it says nothing."""
 
 
 def error_response(
@@ -53,11 +58,16 @@ def describe_producers(
 def _describe(topic: TopicRequest, index: int, context: Context) -> PartitionResponse:
     try:
         validate_topic_name(topic.name)
+    except KafkaError as error:
+        return _error(index, error.code, str(error))
+    if not context.partitions.of_topic(topic.name):
+        return _error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_SUCH_TOPIC)
+    try:
         partition = context.partitions.expect(topic.name, index)
         if partition.error is not None:
             raise partition.error
     except KafkaError as error:
-        return _error(index, error.code, str(error))
+        return _error(index, error.code, None)
     return PartitionResponse(
         partition_index=index,
         error_code=0,

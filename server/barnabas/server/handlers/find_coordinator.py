@@ -79,7 +79,8 @@ async def _create_and_answer(
 def _found(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
     listener = context.connection.listener
     here = Node(context.node_id, listener.advertised_host, listener.advertised_port)
-    return _response(request, context.version, here, ErrorCode.NONE, None)
+    message = ErrorCode.NONE.name if context.version < FIRST_BATCHED_VERSION else ""
+    return _response(request, context.version, here, ErrorCode.NONE, message)
 
 
 def _response(

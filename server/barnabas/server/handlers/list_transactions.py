@@ -1,8 +1,7 @@
 """
 ListTransactions: the transactional ids of this broker that pass all filters (KIP-664, KIP-994).
 
-The pattern of version 2 (KIP-1152) is a regular expression of Java in Kafka and one of Python here:
-what both understand is understood.
+The pattern of version 2 (KIP-1152) has to match the whole id.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from barnabas.server.context import Context
 from barnabas.server.coordinators.transactions import state
 from barnabas.server.coordinators.transactions.transaction import Transaction
 from barnabas.server.handlers import handles
+from barnabas.server.re2_patterns import compile_re2
 
 
 @handles(ListTransactionsRequest)
@@ -65,7 +65,7 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
     if not text:
         return None
     try:
-        return re.compile(text)
+        return compile_re2(text)
     except re.error as error:
         raise InvalidRegularExpression(
             f"Transaction ID pattern `{text}` is not a valid regular expression: {error}."

@@ -14,6 +14,7 @@ from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
     ErrorCode,
+    InvalidGroupId,
     KafkaError,
     NotCoordinator,
 )
@@ -92,6 +93,8 @@ async def _join(request: TxnOffsetCommitRequest, context: Context) -> Verificati
     if not (protocol.adds or context.config.transaction_partition_verification_enable):
         return SENTINEL
     index = context.groups.partition_for(request.group_id)
+    if not request.group_id:
+        raise InvalidGroupId
     partition = context.partitions.get(GROUP_METADATA_TOPIC, index)
     if partition is None:
         raise NotCoordinator

@@ -7,6 +7,10 @@ a transaction which hangs (KIP-664).
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
@@ -25,9 +29,13 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from barnabas.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.storage.log_files import TopicPartition
+
+Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
+"""By producer id: all markers of a producer are answered as one."""
 
 _NOT_READY = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator)
 
@@ -38,41 +46,47 @@ def error_response(
     """
     The same error for every partition of every marker.
     """
-    return WriteTxnMarkersResponse(
-        markers=[
-            _result(
-                marker,
-                {
-                    TopicPartition(topic.name, index): code
-                    for topic in marker.topics
-                    for index in topic.partition_indexes
-                },
-            )
-            for marker in request.markers
-        ]
-    )
+    errors: Errors = defaultdict(dict)
+    for marker in request.markers:
+        errors[marker.producer_id] |= dict.fromkeys(_partitions(marker), code)
+    return _response(errors)
 
 
 @handles(WriteTxnMarkersRequest, error_response=error_response)
 async def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(
-        markers=[_result(marker, await _write(marker, context)) for marker in request.markers]
-    )
+    errors: Errors = defaultdict(dict)
+    for marker in request.markers:
+        partitions = _partitions(marker)
+        _check_somebody(marker, partitions, context)
+        for where in partitions:
+            errors[marker.producer_id][where] = await _write_one(marker, where, context)
+    return _response(errors)
 
 
-async def _write(marker: WritableTxnMarker, context: Context) -> dict[TopicPartition, ErrorCode]:
-    errors: dict[TopicPartition, ErrorCode] = {}
+def _partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
+    return [
+        TopicPartition(topic.name, index)
+        for topic in marker.topics
+        for index in topic.partition_indexes
+    ]
+
+
+def _check_somebody(
+    marker: WritableTxnMarker, partitions: Iterable[TopicPartition], context: Context
+) -> None:
+    """
+    Of nobody's marker no batch can be built, which Kafka does not foresee: the request fails as a
+    whole. It comes to that only if there is a partition to write to, and group coordinators build
+    batches of their own.
+    """
     nobody = marker.producer_id == NO_PRODUCER_ID or marker.producer_epoch == NO_PRODUCER_EPOCH
-    if nobody and any(topic.partition_indexes for topic in marker.topics):
-        # No batch can be built of it, which Kafka does not foresee: the request fails as a whole.
+    if nobody and any(
+        where.topic != GROUP_METADATA_TOPIC and context.partitions.get(*where) is not None
+        for where in partitions
+    ):
         raise UnknownServerError("A marker needs a producer id and its epoch")
-    for topic in marker.topics:
-        for index in topic.partition_indexes:
-            where = TopicPartition(topic.name, index)
-            errors[where] = await _write_one(marker, where, context)
-    return errors
 
 
 async def _write_one(
@@ -99,22 +113,23 @@ async def _write_one(
     return ErrorCode.NONE
 
 
-def _result(
-    marker: WritableTxnMarker, errors: dict[TopicPartition, ErrorCode]
-) -> WritableTxnMarkerResult:
-    return WritableTxnMarkerResult(
-        producer_id=marker.producer_id,
-        topics=[
-            WritableTxnMarkerTopicResult(
-                name=topic.name,
-                partitions=[
-                    WritableTxnMarkerPartitionResult(
-                        partition_index=index,
-                        error_code=errors[TopicPartition(topic.name, index)],
-                    )
-                    for index in topic.partition_indexes
-                ],
-            )
-            for topic in marker.topics
-        ],
+def _response(errors: Errors) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(producer_id=producer_id, topics=_topics(of_producer))
+            for producer_id, of_producer in errors.items()
+            if of_producer
+        ]
     )
+
+
+def _topics(errors: Mapping[TopicPartition, ErrorCode]) -> list[WritableTxnMarkerTopicResult]:
+    topics: defaultdict[str, list[WritableTxnMarkerPartitionResult]] = defaultdict(list)
+    for where, code in errors.items():
+        topics[where.topic].append(
+            WritableTxnMarkerPartitionResult(partition_index=where.partition, error_code=code)
+        )
+    return [
+        WritableTxnMarkerTopicResult(name=name, partitions=partitions)
+        for name, partitions in topics.items()
+    ]

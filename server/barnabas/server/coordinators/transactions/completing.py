@@ -39,7 +39,7 @@ class Completion:
 
     1. A prepared transaction has its markers written, however often that is tried, unless a later
        producer or coordinator has taken over.
-    2. Its id stays claimed until then.
+    2. Its id stays claimed until then; if somebody has taken over, until the log is loaded again.
     """
 
     def __init__(self, markers: MarkerWriter, clock: ServerClock, background: Background) -> None:
@@ -105,7 +105,9 @@ class Completion:
                 return left
             await shard.write(transactional_id, complete(prepared, self._clock.now_ms()))
         except (InvalidProducerEpoch, TransactionCoordinatorFenced) as error:
+            # Until a restart nobody gets further with the id, as in Kafka.
             logger.info("%s: somebody else ends its transaction: %s", transactional_id, error)
+            return frozenset()
         except KafkaError as error:
             # The log of transactions has failed: it is prepared there, and completed after a start.
             logger.error("%s: its transaction cannot be completed: %s", transactional_id, error)

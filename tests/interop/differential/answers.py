@@ -34,8 +34,28 @@ Besides, a timestamp since the start of the run stands for "now", whatever the f
 such a one, so it was taken from the clock of the broker.
 """
 
-UNORDERED: Final = frozenset({"configs"})
-"""Arrays that Kafka fills from a hash map: their elements are compared in the order of names."""
+UNORDERED: Final[Mapping[str, str]] = {
+    "DescribeConfigsResult.configs": "name",
+    "CreatableTopicResult.configs": "name",
+    "TopicProduceResponse.partition_responses": "index",
+    "AddPartitionsToTxnResponse.results_by_topic_v3_and_below": "name",
+    "AddPartitionsToTxnResponse.results_by_transaction": "transactional_id",
+    "AddPartitionsToTxnResult.topic_results": "name",
+    "AddPartitionsToTxnTopicResult.results_by_partition": "partition_index",
+    "PartitionResponse.active_producers": "producer_id",
+    "ListTransactionsResponse.transaction_states": "transactional_id",
+    "WriteTxnMarkersResponse.markers": "producer_id",
+    "WritableTxnMarkerResult.topics": "name",
+    "WritableTxnMarkerTopicResult.partitions": "partition_index",
+    "TransactionState.topics": "topic",
+    "TopicData.partitions": "",
+    "TransactionLogValue.transaction_partitions": "topic",
+    "PartitionsSchema.partition_ids": "",
+}
+"""
+Arrays that Kafka fills from a hash map or set: their elements are compared in the order of this
+field, or in their own.
+"""
 BOUNDS: Final = re.compile(r"within \[-?\d+, -?\d+\]")
 """Timestamps that are counted from the broker's clock, in the message of an error."""
 LONGEST_RUN_MS: Final = 3_600_000
@@ -69,14 +89,17 @@ class Reader:
         An answer as dictionaries, lists and values that are the same on both sides.
         """
         if isinstance(answer, Answer):
-            return self._message(answer.message, answer.version)
+            return self.message(answer.message, answer.version)
         return answer
 
-    def _message(self, message: Any, version: int) -> dict[str, Any]:
+    def message(self, message: Any, version: int) -> dict[str, Any]:
+        """
+        The same of a message in some version.
+        """
         plain: dict[str, Any] = {}
         for field in fields(type(message)):
             if field.is_in(version) or field.tag is not None:
-                value = getattr(message, field.name)
+                value = _in_order(message, field.name)
                 plain[field.name] = self._field(field.name, field.type, value, version)
         return plain
 
@@ -84,11 +107,9 @@ class Reader:
         if name in NORMALISED or isinstance(value, UUID):
             return "..." if value not in (0, "", None, ZERO_UUID) else value
         if isinstance(kind, Array) and value is not None:
-            if name in UNORDERED:
-                value = sorted(value, key=lambda element: str(element.name))
             return [self._field("", kind.element, element, version) for element in value]
         if isinstance(kind, Struct) and value is not None:
-            return self._message(value, version)
+            return self.message(value, version)
         if kind is Kind.RECORDS and value is not None:
             found = comparable_batches(bytes(value), self.is_now, loosely=self.loosely)
             # How many batches there is room for depends on their sizes.
@@ -102,6 +123,14 @@ class Reader:
         Whether a timestamp was taken from a broker's clock.
         """
         return self.started_ms <= timestamp < self.started_ms + LONGEST_RUN_MS
+
+
+def _in_order(message: Any, name: str) -> Any:
+    value = getattr(message, name)
+    by = UNORDERED.get(f"{type(message).__name__}.{name}")
+    if by is None or value is None:
+        return value
+    return sorted(value, key=lambda element: getattr(element, by) if by else element)
 
 
 Differences = Iterator[Difference]

@@ -27,7 +27,7 @@ def comparable_batches(data: bytes, is_now: IsNow, *, loosely: bool = False) -> 
     """
     found: list[Any] = []
     position = 0
-    for batch in _whole_batches(data):
+    for batch in whole_batches(data):
         found.append(_loose(batch) if loosely else _comparable(batch, is_now))
         position = batch.end
     if (rest := data[position:]) and not loosely:
@@ -35,7 +35,7 @@ def comparable_batches(data: bytes, is_now: IsNow, *, loosely: bool = False) -> 
     return found
 
 
-def _whole_batches(data: bytes) -> Iterator[RecordBatch]:
+def whole_batches(data: bytes) -> Iterator[RecordBatch]:
     """
     Up to what is none, as the zeros are that a file was made with.
     """

@@ -2,7 +2,7 @@
 Comparing what two brokers that are down have left on disk.
 
 Log, index, time index and transaction index files are compared byte for byte, snapshots and
-checkpoints by what they say.
+checkpoints by what they say, and so are the coordinators' records.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, Final
 
-from tests.interop.differential.answers import LONGEST_RUN_MS, Difference, differences
+from tests.interop.differential.answers import LONGEST_RUN_MS, Difference, Reader, differences
 from tests.interop.differential.batches import comparable_batches
+from tests.interop.differential.coordinator_logs import coordinator_records
 from tests.interop.differential.scripts import Workload
 from tests.interop.differential.sides import Pair
 
@@ -48,7 +49,9 @@ def compare_directories(pair: Pair, workload: Workload, started_ms: int) -> Iter
         return started_ms <= time < started_ms + LONGEST_RUN_MS
 
     kafka, barnabas = (
-        contents(side.data, workload.topic, is_now, loosely=workload.loosely) for side in pair.sides
+        contents(side.data, workload.topic, is_now, loosely=workload.loosely)
+        | coordinator_records(side.data, workload.topic, Reader(side, started_ms).message)
+        for side in pair.sides
     )
     yield from differences(kafka, barnabas)
 

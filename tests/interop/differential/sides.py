@@ -7,13 +7,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -41,13 +42,24 @@ SETTINGS: Final[Mapping[str, str]] = {
     # So are files removed: marked ones are compared, too.
     "log.segment.delete.delay.ms": NEVER_MS,
     "log.index.size.max.bytes": str(1 << 18),
-    # Batches of transactions can be sent without a coordinator that knows of them.
-    "transaction.partition.verification.enable": "false",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }
 """
 What both brokers are started with.
+"""
+
+UNCOORDINATED: Final = {**SETTINGS, "transaction.partition.verification.enable": "false"}
+"""
+Batches of transactions can be sent without a coordinator that knows of them.
+"""
+
+COORDINATED: Final = {
+    **SETTINGS,
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "300",
+}
+"""
+Transactions are what their coordinator says.
 """
 
 WRITTEN_AT_START: Final = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint")
@@ -62,6 +74,26 @@ LONGEST_SILENCE: Final = 60.0
 """Seconds after which an answer is not waited for any longer."""
 
 
+@dataclass(slots=True)
+class Identity:
+    """
+    Who a producer is, as far as a broker has told it, and the sequence of its next record in each
+    partition.
+    """
+
+    producer_id: int = -1
+    epoch: int = -1
+    sequences: Counter[int] = field(default_factory=Counter)
+
+    def become(self, producer_id: int, epoch: int) -> None:
+        """
+        With each new epoch sequences begin anew.
+        """
+        if (producer_id, epoch) != (self.producer_id, self.epoch):
+            self.producer_id, self.epoch = producer_id, epoch
+            self.sequences.clear()
+
+
 class Side:
     """
     One of the brokers, running or not.
@@ -71,7 +103,7 @@ class Side:
         self.broker = broker
         self.topic_names: dict[UUID, str] = {}
         self.topic_ids: dict[str, UUID] = {}
-        self.versions: dict[int, range] = {}
+        self.identities: defaultdict[str, Identity] = defaultdict(Identity)
 
     @property
     def name(self) -> str:
@@ -114,16 +146,6 @@ class Side:
                 init = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=60_000)
                 await _ask_until_loaded(client, init, 4)
 
-    async def learn_versions(self) -> None:
-        """
-        Ask which APIs the broker has.
-        """
-        async with await WireClient.open(self.broker.port) as client:
-            answer = await client.ask(ApiVersionsRequest(), 0)
-        self.versions = {
-            key.api_key: range(key.min_version, key.max_version + 1) for key in answer.api_keys
-        }
-
     async def learn_topics(self) -> None:
         """
         Ask for the ids of all topics.
@@ -150,14 +172,14 @@ def error_codes(message: Any) -> Iterator[int]:
     """
     All error codes in an answer.
     """
-    for field in fields(type(message)):
-        value = getattr(message, field.name)
-        if field.name.endswith("error_code"):
+    for each in fields(type(message)):
+        value = getattr(message, each.name)
+        if each.name.endswith("error_code"):
             yield value
-        elif isinstance(field.type, Array) and isinstance(field.type.element, Struct):
+        elif isinstance(each.type, Array) and isinstance(each.type.element, Struct):
             for element in value or ():
                 yield from error_codes(element)
-        elif isinstance(field.type, Struct) and value is not None:
+        elif isinstance(each.type, Struct) and value is not None:
             yield from error_codes(value)
 
 
@@ -236,9 +258,9 @@ class Pair:
     Apache Kafka and Barnabas, started and stopped together.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.kafka = Side(ApacheKafka(directory / "kafka", settings=SETTINGS))
-        self.barnabas = Side(Barnabas(directory / "barnabas", settings=SETTINGS))
+    def __init__(self, directory: Path, settings: Mapping[str, str] = SETTINGS) -> None:
+        self.kafka = Side(ApacheKafka(directory / "kafka", settings=settings))
+        self.barnabas = Side(Barnabas(directory / "barnabas", settings=settings))
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -251,7 +273,6 @@ class Pair:
         await self._each(Side.start)
         for side in self.sides:
             await side.have_coordinators()
-            await side.learn_versions()
             await side.learn_topics()
 
     async def stop(self) -> None:

@@ -78,15 +78,23 @@ class Ask:
 
     Args:
         make: gets the session, since topic ids differ.
+        learn: what is remembered of the answer for later.
+        alone: whether no other workload may do the like at the same time.
     """
 
     text: str
     version: int
     make: Callable[[Session], Message]
+    learn: Callable[[Session, Any], None] | None = None
+    alone: bool = False
 
     async def run(self, session: Session) -> Any:
         message = await session.ask(self.make(session), self.version)
-        return message if isinstance(message, str) else Answer(message, self.version)
+        if isinstance(message, str):
+            return message
+        if self.learn is not None:
+            self.learn(session, message)
+        return Answer(message, self.version)
 
     def __str__(self) -> str:
         return f"{self.text} (v{self.version})"

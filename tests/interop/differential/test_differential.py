@@ -16,8 +16,9 @@ import pytest
 
 from tests.interop.conftest import unavailable
 from tests.interop.differential.dumps import compare_dumps
-from tests.interop.differential.kinds import KINDS, write
+from tests.interop.differential.kinds import COORDINATED_KINDS, KINDS, write
 from tests.interop.differential.known import KNOWN, LEFT_OUT
+from tests.interop.differential.sides import COORDINATED, UNCOORDINATED
 from tests.interop.differential.trial import Trial
 from tests.support.apache_kafka import PrerequisiteMissing, class_path
 
@@ -25,10 +26,10 @@ ORDINARY = 5 * len(KINDS)
 TABLE = Path(__file__).parents[3] / "docs" / "differences.md"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", params=[UNCOORDINATED, COORDINATED], ids=["records", "protocols"])
 def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trial:
     """
-    All workloads, played on both brokers.
+    All workloads that go with some settings, played on both brokers.
     """
     try:
         class_path()
@@ -38,8 +39,16 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     count = request.config.getoption("--workloads", None) or ORDINARY
     seeds = range(count) if seed is None else [seed]
     started_ms = round(time.time() * 1000)
-    workloads = [write(seed, started_ms) for seed in seeds]
-    trial = Trial(tmp_path_factory.mktemp("differential"), workloads, started_ms)
+    written = [write(seed, started_ms) for seed in seeds]
+    workloads = [
+        workload
+        for workload in written
+        if (workload.kind in COORDINATED_KINDS) == (request.param is COORDINATED)
+    ]
+    if not workloads:
+        pytest.skip("the workload needs other settings")
+    directory = tmp_path_factory.mktemp("differential")
+    trial = Trial(directory, workloads, started_ms, request.param)
     asyncio.run(trial.run())
     return trial
 

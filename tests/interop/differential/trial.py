@@ -5,7 +5,8 @@ Running workloads against both brokers at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,8 @@ from tests.interop.differential.directories import compare_directories
 from tests.interop.differential.known import Place, class_of
 from tests.interop.differential.scripts import ACTS, Workload
 from tests.interop.differential.sides import Pair, Session
+from tests.interop.differential.steps import Ask, Step
+from tests.interop.differential.transacting import Initialize
 
 AT_ONCE: Final = 12
 """How many workloads run side by side: most of their time they wait for a broker."""
@@ -69,11 +72,18 @@ class Trial:
     A workload ends at its first difference in an answer: what follows would only follow from that.
     """
 
-    def __init__(self, directory: Path, workloads: Sequence[Workload], started_ms: int) -> None:
-        self.pair = Pair(directory)
+    def __init__(
+        self,
+        directory: Path,
+        workloads: Sequence[Workload],
+        started_ms: int,
+        settings: Mapping[str, str],
+    ) -> None:
+        self.pair = Pair(directory, settings)
         self.started_ms = started_ms
         self.findings = [Findings(workload) for workload in workloads]
         self._places = asyncio.Semaphore(AT_ONCE)
+        self._turn = asyncio.Lock()
 
     async def run(self) -> None:
         """
@@ -104,7 +114,8 @@ class Trial:
                         return
                     number = len(found.steps)
                     found.steps.append(str(step))
-                    answers = await asyncio.gather(step.run(kafka), step.run(barnabas))
+                    async with self._turn_of(step):
+                        answers = await asyncio.gather(step.run(kafka), step.run(barnabas))
                     one, other = (
                         reader.plain(answer)
                         for reader, answer in zip(readers, answers, strict=True)
@@ -113,6 +124,10 @@ class Trial:
             finally:
                 await kafka.close()
                 await barnabas.close()
+
+    def _turn_of(self, step: Step) -> AbstractAsyncContextManager[None]:
+        alone = isinstance(step, Ask | Initialize) and step.alone
+        return self._turn if alone else nullcontext()
 
     def _compare_directories(self, when: str) -> None:
         for found in self.findings:

@@ -16,8 +16,16 @@ from tests.interop.differential.kinds.appends import (
 )
 from tests.interop.differential.kinds.compaction import compaction
 from tests.interop.differential.kinds.configs import config_changes, more_partitions
+from tests.interop.differential.kinds.coordinated import (
+    both_protocols,
+    first_protocol,
+    first_protocol_oddly,
+    second_protocol,
+    second_protocol_oddly,
+    timeouts,
+)
 from tests.interop.differential.kinds.malformed import damaged_codecs, malformed
-from tests.interop.differential.kinds.producers import idempotence, open_transactions, transactions
+from tests.interop.differential.kinds.producers import idempotence, markers, open_transactions
 from tests.interop.differential.kinds.removal import delete_records, retention
 from tests.interop.differential.kinds.requests import requests
 from tests.interop.differential.scripts import Kind, Script, Workload
@@ -38,8 +46,18 @@ KINDS: Final[Mapping[str, Kind]] = {
     "compaction": compaction,
     "more-partitions": more_partitions,
     "requests": requests,
-    "transactions": transactions,
+    "markers": markers,
+    "first-protocol": first_protocol,
+    "second-protocol": second_protocol,
+    "first-protocol-oddly": first_protocol_oddly,
+    "second-protocol-oddly": second_protocol_oddly,
+    "both-protocols": both_protocols,
+    "timeouts": timeouts,
 }
+COORDINATED_KINDS: Final = frozenset(list(KINDS)[-6:])
+"""
+Transactions that the coordinator knows of; the others' come from nowhere.
+"""
 
 
 def write(seed: int, started_ms: int) -> Workload:

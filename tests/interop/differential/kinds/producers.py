@@ -107,7 +107,7 @@ def open_transactions(script: Script) -> None:
                 script.produce(producer.batch(script))
 
 
-def transactions(script: Script) -> None:
+def markers(script: Script) -> None:
     """
     Transactions side by side that markers commit and abort, also such that do not belong there.
     """

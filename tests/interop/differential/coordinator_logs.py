@@ -1,0 +1,105 @@
+"""
+What the logs of the coordinators say about a workload: the internal topics are everybody's, and in
+which order workloads write to them is a matter of chance.
+
+Records are compared field by field, each with the producer, the epochs and the kind of its batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from struct import unpack
+from typing import Any, Final
+
+from barnabas.protocol.codec import decode
+from barnabas.protocol.control_records import EndTransactionMarker
+from barnabas.protocol.group_records.classic import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records import Record
+from barnabas.protocol.transaction_records import TransactionLogKey, TransactionLogValue
+from tests.interop.differential.batches import whole_batches
+
+GROUPS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+
+Plain = Callable[[Any, int], Any]
+"""Makes a message and its version something that can be compared."""
+
+_KEYS: Final[Mapping[str, Mapping[int, tuple[Any, Any]]]] = {
+    TRANSACTIONS_TOPIC: {0: (TransactionLogKey, TransactionLogValue)},
+    GROUPS_TOPIC: {
+        1: (OffsetCommitKey, OffsetCommitValue),
+        2: (GroupMetadataKey, GroupMetadataValue),
+    },
+}
+
+
+def coordinator_records(data: Path, topic: str, plain: Plain) -> dict[str, Any]:
+    """
+    What both logs say about transactional ids and groups that begin with a topic and a dot.
+    """
+    transactions = [*_records(data, TRANSACTIONS_TOPIC, topic, plain)]
+    ids = {record["value"]["producer_id"] for record in transactions if record["value"]}
+    return {
+        TRANSACTIONS_TOPIC: transactions,
+        GROUPS_TOPIC: [
+            *_records(data, GROUPS_TOPIC, topic, plain),
+            *_markers(data, ids),
+        ],
+    }
+
+
+def _batches(data: Path, log: str) -> Iterator[RecordBatch]:
+    for path in sorted(data.glob(f"{log}-*/*.log")):
+        yield from whole_batches(path.read_bytes())
+
+
+def _records(data: Path, log: str, topic: str, plain: Plain) -> Iterator[dict[str, Any]]:
+    for batch in _batches(data, log):
+        if not batch.is_control:
+            for record in batch.records():
+                told = _record(record, _KEYS[log], plain)
+                if told is not None and _name(told["key"]).startswith(f"{topic}."):
+                    yield told | _about(batch)
+
+
+def _name(key: Mapping[str, Any]) -> str:
+    name: str = key.get("transactional_id") or key.get("group") or ""
+    return name
+
+
+def _record(
+    record: Record, keys: Mapping[int, tuple[Any, Any]], plain: Plain
+) -> dict[str, Any] | None:
+    assert record.key is not None, "every record of a coordinator has a key"
+    (kind,) = unpack(">h", record.key[:2])
+    if kind not in keys:
+        return None
+    key_class, value_class = keys[kind]
+    told: dict[str, Any] = {"key": plain(decode(key_class, 0, record.key[2:]), 0), "value": None}
+    if record.value is not None:
+        (version,) = unpack(">h", record.value[:2])
+        value = plain(decode(value_class, version, record.value[2:]), version)
+        told |= {"value": value, "version": version}
+    return told
+
+
+def _about(batch: RecordBatch) -> dict[str, Any]:
+    return {
+        "producer": (batch.producer_id, batch.producer_epoch, batch.base_sequence),
+        "attributes": batch.attributes,
+        "leader_epoch": batch.partition_leader_epoch,
+    }
+
+
+def _markers(data: Path, ids: set[int]) -> Iterator[dict[str, Any]]:
+    for batch in _batches(data, GROUPS_TOPIC):
+        if batch.is_control and batch.producer_id in ids:
+            (record,) = batch.records()
+            yield {"marker": EndTransactionMarker.deserialize(record)} | _about(batch)

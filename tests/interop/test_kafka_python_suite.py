@@ -26,12 +26,7 @@ MISSING = {
     "test_alter_partition_reassignments": "moving partitions",
     "test_alter_replica_log_dirs": "moving partitions between log directories",
     "test_create_describe_delete_acls": "access control",
-    "test_describe_log_dirs": "DescribeLogDirs",
-    "test_describe_metadata_quorum": "DescribeQuorum",
-    "test_describe_topic_partitions": "DescribeTopicPartitions",
-    "test_describe_topic_partitions_pagination": "DescribeTopicPartitions",
     "test_elect_leaders": "ElectLeaders",
-    "test_list_config_resources": "ListConfigResources",
     "test_list_partition_reassignments": "moving partitions",
 }
 """

@@ -20,7 +20,7 @@ from typing import Any, Final
 from barnabas.protocol.errors import InvalidConfig
 from barnabas.server.broker_configs import BrokerConfigs, ConfigSource, ConfigValue, unit_of
 from barnabas.server.cluster.image import MetadataImage, ResourceType
-from barnabas.server.cluster.lifecycle import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
+from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.options import ConfigError, Option
 

@@ -27,7 +27,7 @@ from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.server.cluster import features
 from barnabas.server.cluster.controller import Controller
 from barnabas.server.cluster.image import Topic, Versioned
-from barnabas.server.cluster.lifecycle import UNASSIGNED_DIRECTORY
+from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY
 from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.default_topics import default_topic
 from barnabas.server.partition import Partition

@@ -16,8 +16,9 @@ from typing import Final, TypeVar
 from barnabas.protocol.metadata_records import NoOpRecord
 from barnabas.server.cluster import lifecycle
 from barnabas.server.cluster.image import MetadataImage, Versioned
-from barnabas.server.cluster.lifecycle import Defaults, ThisNode
+from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
+from barnabas.server.cluster.partition_changes import Defaults
 
 logger = logging.getLogger(__name__)
 

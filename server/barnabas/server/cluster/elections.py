@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from barnabas.protocol.metadata_records import PartitionChangeRecord
+from barnabas.server.cluster.assignments import Assignment
 from barnabas.server.cluster.partition_registration import (
     NO_LEADER,
     NO_LEADER_CHANGE,
@@ -42,6 +43,7 @@ class ElectionRules:
     min_isr: int = 1
     elr_enabled: bool = True
     unclean: bool = False  # whether a replica that is behind may lead
+    preferred: bool = False  # whether the first replica is better than the one that leads
 
 
 @dataclass(slots=True)
@@ -61,6 +63,7 @@ def partition_change(
     *,
     removed: int | None = None,
     killed: int | None = None,
+    assignment: Assignment | None = None,
 ) -> PartitionChangeRecord | None:
     """
     The record that brings *partition* in line with the brokers that are up, if any is needed.
@@ -68,30 +71,41 @@ def partition_change(
     Args:
         removed: a broker that leaves the ISR with all its records.
         killed: a broker that went down without a clean stop.
+        assignment: the replicas that the partition is to have, if it is to have others.
     """
-    outcome = _outcome_without(partition, rules, removed, killed)
-    _elect(partition, rules, outcome)
+    target = (assignment or Assignment.of(partition)).completed()
+    outcome = _outcome_without(partition, rules, target, removed, killed)
+    _elect(partition, rules, target, outcome)
     changes_leader = outcome.leader != partition.leader
     _remember_last_leader(partition, rules, outcome, changes_leader)
-    return _record(partition, topic_id, partition_id, rules, outcome)
+    return _record(partition, topic_id, partition_id, rules=rules, target=target, outcome=outcome)
 
 
 def _outcome_without(
-    partition: PartitionRegistration, rules: ElectionRules, removed: int | None, killed: int | None
+    partition: PartitionRegistration,
+    rules: ElectionRules,
+    target: Assignment,
+    removed: int | None,
+    killed: int | None,
 ) -> _Outcome:
-    isr = [replica for replica in partition.isr if replica not in (removed, killed)]
+    isr = [replica for replica in target.isr if replica not in (removed, killed)]
     if not rules.elr_enabled or len(isr) >= rules.min_isr:
         return _Outcome(isr=isr, elr=[])
     candidates = [*partition.eligible_leader_replicas, *partition.isr]
     return _Outcome(isr=isr, elr=sorted({r for r in candidates if r not in isr and r != killed}))
 
 
-def _elect(partition: PartitionRegistration, rules: ElectionRules, outcome: _Outcome) -> None:
+def _elect(
+    partition: PartitionRegistration, rules: ElectionRules, target: Assignment, outcome: _Outcome
+) -> None:
     def may_lead(replica: int) -> bool:
         eligible = outcome.isr or outcome.elr
         return replica in eligible and rules.is_acceptable(replica)
 
-    clean = [r for r in (partition.leader, *partition.replicas) if may_lead(r)]
+    candidates = [partition.leader, *target.replicas]
+    if rules.preferred:
+        candidates.insert(0, target.replicas[0])
+    clean = [replica for replica in candidates if may_lead(replica)]
     if clean:
         outcome.leader = clean[0]
         if clean[0] in outcome.elr:
@@ -99,11 +113,11 @@ def _elect(partition: PartitionRegistration, rules: ElectionRules, outcome: _Out
             outcome.elr.remove(clean[0])
         return
     last_known = partition.last_known_elr
-    candidates: list[int] = []
+    candidates = []
     if rules.elr_enabled and not outcome.isr and not outcome.elr and len(last_known) == 1:
         candidates += last_known
     if rules.unclean:
-        candidates += partition.replicas
+        candidates += target.replicas
     leader = next(filter(rules.is_acceptable, candidates), NO_LEADER)
     if leader != NO_LEADER:
         outcome.leader, outcome.unclean = leader, True
@@ -125,7 +139,9 @@ def _record(
     partition: PartitionRegistration,
     topic_id: UUID,
     partition_id: int,
+    *,
     rules: ElectionRules,
+    target: Assignment,
     outcome: _Outcome,
 ) -> PartitionChangeRecord | None:
     isr = None
@@ -137,7 +153,12 @@ def _record(
         recovery = LeaderRecoveryState.RECOVERING
     leader = outcome.leader if outcome.leader != partition.leader else NO_LEADER_CHANGE
     elr = outcome.elr if outcome.elr != list(partition.eligible_leader_replicas) else None
-    if isr is None and elr is None and outcome.last_known is None and leader == NO_LEADER_CHANGE:
+    reassigned = target.changes(partition)
+    if leader == NO_LEADER_CHANGE and not set(partition.replicas) <= set(target.replicas):
+        # Replicas that are gone must not be listened to: the same leader, in a new epoch.
+        leader = partition.leader
+    unchanged = isr is None and elr is None and outcome.last_known is None
+    if unchanged and not reassigned and leader == NO_LEADER_CHANGE:
         return None
     return PartitionChangeRecord(
         partition_id=partition_id,
@@ -147,4 +168,5 @@ def _record(
         leader_recovery_state=recovery,
         eligible_leader_replicas=elr,
         last_known_elr=outcome.last_known,
+        **reassigned,
     )

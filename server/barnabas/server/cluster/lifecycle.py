@@ -20,38 +20,27 @@ Everything here is a function of the image (Kafka's ``ActivationRecordsGenerator
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from barnabas.protocol import metadata_records as records
 from barnabas.server.cluster import features
-from barnabas.server.cluster.elections import ElectionRules, partition_change
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
-from barnabas.server.cluster.partition_registration import (
-    MIGRATING_DIRECTORY,
-    NO_LEADER,
-    PartitionRegistration,
+from barnabas.server.cluster.partition_changes import (
+    MIN_INSYNC_REPLICAS,
+    Defaults,
+    change_partition,
 )
+from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 
 PLAINTEXT: Final = 0
 BOOTSTRAP_TRANSACTION: Final = "Bootstrap records"
 FAILOVER: Final = "Controller failover"
-MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
-UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 
 FENCE, UNFENCE = 1, -1
 IN_CONTROLLED_SHUTDOWN: Final = 1
-
-UNASSIGNED_DIRECTORY: Final = UUID(int=1)
-LOST_DIRECTORY: Final = UUID(int=2)
-
-Defaults = Mapping[str, str]
-"""
-The topic configs of this node's own configuration that elections go by, as text: what counts where
-neither the topic nor the cluster says anything.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +183,7 @@ def broker_shutdown(
         is_eligible = broker_id in partition.eligible_leader_replicas
         if broker_id not in partition.isr and not (killed and is_eligible):
             continue
-        made += _change(
+        made += change_partition(
             image,
             topic,
             index,
@@ -232,7 +221,9 @@ def unfencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[
     made: list[Versioned] = [(unfence, 0)]
     for topic, index, partition in _partitions(image):
         if partition.leader == NO_LEADER:
-            made += _change(image, topic, index, partition, defaults=defaults, added=broker_id)
+            made += change_partition(
+                image, topic, index, partition, defaults=defaults, added=broker_id
+            )
     return made
 
 
@@ -269,7 +260,9 @@ def _removal(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[V
     made: list[Versioned] = []
     for topic, index, partition in _partitions(image):
         if broker_id in partition.isr:
-            made += _change(image, topic, index, partition, defaults=defaults, removed=broker_id)
+            made += change_partition(
+                image, topic, index, partition, defaults=defaults, removed=broker_id
+            )
     return made
 
 
@@ -277,58 +270,3 @@ def _partitions(image: MetadataImage) -> Iterator[tuple[Topic, int, PartitionReg
     for topic in image.topics_by_id.values():
         for index, partition in topic.partitions.items():
             yield topic, index, partition
-
-
-def _change(
-    image: MetadataImage,
-    topic: Topic,
-    index: int,
-    partition: PartitionRegistration,
-    *,
-    defaults: Defaults,
-    added: int | None = None,
-    removed: int | None = None,
-    killed: int | None = None,
-) -> list[Versioned]:
-    def is_acceptable(broker_id: int) -> bool:
-        broker = image.brokers.get(broker_id)
-        if broker is None or broker_id in (removed, killed):
-            return False
-        if broker_id != added and (broker.fenced or broker.in_controlled_shutdown):
-            return False
-        return _is_online(partition, broker)
-
-    def config(name: str) -> str:
-        cluster = image.config(ResourceType.BROKER, "")
-        return image.config(ResourceType.TOPIC, topic.name).get(name) or cluster.get(
-            name, defaults[name]
-        )
-
-    change = partition_change(
-        partition,
-        topic.id,
-        index,
-        ElectionRules(
-            is_acceptable=is_acceptable,
-            min_isr=min(int(config(MIN_INSYNC_REPLICAS)), len(partition.replicas)),
-            elr_enabled=image.elr_enabled,
-            unclean=config(UNCLEAN_ELECTION).lower() == "true",
-        ),
-        removed=removed,
-        killed=killed,
-    )
-    if change is None:
-        return []
-    return [(change, features.partition_version(image.metadata_version))]
-
-
-def _is_online(partition: PartitionRegistration, broker: records.RegisterBrokerRecord) -> bool:
-    """
-    Whether the directory of the broker's replica works, as far as the metadata knows (KIP-858).
-    """
-    if broker.broker_id not in partition.replicas:
-        return False
-    directory = partition.directories[partition.replicas.index(broker.broker_id)]
-    if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
-        return True
-    return directory != LOST_DIRECTORY and (not broker.log_dirs or directory in broker.log_dirs)

@@ -79,9 +79,11 @@ class PartitionRegistration:
         The partition after *change*.
         """
         replicas = _changed(change.replicas, self.replicas)
-        directories = self.directories
         if change.directories is not None:
             directories = _directories(change.directories, len(replicas))
+        else:
+            there = dict(zip(self.replicas, self.directories, strict=True))
+            directories = tuple(there.get(broker, MIGRATING_DIRECTORY) for broker in replicas)
         leads = change.leader != NO_LEADER_CHANGE
         recovery = change.leader_recovery_state
         return PartitionRegistration(

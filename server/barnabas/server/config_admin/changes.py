@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
 from barnabas.protocol.metadata_records import ClearElrRecord, ConfigRecord
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
-from barnabas.server.cluster.lifecycle import MIN_INSYNC_REPLICAS
+from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.config_admin.entries import ConfigEntry
 
 MAX_CONFIG_VALUE_LENGTH: Final = 32_767

@@ -1,0 +1,113 @@
+"""
+On which brokers a partition is to be, and on the way from one set of brokers to another (KIP-455).
+
+A partition that moves has all its replicas, old and new, until the new ones are in sync; then those
+that were to go are gone (Kafka ``PartitionReassignmentReplicas``). On one node nothing ever comes
+into sync, so that a move to a broker that is gone stays under way until it is cancelled, and a move
+away from such a broker is done at once::
+
+    [1] to [2]      replicas [2, 1]  adding [2]  removing [1]
+    [1, 2] to [1]   replicas [1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+from uuid import UUID
+
+from barnabas.server.cluster.partition_registration import PartitionRegistration
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """
+    The replicas of a partition, and which of them come and go.
+
+    Invariants:
+
+    1. ``adding`` and ``removing`` are among ``replicas`` and have nothing in common.
+    2. ``directories`` has an entry for each of ``replicas``.
+    """
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    directories: Mapping[int, UUID]
+
+    @classmethod
+    def of(cls, partition: PartitionRegistration) -> Self:
+        """
+        The assignment that a partition has.
+        """
+        return cls(
+            replicas=partition.replicas,
+            isr=partition.isr,
+            adding=partition.adding_replicas,
+            removing=partition.removing_replicas,
+            directories=dict(zip(partition.replicas, partition.directories, strict=True)),
+        )
+
+    def to(self, wanted: Sequence[int], directory_of: Callable[[int], UUID]) -> Self:
+        """
+        The assignment that begins the move to *wanted*. An earlier move goes on as a part of it.
+
+        Args:
+            directory_of: where a broker puts new replicas.
+        """
+        adding = sorted(set(wanted) - set(self.replicas))
+        removing = sorted(set(self.replicas) - set(wanted))
+        return replace(
+            self,
+            replicas=(*wanted, *removing),
+            # What an earlier move adds or removes stays so if this one does not say otherwise.
+            adding=tuple(adding) or self.adding,
+            removing=tuple(removing) or self.removing,
+            directories={**{broker: directory_of(broker) for broker in adding}, **self.directories},
+        )
+
+    @property
+    def reverted(self) -> Self:
+        """
+        The assignment from before the move. If no replica of it is in sync, its first one counts as
+        in sync, which is an unclean election.
+        """
+        replicas = tuple(broker for broker in self.replicas if broker not in self.adding)
+        isr = tuple(broker for broker in self.isr if broker not in self.adding)
+        return replace(self, replicas=replicas, isr=isr or replicas[:1], adding=(), removing=())
+
+    @property
+    def reverts_uncleanly(self) -> bool:
+        """
+        Whether no replica from before the move is in sync.
+        """
+        return set(self.isr) <= set(self.adding)
+
+    def completed(self) -> Self:
+        """
+        The assignment after the move, if it can end now; else this one.
+        """
+        if not self.adding and not self.removing:
+            return self
+        replicas = tuple(broker for broker in self.replicas if broker not in self.removing)
+        isr = tuple(broker for broker in self.isr if broker not in self.removing)
+        if not replicas or not isr or not set(self.adding) <= set(isr):
+            return self
+        if len(self.adding) < len(self.removing) and not set(replicas) <= set(isr):
+            return self  # Fewer replicas, of which some are not in sync, would be less safe.
+        return replace(self, replicas=replicas, isr=isr, adding=(), removing=())
+
+    def changes(self, partition: PartitionRegistration) -> dict[str, Any]:
+        """
+        The fields of a ``PartitionChangeRecord`` that bring *partition* here, but for the ISR.
+        """
+        directories = tuple(self.directories[broker] for broker in self.replicas)
+        fields = {
+            "replicas": (self.replicas, partition.replicas),
+            "directories": (directories, partition.directories),
+            "adding_replicas": (self.adding, partition.adding_replicas),
+            "removing_replicas": (self.removing, partition.removing_replicas),
+        }
+        return {name: list(new) for name, (new, old) in fields.items() if new != old}

@@ -1,0 +1,125 @@
+"""
+The records about one partition: what an event or a request makes of it (Kafka
+``PartitionChangeBuilder``, with what ``ReplicationControlManager`` tells it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol import metadata_records as records
+from barnabas.server.cluster import features
+from barnabas.server.cluster.assignments import Assignment
+from barnabas.server.cluster.elections import ElectionRules, partition_change
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
+from barnabas.server.cluster.partition_registration import (
+    MIGRATING_DIRECTORY,
+    PartitionRegistration,
+)
+
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
+
+UNASSIGNED_DIRECTORY: Final = UUID(int=1)
+LOST_DIRECTORY: Final = UUID(int=2)
+
+Defaults = Mapping[str, str]
+"""
+The topic configs of this node's own configuration that elections go by, as text: what counts where
+neither the topic nor the cluster says anything.
+"""
+
+
+class Election(Enum):
+    """
+    How a leader is chosen if the partition needs one.
+    """
+
+    AS_CONFIGURED = auto()  # of those in sync; of others if the topic allows it
+    CLEAN = auto()  # of those in sync
+    PREFERRED = auto()  # of those in sync, the first replica before the one that leads
+    UNCLEAN = auto()  # of those in sync; of others if there is none
+
+
+def change_partition(
+    image: MetadataImage,
+    topic: Topic,
+    index: int,
+    partition: PartitionRegistration,
+    *,
+    defaults: Defaults,
+    added: int | None = None,
+    removed: int | None = None,
+    killed: int | None = None,
+    election: Election = Election.AS_CONFIGURED,
+    assignment: Assignment | None = None,
+) -> list[Versioned]:
+    """
+    The record that brings a partition in line with what has happened, if any is needed.
+
+    Args:
+        defaults: what the configuration of this node says.
+        added: a broker that may lead from now on.
+        removed: a broker that leaves the ISR with all its records.
+        killed: a broker that went down without a clean stop.
+        assignment: the replicas that the partition is to have, if it is to have others.
+    """
+
+    def is_acceptable(broker_id: int) -> bool:
+        broker = image.brokers.get(broker_id)
+        if broker is None or broker_id in (removed, killed):
+            return False
+        if broker_id != added and (broker.fenced or broker.in_controlled_shutdown):
+            return False
+        return _is_online(partition, broker)
+
+    change = partition_change(
+        partition,
+        topic.id,
+        index,
+        ElectionRules(
+            is_acceptable=is_acceptable,
+            min_isr=min(
+                int(_config(image, topic.name, MIN_INSYNC_REPLICAS, defaults)),
+                len(partition.replicas),
+            ),
+            elr_enabled=image.elr_enabled,
+            unclean=may_be_unclean(image, topic.name, defaults)
+            if election is Election.AS_CONFIGURED
+            else election is Election.UNCLEAN,
+            preferred=election is Election.PREFERRED,
+        ),
+        removed=removed,
+        killed=killed,
+        assignment=assignment,
+    )
+    if change is None:
+        return []
+    return [(change, features.partition_version(image.metadata_version))]
+
+
+def may_be_unclean(image: MetadataImage, topic: str, defaults: Defaults) -> bool:
+    """
+    Whether a replica of *topic* may lead that is behind, as its configuration says.
+    """
+    return _config(image, topic, UNCLEAN_ELECTION, defaults).lower() == "true"
+
+
+def _config(image: MetadataImage, topic: str, name: str, defaults: Defaults) -> str:
+    cluster = image.config(ResourceType.BROKER, "")
+    return image.config(ResourceType.TOPIC, topic).get(name) or cluster.get(name, defaults[name])
+
+
+def _is_online(partition: PartitionRegistration, broker: records.RegisterBrokerRecord) -> bool:
+    """
+    Whether the directory of the broker's replica works, as far as the metadata knows (KIP-858).
+    """
+    if broker.broker_id not in partition.replicas:
+        return False
+    directory = partition.directories[partition.replicas.index(broker.broker_id)]
+    if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY):
+        return True
+    return directory != LOST_DIRECTORY and (not broker.log_dirs or directory in broker.log_dirs)

@@ -26,6 +26,9 @@ COMPILED := $(shell $(PYTHON) -c "import tomllib; \
 LISTENERS ?= PLAINTEXT://127.0.0.1:9092
 DATA_DIR ?= data
 PYTEST ?= $(BIN)/python -m pytest
+# Files of tests run side by side; make test WORKERS=0 runs one after the other.
+WORKERS ?= auto
+PARALLEL := -n $(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 TESTS ?= tests
 IMAGE ?= barnabas
 
@@ -59,13 +62,13 @@ contracts: $(INSTALLED) $(VENV)/.developer ## Check which package may import whi
 
 test: lint types contracts ## Check everything and run all tests
 	@echo "test: pytest $(TESTS)"
-	@$(PYTEST) $(TESTS) $(ARGS)
+	@$(PYTEST) $(PARALLEL) $(TESTS) $(ARGS)
 
 unit: $(INSTALLED) $(VENV)/.developer ## Run the tests that need nothing but Python
-	@$(PYTEST) -m "not interop" $(TESTS) $(ARGS)
+	@$(PYTEST) $(PARALLEL) -m "not interop" $(TESTS) $(ARGS)
 
 interop: $(INSTALLED) $(VENV)/.developer ## Run the tests with real clients, Java and Docker
-	@$(PYTEST) -m interop $(TESTS) $(ARGS)
+	@$(PYTEST) $(PARALLEL) -m interop $(TESTS) $(ARGS)
 
 bench: $(INSTALLED) $(VENV)/.developer ## Measure Barnabas beside Apache Kafka
 	@$(BIN)/python -m benchmarks.compare $(ARGS)

@@ -7,10 +7,12 @@ it); otherwise Maven copies them into a cache directory of the user, 55 MB, in a
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.broker_process import BrokerProcess, free_port
@@ -150,10 +152,21 @@ def _cache() -> Path:
 
 def _logging_file(level: str) -> Path:
     path = _cache() / f"{level}.xml"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_LOGGING.format(level=level.upper()))
+    with _alone():
+        if not path.exists():
+            path.write_text(_LOGGING.format(level=level.upper()))
     return path
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """
+    Nobody else writes to the cache meanwhile, as tests in several processes would.
+    """
+    _cache().mkdir(parents=True, exist_ok=True)
+    with (_cache() / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _libraries() -> Path:
@@ -162,14 +175,20 @@ def _libraries() -> Path:
     """
     home = _cache()
     libraries = home / "libs"
+    if not (home / "complete").exists():
+        with _alone():
+            _fetch(home, libraries)
+    return libraries
+
+
+def _fetch(home: Path, libraries: Path) -> None:
     complete = home / "complete"
     if complete.exists():
-        return libraries
+        return
     if shutil.which("mvn") is None:
         raise PrerequisiteMissing(
             "no mvn on the path to fetch Apache Kafka's jars, and KAFKA_CLASSPATH is not set"
         )
-    home.mkdir(parents=True, exist_ok=True)
     (home / "pom.xml").write_text(_pom())
     copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libraries}"]
     try:
@@ -178,7 +197,6 @@ def _libraries() -> Path:
         first = (error.stdout or error.stderr).strip().splitlines()[:1]
         raise PrerequisiteMissing(f"Maven cannot fetch Apache Kafka's jars: {first}") from error
     complete.touch()
-    return libraries
 
 
 def _pom() -> str:

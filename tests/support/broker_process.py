@@ -5,6 +5,7 @@ A broker as its user runs it: a process of its own, on a free port, with a direc
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import struct
@@ -12,12 +13,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-LONGEST_LIFE = 900
+LONGEST_LIFE = 3600
 """
 Seconds after which the kernel ends a broker whose test run was itself killed.
 """
+
+_PORTS = range(20_000, 32_000)
 
 _BOUNDED = (
     "import os, signal, sys; signal.alarm(int(sys.argv[1])); os.execvp(sys.argv[2], sys.argv[2:])"
@@ -28,11 +32,15 @@ _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 def free_port() -> int:
     """
     A TCP port of the loopback interface that nobody listens on now.
+
+    It is none of those that the system gives to outgoing connections: one of them may be taken
+    before a broker listens on it, or while it restarts.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    for port in random.sample(_PORTS, 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise OSError("100 ports in a row are taken")
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float) -> None:

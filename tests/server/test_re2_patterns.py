@@ -21,6 +21,9 @@ from barnabas.server.re2_patterns import compile_re2
         (r"[(?=]\(\?=", "((?="),
         (r"a\++", "a++"),
         (r"[\]+]+", "]+"),
+        ("[[:alpha:]_]+x", "ab_x"),
+        ("[^[:digit:][:punct:]]+", "abc"),
+        ("[[x]+", "[x["),
         ("(?i)ABC", "abc"),
         ("(?:ab)+?c", "ababc"),
         ("(?P<name>x){2,3}", "xxx"),
@@ -51,6 +54,9 @@ def test_what_is_quoted_stands_for_itself() -> None:
         "a**",
         "(?#b)a",
         "(a)(?(1)b)",
+        "[[:^alpha:]]",
+        "[[:greek:]]",
+        r"\pL",
     ],
 )
 def test_it_is_refused(pattern: str) -> None:

@@ -63,12 +63,14 @@ sides are read in a way that leaves them out.
 
 LEFT_OUT: Final = frozenset(
     {
+        "cleaner-checkpoint-early",
         "config-operation",
         "gap-after-power-loss",
         "lz4-low-levels",
         "snappy-bytes",
         "records-null",
         "index-larger-than-limit",
+        "pattern-classes",
     }
 )
 """Classes that workloads keep clear of, or that are compared by what the bytes mean."""

@@ -18,6 +18,9 @@ from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.cluster_node import creatable
 from tests.support.cluster_requests import (
+    election,
+    moves,
+    moving,
     quorum,
     resources,
     sizes,
@@ -76,6 +79,28 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (resources(4, 4, 2), 1),
         (resources(1), 1),
         (resources(), 1),
+    ],
+    "elections": [
+        (election(0, ("t", [0, 1])), 2),
+        (election(1, ("t", [0])), 2),
+        (election(0, ("t", [0, 7]), ("nope", [0])), 1),
+        (election(0), 2),
+        (election(0, everything=True), 2),
+        (election(1, everything=True), 2),
+        (election(2, ("t", [0])), 2),
+        (election(0, ("t", [])), 0),
+    ],
+    "moves": [
+        (moves(("t", 0, [1])), 1),
+        (moves(("t", 0, [2])), 1),
+        (moves(("t", 0, [])), 1),
+        (moves(("t", 0, [1, 1])), 1),
+        (moves(("t", 0, [1, 2]), factor=False), 1),
+        (moves(("t", 0, None), ("t", 9, None), ("nope", 0, [1])), 0),
+        (moves(("t", 1, [1]), ("t", 9, [1])), 0),
+        (moves(), 1),
+        (moving(), 0),
+        (moving([("t", [0, 9]), ("nope", [0])]), 0),
     ],
     "the quorum": [
         (quorum(("__cluster_metadata", [0])), 2),

@@ -23,11 +23,8 @@ from tests.interop.conftest import new_broker, unavailable
 from tests.support.broker_process import BrokerProcess
 
 MISSING = {
-    "test_alter_partition_reassignments": "moving partitions",
     "test_alter_replica_log_dirs": "moving partitions between log directories",
     "test_create_describe_delete_acls": "access control",
-    "test_elect_leaders": "ElectLeaders",
-    "test_list_partition_reassignments": "moving partitions",
 }
 """
 The tests that fail, each with the feature that Barnabas lacks. One that begins to pass has to leave

@@ -204,6 +204,15 @@ class KafkaError(Exception):
     def __init__(self, sentence: str | None = None) -> None:
         super().__init__(self.code.sentence if sentence is None else sentence)
 
+    @property
+    def own_sentence(self) -> str | None:
+        """
+        The reason, unless it is just what the code says: where Kafka answers null then
+        (``ApiError.fromThrowable``).
+        """
+        sentence = str(self)
+        return None if sentence == self.code.sentence else sentence
+
     def __init_subclass__(cls, *, code: int | None = None) -> None:
         super().__init_subclass__()
         if code is None:

@@ -118,6 +118,16 @@ class Partition:
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index}>"
 
+    def begin_epoch(self, leader_epoch: int) -> None:
+        """
+        Lead on in a later epoch: another one has been asked for, or replicas have gone.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        self.log.assign_epoch_start_offset(leader_epoch, self.log.log_end_offset)
+        self.leader_epoch = leader_epoch
+
     # Writing
 
     def append(self, records: memoryview, **options: Any) -> LogAppendInfo:

@@ -259,6 +259,24 @@ def check_manual_assignment(
         InvalidReplicaAssignment: *brokers* are not distinct registered brokers, as many of them as
             earlier partitions have, or none of them can lead.
     """
+    check_registered(image, brokers)
+    if factor is not None and len(brokers) != factor:
+        raise InvalidReplicaAssignment(
+            f"The manual partition assignment includes a partition with {len(brokers)} replica(s),"
+            f" but this is not consistent with previous partitions, which have {factor} replica(s)."
+        )
+    if not any(is_active(image, broker) for broker in brokers):
+        raise InvalidReplicaAssignment(
+            "All brokers specified in the manual partition assignment for partition"
+            f" {index} are fenced or in controlled shutdown."
+        )
+
+
+def check_registered(image: MetadataImage, brokers: Sequence[int]) -> None:
+    """
+    Raises:
+        InvalidReplicaAssignment: *brokers* are not distinct registered brokers.
+    """
     start = "The manual partition assignment includes"
     if not brokers:
         raise InvalidReplicaAssignment(f"{start} an empty replica list.")
@@ -271,16 +289,6 @@ def check_manual_assignment(
         if broker == previous:
             raise InvalidReplicaAssignment(f"{start} the broker {broker} more than once.")
         previous = broker
-    if factor is not None and len(brokers) != factor:
-        raise InvalidReplicaAssignment(
-            f"{start} a partition with {len(brokers)} replica(s), but this is not consistent with"
-            f" previous partitions, which have {factor} replica(s)."
-        )
-    if not any(is_active(image, broker) for broker in brokers):
-        raise InvalidReplicaAssignment(
-            "All brokers specified in the manual partition assignment for partition"
-            f" {index} are fenced or in controlled shutdown."
-        )
 
 
 def new_partition(

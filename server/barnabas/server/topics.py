@@ -13,6 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
+from typing import TypeVar
 from uuid import UUID
 
 from barnabas.protocol import metadata_records as records
@@ -32,6 +33,7 @@ from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.default_topics import default_topic
 from barnabas.server.partition import Partition
 from barnabas.server.partition_creation import PartitionsPlan, plan_partitions
+from barnabas.server.partition_plan import PartitionPlan
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import TopicConfigs
 from barnabas.server.topic_creation import (
@@ -47,6 +49,8 @@ from barnabas.storage.manager import LogManager
 from barnabas.storage.uuids import random_uuid
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 Listener = Callable[[Topic], Awaitable[None] | None]
 """
@@ -188,6 +192,26 @@ class Topics:
         """
         return await self._controller.change(partial(self._delete, topic_ids))
 
+    async def change_partitions(self, work: Callable[[PartitionPlan], T]) -> T:
+        """
+        Do what *work* plans, and return what it returns.
+
+        Raises:
+            PolicyViolation: it plans too much; nothing was changed.
+            KafkaStorageError: the metadata log cannot be written.
+        """
+
+        async def change() -> T:
+            plan = PartitionPlan(self._image, self._controller.defaults)
+            result = work(plan)
+            if len(plan.records) > MAX_RECORDS_PER_REQUEST:
+                raise PolicyViolation("Unable to perform excessively large batch operation.")
+            await self._controller.write(plan.records)
+            await self._follow(plan.changed)
+            return result
+
+        return await self._controller.change(change)
+
     async def open(self) -> None:
         """
         Open the partitions of all topics, at the start.
@@ -268,9 +292,30 @@ class Topics:
         # Of several directories the one is taken that has the fewest logs by then.
         return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY
 
+    async def _follow(self, changed: _Places) -> None:
+        """
+        Serve what this node leads now, in the epochs in which it leads.
+        """
+        led = []
+        for topic, index in dict.fromkeys(changed):
+            registration = topic.partitions[index]
+            partition = self._partitions.get(topic.name, index)
+            if registration.leader != self._node_id:
+                continue
+            if partition is None:
+                led.append((topic, index))
+            elif partition.leader_epoch != registration.leader_epoch:
+                partition.begin_epoch(registration.leader_epoch)
+        await self._open(led, is_new=False)
+        # Coordinators begin anew with all that their topics have.
+        for topic in {topic for topic, _ in led if topic.is_internal}:
+            await _tell(self.on_topic_created, topic)
+
     # Logs and partitions
 
     async def _open(self, wanted: _Places, *, is_new: bool) -> None:
+        if not wanted:
+            return
         opened = await self._open_logs(wanted, is_new)
         await self._controller.write(self._assignments(opened), atomic=False)
         for (topic, index), log in opened.items():

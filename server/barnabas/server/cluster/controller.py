@@ -49,6 +49,13 @@ class Controller:
         self._lock = asyncio.Lock()
 
     @property
+    def defaults(self) -> Defaults:
+        """
+        The topic configs that elections go by where nothing else is said.
+        """
+        return self._defaults
+
+    @property
     def image(self) -> MetadataImage:
         return self.log.image
 

@@ -190,6 +190,16 @@ def test_all_compacted_logs_that_are_free_are_looked_at_for_retention() -> None:
     assert world.manager.states.get(T0) is None
 
 
+def test_a_log_without_records_is_passed_over_unless_a_checkpoint_names_it() -> None:
+    world = CleanerWorld()
+    empty = [world.log(partition, 0) for partition in (T0, T1)]
+    world.manager.update_checkpoints(DATA, put=(T1, 5))
+
+    logs = world.manager.grab_deletable_logs()
+
+    assert {T1: empty[1]} == logs
+
+
 def test_logs_without_compaction_are_kept_from_the_cleaner_while_retention_is_applied() -> None:
     world = CleanerWorld()
     log = world.log(T0, 13, config("delete"))

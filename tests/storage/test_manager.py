@@ -85,6 +85,25 @@ def test_after_a_clean_stop_everything_is_there_and_nothing_is_recovered() -> No
     assert (10, 10, TOPIC_ID) == (log.log_end_offset, log.high_watermark, log.topic_id)
 
 
+def test_high_watermarks_are_written_when_one_has_changed() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    path = DATA / "replication-offset-checkpoint"
+
+    fill(log, 10)
+    manager.upkeep.checkpoint_high_watermarks()
+    assert b"0\n1\nt 0 10\n" == files.read_bytes(path)
+
+    files.remove(path)
+    manager.upkeep.checkpoint_high_watermarks()
+    assert not files.exists(path), "nothing has changed"
+
+    fill(log, 1)
+    manager.upkeep.checkpoint_high_watermarks()
+    assert b"0\n1\nt 0 11\n" == files.read_bytes(path)
+
+
 def test_after_a_crash_gaps_are_none_where_the_cleaner_has_been() -> None:
     """
     Though the topic is not compacted any more; elsewhere what follows a gap goes.

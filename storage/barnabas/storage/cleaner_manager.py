@@ -255,7 +255,17 @@ class LogCleanerManager:
             and self.states.get(partition) is None
             and not offline(log.parent_dir)
             and partition not in self.uncleanable_partitions(log.parent_dir)
+            and not self._has_nothing(log)
         }
+
+    def _has_nothing(self, log: Log) -> bool:
+        """
+        Whether there is neither a record in *log* nor a note of it: most partitions of the topics
+        where coordinators keep their state never get any, and are looked at in every round.
+        """
+        return log.log_end_offset == log.log_start_offset and (
+            log.size == 0 and self._checkpoint_of(log) is None
+        )
 
     def mark_uncleanable(self, log: Log) -> None:
         """

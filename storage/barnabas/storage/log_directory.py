@@ -71,6 +71,7 @@ class LogDirectory:
         self._recovery_points = OffsetCheckpointFile(files, path / RECOVERY_POINT_CHECKPOINT)
         self._log_start_offsets = OffsetCheckpointFile(files, path / LOG_START_OFFSET_CHECKPOINT)
         self._high_watermarks = OffsetCheckpointFile(files, path / HIGH_WATERMARK_CHECKPOINT)
+        self._written_high_watermarks: Mapping[TopicPartition, int] | None = None
 
     @classmethod
     def open(cls, path: Path, files: Files) -> LogDirectory:
@@ -177,9 +178,15 @@ class LogDirectory:
         )
 
     def checkpoint_high_watermarks(self, logs: Mapping[TopicPartition, Log]) -> None:
-        self._high_watermarks.write(
-            {partition: log.high_watermark for partition, log in logs.items()}
-        )
+        """
+        Write them if any has changed since the last time: they are asked for every few seconds.
+
+        A disk that fails is noticed within a minute nevertheless, by the other checkpoints.
+        """
+        offsets = {partition: log.high_watermark for partition, log in logs.items()}
+        if offsets != self._written_high_watermarks:
+            self._high_watermarks.write(offsets)
+            self._written_high_watermarks = offsets
 
     def mark_clean(self, broker_epoch: int) -> None:
         """

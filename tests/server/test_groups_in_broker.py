@@ -4,6 +4,8 @@ Groups in a whole broker: over its socket, across restarts, with topics that com
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 import pytest
@@ -136,6 +138,29 @@ async def test_a_group_survives_the_broker() -> None:
         synced = await client.ask(sync_request(member_id), 3)
         assert (0, b"mine") == (synced.error_code, synced.assignment)
         assert 5 == await committed(client, group_id="simple")
+
+
+async def test_all_who_ask_at_first_are_sent_to_one_who_knows() -> None:
+    """
+    The first of them makes the coordinator's topic come into being; nobody is told of the
+    coordinator before it has taken over.
+    """
+    async with (
+        running(MemoryFiles(), None, **SMALL) as broker,
+        contextlib.AsyncExitStack() as open_,
+    ):
+        await broker.create("t")
+        clients = [await open_.enter_async_context(await broker.client()) for _ in range(8)]
+
+        async def ask(client: WireClient, pauses: int) -> int:
+            for _ in range(pauses):
+                await asyncio.sleep(0)
+            await find_coordinator(client)
+            return await committed(client)
+
+        answers = await asyncio.gather(*map(ask, clients, range(0, 80, 10)))
+
+    assert [-1] * 8 == answers
 
 
 async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:

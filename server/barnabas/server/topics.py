@@ -95,6 +95,7 @@ class Topics:
         self._log_manager = log_manager
         self._partitions = partitions
         self._io = io
+        self._beginning: set[str] = set()
 
     # Looking
 
@@ -112,6 +113,12 @@ class Topics:
 
     def __contains__(self, name: str) -> bool:
         return name in self._image.topics_by_name
+
+    def is_usable(self, name: str) -> bool:
+        """
+        Whether the topic is there, its partitions are open, and every listener has heard of it.
+        """
+        return name in self and name not in self._beginning
 
     def __iter__(self) -> Iterator[Topic]:
         return iter(list(self._image.topics_by_name.values()))
@@ -157,8 +164,8 @@ class Topics:
         """
         Create the topics that a client asked for without creating them, with the defaults.
 
-        Names that are not legal are passed over, and so is what exists by now. What fails is
-        logged.
+        Names that are not legal are passed over, and so is what exists by now, when it can be used.
+        What fails is logged.
         """
         config = self.configs.brokers.static
         wanted = [default_topic(name, config) for name in names if reason_invalid(name) is None]
@@ -226,13 +233,20 @@ class Topics:
         plan = plan_creation(self._image, topics, self._rules())
         if validate_only:
             return plan
-        await self._controller.write(plan.records)
-        created = [self._image.topics_by_name[name] for name in plan.created]
+        names = plan.created.keys()
+        self._beginning |= names
+        try:
+            await self._controller.write(plan.records)
+            await self._begin([self._image.topics_by_name[name] for name in names])
+        finally:
+            self._beginning -= names
+        return plan
+
+    async def _begin(self, created: Sequence[Topic]) -> None:
         await self._open(_all_of(created), is_new=True)
         for topic in created:
             await _tell(self.on_topic_created, topic)
             logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
-        return plan
 
     async def _add_partitions(
         self, wanted: Sequence[CreatePartitionsTopic], validate_only: bool

@@ -3,7 +3,8 @@ FindCoordinator: who coordinates a group, or a transactional id. On one node, al
 
 The first question for a group creates ``__consumer_offsets``, and for a transactional id
 ``__transaction_state``, as in Kafka, which answers COORDINATOR_NOT_AVAILABLE until the topic is
-there; here the answer waits for it. Share groups have no coordinator. That is no error to try again
+there; here the answer waits for it, and so do those to everybody who asks meanwhile: a client that
+is sent to a coordinator which does not know yet that it is one may tell its user. Share groups have no coordinator. That is no error to try again
 after, or a client would do so for a minute before it says anything.
 """
 
@@ -62,7 +63,7 @@ def find_coordinator(
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
-    if topic in context.topics:
+    if context.topics.is_usable(topic):
         return _found(request, context)
     return _create_and_answer(topic, request, context)
 

@@ -4,8 +4,9 @@ FindCoordinator: who coordinates a group, or a transactional id. On one node, al
 The first question for a group creates ``__consumer_offsets``, and for a transactional id
 ``__transaction_state``, as in Kafka, which answers COORDINATOR_NOT_AVAILABLE until the topic is
 there; here the answer waits for it, and so do those to everybody who asks meanwhile: a client that
-is sent to a coordinator which does not know yet that it is one may tell its user. Share groups have no coordinator. That is no error to try again
-after, or a client would do so for a minute before it says anything.
+is sent to a coordinator which does not know yet that it is one may tell its user. Share groups have
+no coordinator. That is no error to try again after, or a client would do so for a minute before it
+says anything.
 """
 
 from __future__ import annotations

@@ -1,0 +1,287 @@
+"""
+Reading with librdkafka: assignments, positions, watermarks, events.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    OFFSET_INVALID,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
+
+from tests.interop.librdkafka_client.clients import (
+    PATIENCE,
+    Clients,
+    eventually,
+    fails_with,
+    messages,
+    numbered,
+    offsets,
+    values,
+)
+
+
+def test_an_assignment_grows_and_shrinks(clients: Clients, topic: str) -> None:
+    """
+    Partition by partition, none twice; one that was given back is read no further.
+    """
+    one, two = topic, f"{topic}-too"
+    for name in (one, two):
+        clients.create(name, 1)
+        clients.send(name, 0, [b"first of " + name.encode()])
+    consumer = clients.consumer(topic, auto_offset_reset="error")
+
+    consumer.incremental_assign([TopicPartition(one, 0, OFFSET_BEGINNING)])
+    assert [b"first of " + one.encode()] == values(consumer, 1)
+    consumer.commit(asynchronous=False)
+    with fails_with(KafkaError._CONFLICT):
+        consumer.incremental_assign([TopicPartition(one, 0)])
+    consumer.incremental_assign([TopicPartition(two, 0, OFFSET_BEGINNING)])
+    assert [b"first of " + two.encode()] == values(consumer, 1)
+    consumer.incremental_unassign([TopicPartition(one, 0)])
+    clients.send(one, 0, [b"second"])
+    clients.send(two, 0, [b"the only one"])
+    assert [b"the only one"] == values(consumer, 1)
+    consumer.incremental_assign([TopicPartition(one, 0)])
+    assert [b"second"] == values(consumer, 1)
+    consumer.incremental_unassign([TopicPartition(one, 0)])
+    with fails_with(KafkaError._INVALID_ARG):
+        consumer.incremental_unassign([TopicPartition(one, 0)])
+
+
+def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) -> None:
+    """
+    To offsets, and to the beginning and the end by their names.
+    """
+    clients.create(topic)
+    clients.send(topic, 0, numbered(5))
+    consumer = clients.consumer(topic)
+    part = TopicPartition(topic, 0)
+    consumer.assign([part])
+
+    assert numbered(2) == values(consumer, 2)
+    assert {(topic, 0): 2} == offsets(consumer.position([part]))
+    for place, expected in ((0, b"0"), (4, b"4"), (OFFSET_BEGINNING, b"0")):
+        consumer.seek(TopicPartition(topic, 0, place))
+        assert [expected] == values(consumer, 1)
+
+
+def test_who_begins_at_the_end_gets_what_comes(clients: Clients, topic: str) -> None:
+    """
+    And nothing of what was there.
+    """
+    clients.create(topic, 1)
+    clients.send(topic, 0, numbered(5))
+    consumer = clients.consumer(topic, enable_partition_eof=True)
+    consumer.assign([TopicPartition(topic, 0, OFFSET_END)])
+
+    end = consumer.poll(PATIENCE)
+    assert end is not None
+    clients.send(topic, 0, [b"new"])
+
+    assert 5 == end.offset()
+    assert [b"new"] == values(consumer, 1)
+
+
+def test_a_paused_partition_waits(clients: Clients, topic: str) -> None:
+    """
+    Until it is resumed; the other one goes on.
+    """
+    clients.create(topic)
+    consumer = clients.consumer(topic)
+    consumer.assign([TopicPartition(topic, 0), TopicPartition(topic, 1)])
+    consumer.pause([TopicPartition(topic, 0)])
+    for partition in (0, 1):
+        clients.send(topic, partition, [b"%d" % partition])
+
+    assert [b"1"] == values(consumer, 1)
+    assert consumer.poll(0.3) is None
+    consumer.resume([TopicPartition(topic, 0)])
+    assert [b"0"] == values(consumer, 1)
+
+
+def test_offsets_are_found_by_time(clients: Clients, topic: str) -> None:
+    """
+    The first record at or after a time; the end where there is none.
+    """
+    clients.create(topic)
+    producer = clients.producer()
+    for time in (1000, 3000, 2000):
+        producer.produce(topic, b"", partition=0, timestamp=time)
+        producer.flush(PATIENCE)
+    consumer = clients.consumer(topic)
+
+    found = [
+        consumer.offsets_for_times([TopicPartition(topic, 0, time)], PATIENCE)[0].offset
+        for time in (0, 1000, 1001, 3000, 3001)
+    ]
+
+    assert [0, 0, 1, 1, OFFSET_END] == found
+
+
+def test_the_bounds_of_a_partition_are_asked_for_and_remembered(
+    clients: Clients, topic: str
+) -> None:
+    """
+    Asked for at the broker, or as the last fetch told them.
+    """
+    clients.create(topic)
+    clients.send(topic, 0, numbered(3))
+    consumer = clients.consumer(topic)
+    part = TopicPartition(topic, 0)
+    consumer.assign([part])
+
+    assert (0, 3) == consumer.get_watermark_offsets(part, PATIENCE)
+    assert numbered(3) == values(consumer, 3)
+    assert 3 == consumer.get_watermark_offsets(part, cached=True)[1]
+    assert (0, 0) == consumer.get_watermark_offsets(TopicPartition(topic, 1), PATIENCE)
+    with fails_with(KafkaError._UNKNOWN_PARTITION):
+        consumer.get_watermark_offsets(TopicPartition(topic, 2), PATIENCE)
+
+
+def test_the_end_of_each_partition_is_told(clients: Clients, topic: str) -> None:
+    """
+    Every time that it is reached.
+    """
+    clients.create(topic)
+    clients.send(topic, 0, numbered(2))
+    consumer = clients.consumer(topic, enable_partition_eof=True)
+    consumer.assign([TopicPartition(topic, 0), TopicPartition(topic, 1)])
+
+    def until_ends(count: int) -> list[tuple[int | None, int | None]]:
+        ends: list[tuple[int | None, int | None]] = []
+        while len(ends) < count:
+            message = consumer.poll(PATIENCE)
+            assert message is not None
+            if message.error():
+                assert KafkaError._PARTITION_EOF == message.error().code()  # type: ignore[union-attr]  # there is one
+                ends.append((message.partition(), message.offset()))
+        return ends
+
+    assert [(0, 2), (1, 0)] == sorted(until_ends(2), key=str)
+    clients.send(topic, 1, numbered(1))
+    assert [(1, 1)] == until_ends(1)
+
+
+def test_messages_come_in_batches(clients: Clients, topic: str) -> None:
+    """
+    As many as there are, up to as many as wanted, in order.
+    """
+    clients.create(topic, 1)
+    clients.send(topic, 0, numbered(1000), linger_ms=50)
+    consumer = clients.consumer(topic)
+    consumer.assign([TopicPartition(topic, 0)])
+
+    seen: list[bytes] = []
+    while len(seen) < 1000:
+        batch = consumer.consume(250, PATIENCE)
+        assert len(batch) <= 250
+        seen += [message.value() for message in batch]  # type: ignore[misc]  # bytes here
+
+    assert numbered(1000) == seen
+
+
+def test_a_message_comes_as_it_was_sent(clients: Clients, topic: str) -> None:
+    """
+    Key, value, headers of every kind, and time.
+    """
+    clients.create(topic, 1)
+    headers = [
+        ("one", b"1"),
+        ("one", b"2"),
+        ("empty", b""),
+        ("none", None),
+        ("Härjedalen", b"\xff"),
+    ]
+    producer = clients.producer()
+    producer.produce(topic, "größer", "key", headers=headers, timestamp=123_456_789_000)  # type: ignore[arg-type]  # a header may be null
+    producer.produce(topic, None, b"tombstone")
+    producer.flush(PATIENCE)
+    consumer = clients.consumer(topic)
+    consumer.assign([TopicPartition(topic, 0)])
+
+    full, empty = messages(consumer, 2)
+
+    assert ("größer".encode(), b"key", headers) == (full.value(), full.key(), full.headers())
+    assert (1, 123_456_789_000) == full.timestamp()
+    assert (None, b"tombstone", None) == (empty.value(), empty.key(), empty.headers())
+    assert 0 == full.leader_epoch()
+
+
+@pytest.mark.parametrize("start", [OFFSET_INVALID, 77])
+def test_without_a_way_to_reset_a_missing_offset_is_an_error(
+    clients: Clients, topic: str, start: int
+) -> None:
+    """
+    Nothing is committed, or the offset is beyond the end.
+    """
+    clients.create(topic, 1)
+    clients.send(topic, 0, numbered(1))
+    consumer = clients.consumer(topic, auto_offset_reset="error")
+    consumer.assign([TopicPartition(topic, 0, start)])
+
+    with fails_with(KafkaError._AUTO_OFFSET_RESET):
+        messages(consumer, 1)
+
+
+def test_an_unknown_topic_is_told(clients: Clients, topic: str) -> None:
+    """
+    The consumer's question creates none.
+    """
+    consumer = clients.consumer(topic)
+
+    consumer.subscribe([topic])
+    with fails_with(KafkaError.UNKNOWN_TOPIC_OR_PART):
+        messages(consumer, 1)
+    assert topic not in consumer.list_topics(timeout=PATIENCE).topics
+
+
+def test_statistics_show_what_was_done(clients: Clients, topic: str) -> None:
+    """
+    Of the broker, the topic and the group.
+    """
+    told: list[dict[str, Any]] = []
+    clients.create(topic, 1)
+    clients.send(topic, 0, numbered(3))
+    consumer = clients.consumer(
+        topic, stats_cb=lambda text: told.append(json.loads(text)), statistics_interval_ms=50
+    )
+    consumer.subscribe([topic])
+    assert numbered(3) == values(consumer, 3)
+    already = len(told)
+    eventually(lambda: len(told) > already + 1, consumer)
+
+    latest = told[-1]
+    assert 3 == latest["topics"][topic]["partitions"]["0"]["app_offset"]
+    assert 3 == latest["topics"][topic]["partitions"]["0"]["hi_offset"]
+    assert ("up", 1) == (latest["cgrp"]["state"], latest["cgrp"]["assignment_size"])
+    assert {"UP"} <= {node["state"] for node in latest["brokers"].values()}
+
+
+def test_a_stored_offset_is_committed(clients: Clients, topic: str) -> None:
+    """
+    And nothing that was not stored; a message that is an error cannot be.
+    """
+    clients.create(topic, 1)
+    clients.send(topic, 0, numbered(5))
+    consumer = clients.consumer(topic, enable_auto_offset_store=False, enable_partition_eof=True)
+    consumer.assign([TopicPartition(topic, 0)])
+
+    read = messages(consumer, 5)
+    consumer.store_offsets(read[2])
+    assert [3] == [part.offset for part in consumer.commit(asynchronous=False) or []]
+    end = consumer.poll(PATIENCE)
+    assert end is not None
+    with pytest.raises(KafkaException):
+        consumer.store_offsets(end)
+    with pytest.raises(KafkaException):
+        consumer.commit(message=end)
+    assert [3] == [part.offset for part in consumer.committed([TopicPartition(topic, 0)], PATIENCE)]

@@ -179,7 +179,7 @@ async def test_an_unknown_topic_id_is_told(client: WireClient) -> None:
     assert ErrorCode.UNKNOWN_TOPIC_ID == answer.error_code
 
 
-async def test_every_partition_that_was_asked_for_is_answered_in_order(
+async def test_every_partition_is_answered_in_order_and_what_is_not_there_last(
     broker: TestBroker, client: WireClient
 ) -> None:
     await broker.create("others")
@@ -196,14 +196,36 @@ async def test_every_partition_that_was_asked_for_is_answered_in_order(
 
     assert [
         ("others", [(0, 0)]),
+        ("orders", [(2, 0), (1, 0), (0, 1)]),
         ("nowhere", [(5, 3)]),
-        ("orders", [(2, 0), (1, 0), (9, 3), (0, 1)]),
+        ("orders", [(9, 3)]),
     ] == [
         (topic.topic, [(each.partition_index, each.error_code) for each in topic.partitions])
         for topic in answer.responses
     ]
     assert 2 == broker.metrics.value("errors", api="Fetch", code="UNKNOWN_TOPIC_OR_PARTITION")
     assert 1 == broker.metrics.value("errors", api="Fetch", code="OFFSET_OUT_OF_RANGE")
+
+
+async def test_of_a_partition_that_is_named_twice_the_last_counts(
+    broker: TestBroker, client: WireClient
+) -> None:
+    append(broker, ONE, ONE, partition=1)
+
+    answer = await client.ask(
+        fetch_request(
+            fetch_topic("orders", {1: 7}),
+            fetch_topic("orders", {}),
+            fetch_topic("orders", {0: 0}),
+            fetch_topic("orders", {1: 1}),
+        ),
+        BY_NAME,
+    )
+
+    (topic,) = answer.responses
+    assert [(1, SIZE), (0, 0)] == [
+        (each.partition_index, len(each.records)) for each in topic.partitions
+    ]
 
 
 class TestLimits:
@@ -553,39 +575,24 @@ class TestEpochs:
         assert b"" == bytes(partition.records)
 
 
-class TestSessions:
-    """
-    Fetch sessions are declined (KIP-227).
-    """
+@pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (5, 1), (5, 2**31 - 1), (5, -2)])
+async def test_a_session_that_is_not_there_is_told(
+    client: WireClient, session_id: int, epoch: int
+) -> None:
+    request = fetch_request(
+        fetch_topic("orders", {0: 0}),
+        session_id=session_id,
+        session_epoch=epoch,
+        forgotten_topics_data=[ForgottenTopic(topic="orders", partitions=[1])],
+    )
 
-    @pytest.mark.parametrize(("session_id", "epoch"), [(0, -1), (0, 0), (5, 0), (5, -1)])
-    async def test_a_full_fetch_is_answered_without_a_session(
-        self, client: WireClient, session_id: int, epoch: int
-    ) -> None:
-        request = fetch_request(
-            fetch_topic("orders", {0: 0, 1: 0}), session_id=session_id, session_epoch=epoch
-        )
+    answer = await client.ask(request, BY_NAME)
 
-        assert [0, 1] == [each.partition_index for each in await fetch(client, request)]
-
-    @pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (5, 1), (5, 2**31 - 1), (5, -2)])
-    async def test_an_incremental_fetch_has_no_session(
-        self, client: WireClient, session_id: int, epoch: int
-    ) -> None:
-        request = fetch_request(
-            fetch_topic("orders", {0: 0}),
-            session_id=session_id,
-            session_epoch=epoch,
-            forgotten_topics_data=[ForgottenTopic(topic="orders", partitions=[1])],
-        )
-
-        answer = await client.ask(request, BY_NAME)
-
-        assert (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, []) == (
-            answer.error_code,
-            answer.session_id,
-            answer.responses,
-        )
+    assert (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, []) == (
+        answer.error_code,
+        answer.session_id,
+        answer.responses,
+    )
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ from barnabas.server.coordinators.transactions.markers import MarkerWriter
 from barnabas.server.delayed_fetch import FetchPurgatory
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.dynamic_settings import Workers, configure_parts
+from barnabas.server.fetch_sessions import FetchSessions
 from barnabas.server.listening import Listening
 from barnabas.server.log_cleaning import cleaner_settings, watch_cleaner
 from barnabas.server.log_dir_failures import LogDirFailureHandler
@@ -97,6 +98,9 @@ class Broker:
         self.metrics = Metrics()
         self.partitions = Partitions()
         self.fetches = FetchPurgatory()
+        self.fetch_sessions = FetchSessions(
+            config.max_incremental_fetch_session_cache_slots, self.metrics
+        )
         self.background = Background(self.clock)
         self.files: Files = files or DiskFiles()
         self._io = Workers(config.background_threads, thread_name_prefix="io")
@@ -218,6 +222,7 @@ class Broker:
             markers=markers,
             producer_ids=producer_ids,
             fetches=self.fetches,
+            fetch_sessions=self.fetch_sessions,
             metrics=self.metrics,
             background=self.background,
             io=self._io,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.server.coordinators.transactions.coordinator import TransactionCoordinator
     from barnabas.server.coordinators.transactions.markers import MarkerWriter
     from barnabas.server.delayed_fetch import FetchPurgatory
+    from barnabas.server.fetch_sessions import FetchSessions
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions import Partitions
     from barnabas.server.topics import Topics
@@ -61,6 +62,7 @@ class Parts:
     markers: MarkerWriter
     producer_ids: ProducerIds
     fetches: FetchPurgatory
+    fetch_sessions: FetchSessions
     metrics: Metrics
     background: Background
     io: Executor  # for everything that may block: cold reads, fsync, opening and removing logs
@@ -140,6 +142,10 @@ class Context:
     @property
     def fetches(self) -> FetchPurgatory:
         return self.parts.fetches
+
+    @property
+    def fetch_sessions(self) -> FetchSessions:
+        return self.parts.fetch_sessions
 
     @property
     def metrics(self) -> Metrics:

@@ -26,7 +26,8 @@ from barnabas.protocol.messages.fetch import (
     PartitionData,
 )
 from barnabas.protocol.schema import Records
-from barnabas.server.partition import FetchResult, Partition
+from barnabas.server.fetch_wanted import UNKNOWN, Empty, Wanted
+from barnabas.server.partition import NO_EPOCH, FetchResult, Partition, Watermarks
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import UNKNOWN_OFFSET, FetchDataInfo
 from barnabas.storage.fetch_isolation import FetchIsolation
@@ -37,16 +38,6 @@ logger = logging.getLogger(__name__)
 NO_OFFSET = -1
 NO_RECORDS = b""
 FIRST_STORAGE_ERROR_VERSION = 6
-
-
-class Wanted(NamedTuple):
-    """
-    A partition of a fetch request, and where it is, or why it is nowhere.
-    """
-
-    request: FetchPartition
-    partition: Partition | None
-    error: ErrorCode
 
 
 class Reading:
@@ -82,6 +73,7 @@ class FetchPlan(NamedTuple):
     isolation: FetchIsolation
     max_bytes: int
     version: int
+    is_of_session: bool  # what was found now may help the next time
 
     def find(self, *, nowait: bool) -> Reading:
         """
@@ -94,22 +86,33 @@ class FetchPlan(NamedTuple):
         remaining = self.max_bytes
         for wanted in self.wanted:
             if wanted.partition is None:
-                # Known before anything was read, so it does not end the wait (Kafka answers for
-                # such partitions apart from the read).
+                # What is not there does not end the wait: Kafka answers for it apart from the read.
+                reading.urgent |= wanted.error not in UNKNOWN
                 reading.errors.append(wanted.error)
-                reading.add(error_data(wanted.request, wanted.error), None)
+                reading.add(self._error(wanted.request, wanted.error), None)
+                continue
+            known = wanted.empty
+            if (
+                known is not None
+                and remaining >= 0
+                and known.is_still_so(wanted.request, self.isolation, wanted.partition)
+            ):
+                reading.partitions.append(known.data)
+                reading.segments.append(known.segment)
                 continue
             try:
                 result = self._find_one(wanted, wanted.partition, remaining, reading, nowait)
             except KafkaError as error:
                 reading.urgent = True
                 reading.errors.append(error.code)
-                reading.add(self._error(wanted.request, error), None)
+                reading.add(self._error(wanted.request, error.code), None)
                 continue
             data = _found(wanted.request, result)
             reading.add(data, result.data)
             reading.urgent |= result.diverging is not None
             remaining = max(0, self.max_bytes - reading.size)
+            if self.is_of_session:
+                wanted.empty = self._empty(wanted, wanted.partition, result, reading)
         return reading
 
     def _find_one(
@@ -140,8 +143,31 @@ class FetchPlan(NamedTuple):
             logger.exception("reading %r at %d failed", partition, request.fetch_offset)
             raise UnknownServerError from error
 
-    def _error(self, request: FetchPartition, error: KafkaError) -> PartitionData:
-        code = error.code
+    def _empty(
+        self, wanted: Wanted, partition: Partition, result: FetchResult, reading: Reading
+    ) -> Empty | None:
+        """
+        That there was nothing to read, if only the offset was the reason.
+        """
+        request = wanted.request
+        if self.isolation is FetchIsolation.HIGH_WATERMARK:
+            bound = result.high_watermark
+        else:
+            bound = result.last_stable_offset
+        if request.fetch_offset < bound or request.last_fetched_epoch != NO_EPOCH:
+            return None
+        if result.data is None or result.data.records is not None:
+            return None
+        return Empty(
+            request,
+            self.isolation,
+            partition.leader_epoch,
+            Watermarks(result.high_watermark, result.last_stable_offset, result.log_start_offset),
+            reading.partitions[-1],
+            reading.segments[-1],
+        )
+
+    def _error(self, request: FetchPartition, code: ErrorCode) -> PartitionData:
         if code is ErrorCode.KAFKA_STORAGE_ERROR and self.version < FIRST_STORAGE_ERROR_VERSION:
             # Older clients do not know it, and would not try again.
             code = ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -53,6 +53,16 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
+class Watermarks(NamedTuple):
+    """
+    The offsets between which a client may read.
+    """
+
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
 class FetchResult(NamedTuple):
     """
     What a partition answers to a fetch. The offsets are those from before the read.
@@ -223,6 +233,13 @@ class Partition:
                 return FetchResult(None, diverging, high_watermark, stable, start)
         data = log.read(offset, max_bytes, isolation, min_one_message, nowait=nowait)
         return FetchResult(data, None, high_watermark, stable, start)
+
+    def watermarks(self) -> Watermarks:
+        """
+        The offsets between which a client may read now.
+        """
+        log = self.log
+        return Watermarks(log.high_watermark, log.last_stable_offset, log.log_start_offset)
 
     def check_leader_epoch(self, epoch: int) -> None:
         """

@@ -16,9 +16,10 @@ class _Topic:
     The partitions of one topic, and those of its partitions that could not be opened.
     """
 
-    __slots__ = ("failed", "id", "open")
+    __slots__ = ("failed", "id", "name", "open")
 
-    def __init__(self, topic_id: UUID) -> None:
+    def __init__(self, name: str, topic_id: UUID) -> None:
+        self.name = name
         self.id = topic_id
         self.open: dict[int, Partition] = {}
         self.failed: dict[int, KafkaError] = {}
@@ -57,6 +58,13 @@ class Partitions:
         """
         known = self._by_name.get(topic)
         return None if known is None else known.open.get(index)
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """
+        The name of the topic with that id, or None.
+        """
+        known = self._by_id.get(topic_id)
+        return None if known is None else known.name
 
     def knows(self, topic: str, index: int) -> bool:
         """
@@ -139,6 +147,6 @@ class Partitions:
     def _topic(self, name: str, topic_id: UUID) -> _Topic:
         known = self._by_name.get(name)
         if known is None:
-            known = self._by_name[name] = self._by_id[topic_id] = _Topic(topic_id)
+            known = self._by_name[name] = self._by_id[topic_id] = _Topic(name, topic_id)
         assert known.id == topic_id, f"{name} has two ids"
         return known

@@ -5,44 +5,44 @@ A fetch is answered at once when it has enough bytes, may not wait, or has to te
 otherwise it waits until enough bytes were appended, its time is up, or another request stands
 behind it on its connection. The rules are those of Kafka's ``ReplicaManager.fetchMessages``.
 
-Fetch sessions (KIP-227) are declined, as a broker may: every answer says session 0 and names every
-partition that was asked for.
+Which partitions a request means, and which of them an answer tells of, is the business of its
+context (``fetch_contexts.py``): it may be one of a session.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from typing import Final
 
-from barnabas.protocol.errors import (
-    ErrorCode,
-    FetchSessionIdNotFound,
-    KafkaError,
-    UnknownServerError,
-)
+from barnabas.protocol.errors import ErrorCode, UnknownServerError
 from barnabas.protocol.messages.fetch import (
     FetchableTopicResponse,
-    FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
 )
 from barnabas.server.context import Context
 from barnabas.server.delayed_fetch import DelayedFetch, Watch
-from barnabas.server.fetching import FetchPlan, Reading, Wanted, error_data, size_of
+from barnabas.server.fetch_contexts import SESSION_ERRORS, FetchContext, context_of, refusal
+from barnabas.server.fetch_wanted import (
+    FIRST_TOPIC_ID_VERSION,
+    NOBODY,
+    UNKNOWN,
+    Wanted,
+)
+from barnabas.server.fetching import FetchPlan, Reading, error_data, size_of
 from barnabas.server.handlers import handles
-from barnabas.server.partition import NO_EPOCH, Partition
+from barnabas.server.partition import NO_EPOCH
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import WouldBlock
 
-FIRST_TOPIC_ID_VERSION: Final = 13
-INITIAL_EPOCH: Final = 0
-FINAL_EPOCH: Final = -1
+FIRST_REPLICA_STATE_VERSION: Final = 15
+FIRST_LEADER_VERSION: Final = 16
 
-_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED)
+_NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 def error_response(
@@ -54,7 +54,7 @@ def error_response(
     topics = request.topics if version < FIRST_TOPIC_ID_VERSION else []
     return FetchResponse(
         error_code=code,
-        session_id=0,
+        session_id=request.session_id,
         responses=[
             FetchableTopicResponse(
                 topic=topic.topic,
@@ -67,10 +67,19 @@ def error_response(
 
 @handles(FetchRequest, error_response=error_response)
 def fetch(request: FetchRequest, context: Context) -> FetchResponse | DelayedFetch:
-    if request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
-        # An incremental fetch, but no session was ever given out.
-        return FetchResponse(error_code=FetchSessionIdNotFound.code, session_id=0, responses=[])
-    return _Fetch(request, context).start()
+    replica_id = _replica_id(request, context.version)
+    try:
+        asked = context_of(
+            request,
+            context.version,
+            context.fetch_sessions,
+            context.clock,
+            is_follower=replica_id > NOBODY,
+        )
+    except SESSION_ERRORS as error:
+        context.metrics.count_error("Fetch", error.code)
+        return refusal(error.code)
+    return _Fetch(request, asked, context).start()
 
 
 class _Fetch:
@@ -81,18 +90,19 @@ class _Fetch:
     executor that had to read what the page cache lacked.
     """
 
-    __slots__ = ("_context", "_min_bytes", "_plan", "_request")
+    __slots__ = ("_asked", "_context", "_min_bytes", "_plan", "_request")
 
-    def __init__(self, request: FetchRequest, context: Context) -> None:
-        wanted = list(_wanted(request, context))
+    def __init__(self, request: FetchRequest, asked: FetchContext, context: Context) -> None:
+        wanted = _locate(asked, context, _replica_id(request, context.version))
         level = request.isolation_level
         if not 0 <= level < len(_ISOLATION):
             # Only a partition that is there makes anybody look at it.
-            if any(each.error not in _UNKNOWN for each in wanted):
+            if any(each.error not in UNKNOWN for each in wanted):
                 raise UnknownServerError(f"isolation level {level} is unknown")
             level = 0
         max_bytes = min(request.max_bytes, context.config.fetch_max_bytes)
         self._request = request
+        self._asked = asked
         self._context = context
         self._min_bytes = min(request.min_bytes, max_bytes)
         self._plan = FetchPlan(
@@ -100,6 +110,7 @@ class _Fetch:
             isolation=_ISOLATION[level],
             max_bytes=max_bytes,
             version=context.version,
+            is_of_session=asked.is_of_session,
         )
 
     def start(self) -> FetchResponse | DelayedFetch:
@@ -218,49 +229,52 @@ class _Fetch:
     def _response(self, reading: Reading) -> FetchResponse:
         for code in reading.errors:
             self._context.metrics.count_error("Fetch", code)
-        partitions = iter(reading.partitions)
-        return FetchResponse(
-            error_code=0,
-            session_id=0,
-            responses=[
-                FetchableTopicResponse(
-                    topic=topic.topic,
-                    topic_id=topic.topic_id,
-                    partitions=list(islice(partitions, len(topic.partitions))),
+        response = self._asked.response(self._plan.wanted, reading.partitions)
+        if self._plan.version >= FIRST_LEADER_VERSION and any(
+            code in _NOT_LEADER for code in reading.errors
+        ):
+            self._name_leaders(reading)
+            if _replica_id(self._request, self._plan.version) == NOBODY:
+                response.node_endpoints = [self._endpoint()]
+        return response
+
+    def _name_leaders(self, reading: Reading) -> None:
+        """
+        Whoever asked the wrong broker, or with an epoch of the past, is told who leads (KIP-951).
+        """
+        for wanted, data in zip(self._plan.wanted, reading.partitions, strict=True):
+            if data.error_code in _NOT_LEADER:
+                found = self._context.partitions.get(wanted.topic or "", wanted.request.partition)
+                data.current_leader = LeaderIdAndEpoch(
+                    leader_id=self._context.node_id,
+                    leader_epoch=NO_EPOCH if found is None else found.leader_epoch,
                 )
-                for topic in self._request.topics
-            ],
+
+    def _endpoint(self) -> NodeEndpoint:
+        listener = self._context.connection.listener
+        return NodeEndpoint(
+            node_id=self._context.node_id,
+            host=listener.advertised_host,
+            port=listener.advertised_port,
+            rack=self._context.config.broker_rack,
         )
 
 
-def _wanted(request: FetchRequest, context: Context) -> Iterator[Wanted]:
-    replica_id = request.replica_state.replica_id if context.version >= 15 else request.replica_id
-    for topic in request.topics:
-        for partition in topic.partitions:
-            try:
-                found = _find(topic, partition, context)
-            except KafkaError as error:
-                yield Wanted(partition, None, error.code)
-                continue
-            if replica_id >= 0:
-                yield Wanted(partition, None, _no_follower(partition, found))
-            else:
-                yield Wanted(partition, found, ErrorCode.NONE)
+def _replica_id(request: FetchRequest, version: int) -> int:
+    if version < FIRST_REPLICA_STATE_VERSION:
+        return request.replica_id
+    return request.replica_state.replica_id
 
 
-def _find(topic: FetchTopic, partition: FetchPartition, context: Context) -> Partition:
-    if context.version >= FIRST_TOPIC_ID_VERSION:
-        return context.partitions.expect_by_id(topic.topic_id, partition.partition)
-    return context.partitions.expect(topic.topic, partition.partition)
-
-
-def _no_follower(partition: FetchPartition, found: Partition) -> ErrorCode:
+def _locate(asked: FetchContext, context: Context, replica_id: int) -> list[Wanted]:
     """
-    No other broker has a replica, so one that fetches as a follower is not one that is assigned
-    (Kafka ``Partition.followerReplicaOrThrow``).
+    Find the partitions; those that are not there come last, as Kafka answers for them.
     """
-    if partition.current_leader_epoch == NO_EPOCH:
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if partition.current_leader_epoch < found.leader_epoch:
-        return ErrorCode.FENCED_LEADER_EPOCH
-    return ErrorCode.UNKNOWN_LEADER_EPOCH
+    wanted = list(asked.partitions.values())
+    has_unknown = False
+    for each in wanted:
+        each.locate(context.partitions, replica_id)
+        has_unknown |= each.error in UNKNOWN
+    if has_unknown:
+        wanted.sort(key=lambda each: each.error in UNKNOWN)
+    return wanted

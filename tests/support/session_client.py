@@ -1,0 +1,102 @@
+"""
+A client that fetches through a session, and keeps what it was told as consumers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from barnabas.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+)
+from barnabas.protocol.record_batch import batches
+from tests.support.wire_client import WireClient
+
+FIRST_BY_ID = 13
+
+
+class View(NamedTuple):
+    """
+    What is known of a partition besides its records.
+    """
+
+    high_watermark: int
+    log_start_offset: int
+    error_code: int
+
+
+class SessionClient:
+    """
+    Asks for partitions of one topic, names only what changed since the last request, and takes
+    what is left out of an answer to be as it was.
+    """
+
+    def __init__(self, client: WireClient, topic: str | UUID, version: int) -> None:
+        self.client = client
+        self.topic = topic
+        self.version = version
+        self.session_id = 0
+        self.epoch = 0
+        self.offsets: dict[int, int] = {}
+        self.views: dict[int, View] = {}
+        self.records: dict[int, dict[int, bytes]] = {}  # bytes of the batch at each base offset
+        self._sent: dict[int, int] = {}
+
+    async def fetch(self, **options: Any) -> Any:
+        """
+        One request and its answer, which is taken in unless it refuses the session.
+        """
+        is_full = self.epoch == 0
+        changed = {
+            index: offset
+            for index, offset in self.offsets.items()
+            if is_full or self._sent.get(index) != offset
+        }
+        forgotten = [] if is_full else sorted(self._sent.keys() - self.offsets.keys())
+        fields: dict[str, Any] = {
+            "max_wait_ms": 0,
+            "min_bytes": 1,
+            "session_id": self.session_id,
+            "session_epoch": self.epoch,
+            "topics": [self._topic(changed)] if changed else [],
+            "forgotten_topics_data": [self._forgotten(forgotten)] if forgotten else [],
+        }
+        answer = await self.client.ask(FetchRequest(**(fields | options)), self.version)
+        self._sent = dict(self.offsets)
+        if answer.error_code:
+            self.session_id = self.epoch = 0
+            return answer
+        self.session_id = answer.session_id
+        self.epoch = self.epoch + 1 if self.session_id else 0
+        for topic in answer.responses:
+            self._learn(topic.partitions)
+        return answer
+
+    def _learn(self, partitions: Iterable[Any]) -> None:
+        for told in partitions:
+            index = told.partition_index
+            self.views[index] = View(told.high_watermark, told.log_start_offset, told.error_code)
+            for batch in batches(told.records):
+                self.records.setdefault(index, {})[batch.base_offset] = bytes(batch.data)
+                self.offsets[index] = batch.last_offset + 1
+
+    def _topic(self, offsets: dict[int, int]) -> FetchTopic:
+        partitions = [
+            FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
+            for index, offset in offsets.items()
+        ]
+        if self.version < FIRST_BY_ID:
+            return FetchTopic(topic=str(self.topic), partitions=partitions)
+        assert isinstance(self.topic, UUID)
+        return FetchTopic(topic_id=self.topic, partitions=partitions)
+
+    def _forgotten(self, partitions: list[int]) -> ForgottenTopic:
+        if self.version < FIRST_BY_ID:
+            return ForgottenTopic(topic=str(self.topic), partitions=partitions)
+        assert isinstance(self.topic, UUID)
+        return ForgottenTopic(topic_id=self.topic, partitions=partitions)

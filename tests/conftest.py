@@ -10,9 +10,36 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tests.support.crash.count import CRASH_POINTS
+
 # How long an example takes is the affair of the machine, which may be busy with something else.
 settings.register_profile("barnabas", deadline=None)
 settings.load_profile("barnabas")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--crash-points",
+        choices=("some", "all"),
+        default="some",
+        help="how many instants to crash at: each change of the disk, or more of each",
+    )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if CRASH_POINTS:
+        terminalreporter.section("crash points")
+        for name, count in sorted(CRASH_POINTS.items()):
+            terminalreporter.write_line(f"{count:6d}  {name}")
+        terminalreporter.write_line(f"{CRASH_POINTS.total():6d}  in all")
+
+
+@pytest.fixture(scope="session")
+def all_crash_points(request: pytest.FixtureRequest) -> bool:
+    """
+    Whether the run was started with ``--crash-points all``.
+    """
+    return bool(request.config.getoption("--crash-points") == "all")
 
 
 @pytest.fixture(scope="session")

@@ -115,6 +115,8 @@ class Cleaner:
             self._build_offset_map(log, to_clean.first_dirty_offset, end_of_round, stats)
             stats.index_done()
             end_offset = self.offset_map.latest_offset + 1
+            # Before a record goes because of a later one, that one must survive a crash.
+            log.flush(end_offset)
             self._rewrite(log, end_offset, end_of_round, now_ms, stats)
             stats.buffer_utilization = self.offset_map.utilization
         finally:

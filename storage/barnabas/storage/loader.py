@@ -174,8 +174,11 @@ class LogLoader:
         The base offset of the first segment that is going to be recovered anyway.
 
         From there on nothing may be relied upon. Kafka looks at these segments as well, and does
-        not start if one lacks its index and another one before it is torn.
+        not start if one lacks its index and another one before it is torn, not
+        even if the log is going to be deleted.
         """
+        if self._directory.path.name.endswith(DELETE_DIR_SUFFIX):
+            return 0
         if self._had_clean_shutdown:
             return _END_OF_TIME
         return max((base for base in base_offsets if base <= self._recovery_point), default=0)
@@ -247,6 +250,8 @@ class LogLoader:
 
     def _recover_unflushed(self) -> None:
         unflushed = list(self._segments.values_between(self._recovery_point, _END_OF_TIME))
+        if unflushed:
+            self._finish_closing(unflushed[0])
         for number, segment in enumerate(unflushed, 1):
             logger.info(
                 "%s: recovering unflushed segment %d (%d of %d)",
@@ -267,6 +272,19 @@ class LogLoader:
                 self._delete_producer_snapshots(following)
                 self.report.deleted_segments += len(following)
                 return
+
+    def _finish_closing(self, unflushed: LogSegment) -> None:
+        """
+        Recover the segment before *unflushed* if it was closed, and nothing flushed after that. Its
+        batches are on the disk, but a time index that ends with zeros would say that they are as
+        old as time, and retention would delete them.
+        """
+        if unflushed.base_offset < self._recovery_point:
+            return
+        closed = self._segments.lower_segment(unflushed.base_offset)
+        if closed is not None and closed.ends_with_empty_index_entries():
+            logger.info("%s: closing of %s was not complete", self._directory.path, closed)
+            self._recover_segment(closed)
 
     def _recover_unflushed_segment(self, segment: LogSegment) -> int:
         try:

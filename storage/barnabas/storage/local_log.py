@@ -58,6 +58,8 @@ class LocalLog:
         self.next_offset_metadata = next_offset_metadata
         self.last_flush_time_ms = directory.clock.now_ms()
         self._truncations = 0
+        self._first_closed: int | None = None
+        """Of the segments that were closed and not flushed since, the base of the first."""
 
     @property
     def topic_partition(self) -> object:
@@ -137,6 +139,8 @@ class LocalLog:
                 )
             self._remove_stale_files(new_offset)
             active.on_become_inactive_segment()
+            if self._first_closed is None:
+                self._first_closed = active.base_offset
             segment = self.directory.add_segment(new_offset)
         self.update_log_end_offset(self.log_end_offset)
         logger.info("%s: rolled new log segment at offset %d", self.topic_partition, new_offset)
@@ -164,9 +168,14 @@ class LocalLog:
         truncations = self._truncations
         recovery_point = self.recovery_point
         end = offset + 1 if include_offset else offset
-        if end <= recovery_point:
+        start = recovery_point
+        if self._first_closed is not None and self._first_closed < end:
+            # Closing a segment has written to its indexes, after its batches were flushed perhaps.
+            start = min(start, self._first_closed)
+            self._first_closed = None
+        if end <= start:
             return False
-        segments = self.segments.values_between(recovery_point, end)
+        segments = self.segments.values_between(start, end)
         for segment in segments:
             self._flush_segment(segment)
         if any(segment.base_offset >= recovery_point for segment in segments):

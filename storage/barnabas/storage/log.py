@@ -404,6 +404,17 @@ class Log(TrimmableLog):
                 self._directory.deferred.drop()
                 self._epochs.clear()
 
+    def finish_active_segment(self) -> None:
+        """
+        Write what closing it would write, so that a flush before ``close`` covers that as well. The
+        next start believes what it finds.
+
+        Raises:
+            KafkaStorageError: the disk failed, or the log is closed.
+        """
+        with self._guarded("closing"), self._lock:
+            self.active_segment.on_become_inactive_segment()
+
     def close(self) -> None:
         """
         Write what the next start wants to know, and give all files back. Flush the log before.

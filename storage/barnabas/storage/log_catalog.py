@@ -90,8 +90,8 @@ class LogCatalog:
         """
         directory = self.directories[path]
         logs = self.inside(path)
-        self.write(directory, partial(directory.checkpoint_recovery_points, logs))
         self.write(directory, partial(directory.checkpoint_log_start_offsets, logs))
+        self.write(directory, partial(directory.checkpoint_recovery_points, logs))
 
     def write(self, directory: LogDirectory, write: Callable[[], None]) -> None:
         """

@@ -38,8 +38,8 @@ def close_directory(
     if not all(closed):
         return False
     try:
-        directory.checkpoint_recovery_points(logs)
         directory.checkpoint_log_start_offsets(logs)
+        directory.checkpoint_recovery_points(logs)
         directory.mark_clean(broker_epoch)
     except KafkaStorageError:
         logger.exception("%s could not be marked as stopped cleanly", directory.path)
@@ -49,6 +49,7 @@ def close_directory(
 
 def _close_log(log: Log) -> bool:
     try:
+        log.finish_active_segment()
         log.flush(force_flush_active_segment=True)
         log.close()
     except Exception:

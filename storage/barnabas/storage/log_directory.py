@@ -161,6 +161,12 @@ class LogDirectory:
     # Running and stopping
 
     def checkpoint_recovery_points(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """
+        Note up to where *logs* are on the disk, after it was noted where they start.
+
+        What was deleted counts as flushed, though nobody has flushed it. A crash between the two in
+        the other order would leave a log that starts with records which are torn and never checked.
+        """
         self._recovery_points.write(
             {partition: log.recovery_point for partition, log in logs.items()}
         )

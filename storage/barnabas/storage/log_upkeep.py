@@ -148,7 +148,12 @@ class LogUpkeep:
         self.for_each(lambda log: log.remove_expired_producers(now_ms))
 
     def checkpoint_recovery_points(self) -> None:
+        """
+        Note up to where logs are flushed, and before that where they start: see
+        ``LogDirectory.checkpoint_recovery_points``.
+        """
         for directory, logs in self._catalog.by_directory():
+            self._catalog.write(directory, partial(directory.checkpoint_log_start_offsets, logs))
             self._catalog.write(directory, partial(directory.checkpoint_recovery_points, logs))
 
     def checkpoint_log_start_offsets(self) -> None:

@@ -356,6 +356,17 @@ class LogSegment(SegmentTimes):
         """
         return SegmentRecovery(self, producer_state_manager, leader_epoch_cache).run()
 
+    def ends_with_empty_index_entries(self) -> bool:
+        """
+        Whether one of the indexes was not cut to its size when the segment was closed, or lacks
+        what was written to it then.
+        """
+        offsets, times = self.offset_index, self.time_index
+        last_offset = offsets.entry(offsets.entries - 1) if offsets.entries else None
+        return last_offset == (self.base_offset, 0) or (
+            times.entries > 0 and times.last_entry == (0, self.base_offset)
+        )
+
     def forget_everything_but_batches(self) -> None:
         """
         Empty the indexes, as nobody knows whether they were written in time.

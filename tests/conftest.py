@@ -6,11 +6,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
 
 from tests.support.crash.count import CRASH_POINTS
+
+CRASH_POINTS_OF_WORKER: Final = "crash_points"
 
 # How long an example takes is the affair of the machine, which may be busy with something else.
 settings.register_profile("barnabas", deadline=None)
@@ -24,6 +27,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="some",
         help="how many instants to crash at: each change of the disk, or more of each",
     )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output[CRASH_POINTS_OF_WORKER] = dict(CRASH_POINTS)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    # One of the processes in which tests run side by side; what it has counted is counted here.
+    CRASH_POINTS.update(getattr(node, "workeroutput", {}).get(CRASH_POINTS_OF_WORKER, {}))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

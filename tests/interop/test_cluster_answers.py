@@ -12,19 +12,27 @@ from typing import Any, Final
 import pytest
 
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
+from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.protocol.schema import Message
 from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.cluster_node import creatable
 from tests.support.cluster_requests import (
+    acls,
     election,
     moves,
     moving,
+    new_acl,
+    new_credentials,
+    new_quotas,
+    no_acl,
     quorum,
+    quotas,
     resources,
     sizes,
     topic_pages,
+    users,
 )
 from tests.support.likeness import plain, without_common_sentences
 from tests.support.wire_client import WireClient
@@ -45,6 +53,7 @@ OWN: Final = frozenset(
         "listeners",
     }
 )
+U: Final = {"user": "u"}
 TOPICS: Final = [creatable("t", 3), creatable("u"), creatable("v", 2)]
 
 ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
@@ -102,6 +111,61 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (moving(), 0),
         (moving([("t", [0, 9]), ("nope", [0])]), 0),
     ],
+    "quotas": [
+        (
+            new_quotas(
+                ({"user": "u"}, [("producer_byte_rate", 1000.0), ("request_percentage", 1.5)])
+            ),
+            1,
+        ),
+        (new_quotas(({"user": "u", "client-id": None}, [("consumer_byte_rate", 9.0)])), 1),
+        (new_quotas(({"client-id": "c"}, [("controller_mutation_rate", 0.5)])), 0),
+        (new_quotas(({"ip": "127.0.0.1"}, [("connection_creation_rate", 5.0)])), 1),
+        (new_quotas(({"ip": None}, [("connection_creation_rate", 6.0)])), 1),
+        (quotas(), 1),
+        (quotas(("user", 0, "u")), 1),
+        (quotas(("user", 0, "u"), strict=True), 1),
+        (quotas(("user", 2, None), ("client-id", 1, None), strict=True), 1),
+        (quotas(("ip", 2, None)), 0),
+        (quotas(("ip", 1, None)), 1),
+        (quotas(("ip", 2, None), ("user", 2, None)), 1),
+        (quotas(("user", 2, None), ("user", 2, None)), 1),
+        (quotas(("user", 0, None)), 1),
+        (quotas(("user", 1, "u")), 1),
+        (quotas(("user", 2, "u")), 1),
+        (quotas(("user", 3, None)), 1),
+        (quotas(("", 2, None)), 1),
+        (quotas(("group", 2, None)), 1),
+        (new_quotas(({"user": "u"}, [("producer_byte_rate", 0.0)])), 1),
+        (new_quotas(({"user": "u"}, [("producer_byte_rate", 1.5)])), 1),
+        (new_quotas(({"user": "u"}, [("producer_byte_rate", 1e30)])), 1),
+        (new_quotas(({"ip": None}, [("connection_creation_rate", 1e10)])), 1),
+        (new_quotas(({"user": "u"}, [("connection_creation_rate", 1.0)])), 1),
+        (new_quotas(({"user": "u"}, [("foo", None)])), 1),
+        (new_quotas(({"user": "", "ip": "x"}, [("foo", 1.0)])), 1),
+        (new_quotas(({"user": "u", "ip": "127.0.0.1"}, [("foo", 1.0)])), 1),
+        (new_quotas(({"group": "g"}, [("foo", 1.0)])), 1),
+        (new_quotas(({}, [("foo", 1.0)])), 1),
+        (new_quotas(*[({"user": "u"}, [("producer_byte_rate", 7.0)])] * 2), 1),
+        (new_quotas(({"user": "u"}, [("producer_byte_rate", 7.0)] * 2)), 1),
+        (new_quotas(({"user": "v"}, [("producer_byte_rate", 7.0)]), validate=True), 1),
+        (new_quotas(({"user": "u"}, [("producer_byte_rate", None)])), 1),
+        (quotas(), 1),
+    ],
+    "credentials": [
+        (users(), 0),
+        (new_credentials(("a", 1, 4096), ("b", 2, 8192)), 0),
+        (new_credentials(("a", 2, 4097)), 0),
+        (users(), 0),
+        (users("a", "a", "nobody", "b"), 0),
+        (new_credentials(("a", 1, 4095), ("b", 1, 16385), ("", 1, 5000), ("c", 3, 5000)), 0),
+        (new_credentials(("a", 1, 5000), without=[("a", 2)]), 0),
+        (new_credentials(without=[("b", 1), ("c", 1), ("a", 2)]), 0),
+        (new_credentials(without=[("a", 0)]), 0),
+        (users(), 0),
+    ],
+    "access control": [(acls(), 3), (new_acl("t"), 3), (no_acl("t"), 1)],
+    "brokers": [(UnregisterBrokerRequest(broker_id=7), 0)],
     "the quorum": [
         (quorum(("__cluster_metadata", [0])), 2),
         (quorum(("__cluster_metadata", [0])), 0),

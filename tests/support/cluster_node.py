@@ -29,6 +29,7 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.config_admin import ConfigAdmin
 from barnabas.server.context import Context
 from barnabas.server.coordinators.producer_ids import ProducerIds
+from barnabas.server.error_response import error_response
 from barnabas.server.handlers import HANDLERS, load
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
@@ -210,8 +211,7 @@ async def ask(node: ClusterNode, request: Message, version: int) -> Any:
         if inspect.isawaitable(answer):
             answer = await answer
     except KafkaError as error:
-        assert registration.error_response is not None
-        answer = registration.error_response(received, version, error.code, str(error))
+        answer = error_response(registration, received, version, error.code, str(error))
     assert answer is not None
     return decode(registration.response, version, encode(answer, version))  # type: ignore[arg-type]  # no delayed answers here
 

@@ -4,11 +4,18 @@ Requests about the cluster as a whole, in few words.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from barnabas.protocol.messages import (
+    alter_client_quotas,
     alter_partition_reassignments,
+    alter_user_scram_credentials,
+    create_acls,
+    delete_acls,
+    describe_acls,
+    describe_client_quotas,
     describe_quorum,
+    describe_user_scram_credentials,
     elect_leaders,
     list_partition_reassignments,
 )
@@ -121,3 +128,123 @@ def moving(
     return list_partition_reassignments.ListPartitionReassignmentsRequest(
         timeout_ms=10_000, topics=asked
     )
+
+
+Entity = Mapping[str, str | None]
+
+
+def quotas(
+    *filters: tuple[str, int, str | None], strict: bool = False
+) -> describe_client_quotas.DescribeClientQuotasRequest:
+    """
+    A request for the quotas that match filters: types of entities, types of matches and names.
+    """
+    return describe_client_quotas.DescribeClientQuotasRequest(
+        components=[
+            describe_client_quotas.ComponentData(entity_type=kind, match_type=how, match=name)
+            for kind, how, name in filters
+        ],
+        strict=strict,
+    )
+
+
+def new_quotas(
+    *entries: tuple[Entity, Sequence[tuple[str, float | None]]], validate: bool = False
+) -> alter_client_quotas.AlterClientQuotasRequest:
+    """
+    A request to give entities other quotas; ``None`` takes one away.
+    """
+    return alter_client_quotas.AlterClientQuotasRequest(
+        entries=[
+            alter_client_quotas.RequestEntryData(
+                entity=[
+                    alter_client_quotas.EntityData(entity_type=kind, entity_name=name)
+                    for kind, name in entity.items()
+                ],
+                ops=[
+                    alter_client_quotas.OpData(key=key, value=value or 0.0, remove=value is None)
+                    for key, value in changes
+                ],
+            )
+            for entity, changes in entries
+        ],
+        validate_only=validate,
+    )
+
+
+def users(*names: str) -> describe_user_scram_credentials.DescribeUserScramCredentialsRequest:
+    """
+    A request for the credentials of some users, or of all.
+    """
+    return describe_user_scram_credentials.DescribeUserScramCredentialsRequest(
+        users=[describe_user_scram_credentials.UserName(name=name) for name in names] or None
+    )
+
+
+def new_credentials(
+    *wanted: tuple[str, int, int], without: Sequence[tuple[str, int]] = ()
+) -> alter_user_scram_credentials.AlterUserScramCredentialsRequest:
+    """
+    A request to set credentials (user, mechanism, iterations) and to remove some.
+    """
+    return alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+        deletions=[
+            alter_user_scram_credentials.ScramCredentialDeletion(name=name, mechanism=mechanism)
+            for name, mechanism in without
+        ],
+        upsertions=[
+            alter_user_scram_credentials.ScramCredentialUpsertion(
+                name=name,
+                mechanism=mechanism,
+                iterations=iterations,
+                salt=b"salt",
+                salted_password=b"salted password",
+            )
+            for name, mechanism, iterations in wanted
+        ],
+    )
+
+
+def acls() -> describe_acls.DescribeAclsRequest:
+    """
+    A request for all access control lists.
+    """
+    return describe_acls.DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+
+
+def new_acl(topic: str) -> create_acls.CreateAclsRequest:
+    """
+    A request to allow everybody to read a topic.
+    """
+    creation = create_acls.AclCreation(
+        resource_type=2,
+        resource_name=topic,
+        principal="User:*",
+        host="*",
+        operation=3,
+        permission_type=3,
+    )
+    return create_acls.CreateAclsRequest(creations=[creation])
+
+
+def no_acl(topic: str) -> delete_acls.DeleteAclsRequest:
+    """
+    A request to delete the access control lists of a topic.
+    """
+    wanted = delete_acls.DeleteAclsFilter(
+        resource_type_filter=2,
+        resource_name_filter=topic,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    return delete_acls.DeleteAclsRequest(filters=[wanted])

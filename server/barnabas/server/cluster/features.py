@@ -67,6 +67,13 @@ def check_feature_level(name: str, level: int) -> None:
         )
 
 
+def supports_scram(metadata_version: int) -> bool:
+    """
+    Whether SCRAM credentials can be kept (KIP-900).
+    """
+    return metadata_version >= 11
+
+
 def supports_transactions(metadata_version: int) -> bool:
     """
     Whether records may stand between BEGIN_TRANSACTION and END_TRANSACTION (KIP-868).

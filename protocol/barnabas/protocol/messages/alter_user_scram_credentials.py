@@ -1,0 +1,49 @@
+"""
+AlterUserScramCredentials (51): sets and removes the credentials of users (KIP-554).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int8, int16, int32, message
+
+API = Api(51, versions=range(1), flexible=0)
+
+
+@message
+class ScramCredentialDeletion:
+    name: str
+    mechanism: int8
+
+
+@message
+class ScramCredentialUpsertion:
+    name: str
+    mechanism: int8
+    iterations: int32
+    salt: bytes
+    salted_password: bytes
+
+
+@message
+class AlterUserScramCredentialsRequest:
+    api: ClassVar[Api] = API
+
+    deletions: list[ScramCredentialDeletion]
+    upsertions: list[ScramCredentialUpsertion]
+
+
+@message
+class AlterUserScramCredentialsResult:
+    user: str
+    error_code: int16
+    error_message: str | None = None
+
+
+@message
+class AlterUserScramCredentialsResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    results: list[AlterUserScramCredentialsResult]

@@ -1,0 +1,27 @@
+"""
+UnregisterBroker (64): forgets a broker (KIP-500).
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from barnabas.protocol.schema import Api, int16, int32, message
+
+API = Api(64, versions=range(1), flexible=0)
+
+
+@message
+class UnregisterBrokerRequest:
+    api: ClassVar[Api] = API
+
+    broker_id: int32
+
+
+@message
+class UnregisterBrokerResponse:
+    api: ClassVar[Api] = API
+
+    throttle_time_ms: int32 = 0
+    error_code: int16
+    error_message: str | None = None

@@ -1,0 +1,144 @@
+"""
+Client quotas in the metadata: what they belong to, which there may be, and how they are changed
+(KIP-546; Kafka ``ClientQuotaControlManager``).
+
+An entity is a user, a client id, both, or an address; a name of ``None`` is the default of that
+type. Quotas are kept and described. Nothing is throttled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from barnabas.protocol.errors import InvalidRequest
+from barnabas.protocol.metadata_records import ClientQuotaRecord, EntityData
+from barnabas.server.cluster.image import MetadataImage, Versioned
+
+USER: Final = "user"
+CLIENT_ID: Final = "client-id"
+IP: Final = "ip"
+ENTITY_TYPES: Final = (USER, CLIENT_ID, IP)
+
+Entity: TypeAlias = tuple[tuple[str, str | None], ...]
+"""
+The types and names that a quota belongs to, each type once.
+"""
+
+
+class _Range(NamedTuple):
+    type: str
+    largest: float
+    is_integral: bool = True
+
+
+_USER_QUOTAS: Final = {
+    "consumer_byte_rate": _Range("LONG", 2**63 - 1),
+    "controller_mutation_rate": _Range("DOUBLE", float("inf"), is_integral=False),
+    "producer_byte_rate": _Range("LONG", 2**63 - 1),
+    "request_percentage": _Range("DOUBLE", float("inf"), is_integral=False),
+}
+_IP_QUOTAS: Final = {"connection_creation_rate": _Range("INT", 2**31 - 1)}
+_SMALLEST_FRACTION: Final = 1e-6
+
+
+def entity_of(parts: Mapping[str, str | None]) -> Entity:
+    """
+    The entity of these names by type, in an order of its own.
+    """
+    return tuple(sorted(parts.items(), key=lambda part: part[0]))
+
+
+def client_quotas(image: MetadataImage) -> dict[Entity, dict[str, float]]:
+    """
+    All quotas: their values by key, by the entity that they belong to.
+    """
+    found: dict[Entity, dict[str, float]] = {}
+    for record in image.kept.of_type(ClientQuotaRecord):
+        assert isinstance(record, ClientQuotaRecord)
+        entity = entity_of({part.entity_type: part.entity_name for part in record.entity})
+        found.setdefault(entity, {})[record.key] = record.value
+    return found
+
+
+def quota_records(
+    entity: Entity,
+    changes: Sequence[tuple[str, float | None]],
+    there: Mapping[str, float],
+    is_host: Callable[[str], bool],
+) -> list[Versioned]:
+    """
+    The records that give *entity* other quotas.
+
+    Args:
+        changes: keys and values; ``None`` takes the quota away.
+        there: the quotas that it has.
+        is_host: whether a name is an address or can be resolved to one.
+
+    Raises:
+        InvalidRequest: there is no such entity, or no such quota.
+    """
+    allowed = _allowed(entity, is_host)
+    made: list[Versioned] = []
+    for key, value in changes:
+        if value is None:
+            if key not in there:
+                continue
+        else:
+            _check(key, value, allowed)
+            if there.get(key) == value:
+                continue
+        record = ClientQuotaRecord(
+            entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+            key=key,
+            value=0.0 if value is None else value,
+            remove=value is None,
+        )
+        made.append((record, 0))
+    return made
+
+
+def _allowed(entity: Entity, is_host: Callable[[str], bool]) -> Mapping[str, _Range]:
+    """
+    The quotas that there can be for *entity*.
+
+    Raises:
+        InvalidRequest: it cannot have any.
+    """
+    if not entity:
+        raise InvalidRequest("Invalid empty client quota entity")
+    for kind, name in entity:
+        if kind not in ENTITY_TYPES:
+            raise InvalidRequest(f"Unhandled client quota entity type: {kind}")
+        if name == "":
+            raise InvalidRequest(f"Empty {kind} not supported")
+    names = dict(entity)
+    if IP not in names:
+        return _USER_QUOTAS
+    if len(names) > 1:
+        # The blank is missing in Kafka's sentence.
+        raise InvalidRequest(
+            "Invalid quota entity combination, IP entity shouldnot be combined with User or"
+            " ClientId"
+        )
+    address = names[IP]
+    if address is not None and not is_host(address):
+        raise InvalidRequest(f"{address} is not a valid IP or resolvable host.")
+    return _IP_QUOTAS
+
+
+def _check(key: str, value: float, allowed: Mapping[str, _Range]) -> None:
+    """
+    Raises:
+        InvalidRequest: *value* is none that the quota *key* can have.
+    """
+    bounds = allowed.get(key)
+    if bounds is None:
+        raise InvalidRequest(f"Invalid configuration key {key}")
+    if value <= 0:
+        raise InvalidRequest(f"Quota {key} must be greater than 0")
+    if value > bounds.largest:
+        article = "an" if bounds.type == "INT" else "a"
+        raise InvalidRequest(f"Proposed value for {key} is too large for {article} {bounds.type}.")
+    if bounds.is_integral and value % 1.0 > _SMALLEST_FRACTION:
+        raise InvalidRequest(f"{key} cannot be a fractional value.")

@@ -1,0 +1,85 @@
+"""
+SCRAM credentials in the metadata: what a server needs to know of a password (KIP-554, RFC 5802).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+from barnabas.protocol.errors import UnacceptableCredential, UnsupportedSaslMechanism
+from barnabas.protocol.metadata_records import UserScramCredentialRecord
+from barnabas.server.cluster.image import MetadataImage
+
+MIN_ITERATIONS: Final = 4096
+MAX_ITERATIONS: Final = 16384
+
+
+class ScramMechanism(IntEnum):
+    """
+    The mechanisms, with the numbers that stand for them in messages and records.
+    """
+
+    SCRAM_SHA_256 = 1
+    SCRAM_SHA_512 = 2
+
+
+_HASHES: Final[Mapping[int, str]] = {
+    ScramMechanism.SCRAM_SHA_256: "sha256",
+    ScramMechanism.SCRAM_SHA_512: "sha512",
+}
+
+
+def scram_credentials(image: MetadataImage) -> dict[str, dict[int, UserScramCredentialRecord]]:
+    """
+    The credentials of all users, by mechanism.
+    """
+    found: dict[str, dict[int, UserScramCredentialRecord]] = {}
+    for record in image.kept.of_type(UserScramCredentialRecord):
+        assert isinstance(record, UserScramCredentialRecord)
+        found.setdefault(record.name, {})[record.mechanism] = record
+    return found
+
+
+def check_user(name: str, mechanism: int) -> None:
+    """
+    Raises:
+        UnacceptableCredential: nobody has that name.
+        UnsupportedSaslMechanism: there is no such mechanism.
+    """
+    if not name:
+        raise UnacceptableCredential("Username must not be empty")
+    if mechanism not in list(ScramMechanism):
+        raise UnsupportedSaslMechanism("Unknown SCRAM mechanism")
+
+
+def check_iterations(iterations: int) -> None:
+    """
+    Raises:
+        UnacceptableCredential: a password is to be hashed too few or too many times.
+    """
+    if iterations < MIN_ITERATIONS:
+        raise UnacceptableCredential("Too few iterations")
+    if iterations > MAX_ITERATIONS:
+        raise UnacceptableCredential("Too many iterations")
+
+
+def credential_record(
+    name: str, mechanism: int, *, salt: bytes, salted_password: bytes, iterations: int
+) -> UserScramCredentialRecord:
+    """
+    The record of a credential, from which the password cannot be found.
+    """
+    algorithm = _HASHES[mechanism]
+    client_key = hmac.digest(salted_password, b"Client Key", algorithm)
+    return UserScramCredentialRecord(
+        name=name,
+        mechanism=mechanism,
+        salt=salt,
+        stored_key=hashlib.new(algorithm, client_key).digest(),
+        server_key=hmac.digest(salted_password, b"Server Key", algorithm),
+        iterations=iterations,
+    )

@@ -1,0 +1,118 @@
+"""
+AlterClientQuotas: sets quotas and takes them away (KIP-546; Kafka ``ClientQuotaControlManager``).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError, PolicyViolation
+from barnabas.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    EntityData,
+    OpData,
+    ResponseEntryData,
+)
+from barnabas.server.cluster.client_quotas import (
+    IP,
+    Entity,
+    client_quotas,
+    entity_of,
+    quota_records,
+)
+from barnabas.server.cluster.image import Versioned
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.server.topic_creation import MAX_RECORDS_PER_REQUEST
+
+
+def _error_response(
+    request: AlterClientQuotasRequest, _version: int, code: ErrorCode, message: str | None
+) -> AlterClientQuotasResponse:
+    return AlterClientQuotasResponse(
+        entries=[
+            ResponseEntryData(error_code=code, error_message=message, entity=list(entry.entity))
+            for entry in request.entries
+        ]
+    )
+
+
+@handles(AlterClientQuotasRequest, error_response=_error_response)
+async def alter_client_quotas(
+    request: AlterClientQuotasRequest, context: Context
+) -> AlterClientQuotasResponse:
+    """
+    Change the quotas of each entity, or say why not. One that is named twice is changed once, and
+    told so.
+    """
+    asked = [
+        (entity_of({part.entity_type: part.entity_name for part in entry.entity}), entry.ops)
+        for entry in request.entries
+    ]
+    names = {name for entity, _ in asked for kind, name in entity if kind == IP and name}
+    hosts = await context.in_executor(lambda: set(filter(_is_host, names)))
+
+    async def alter() -> dict[Entity, KafkaError | None]:
+        made: list[Versioned] = []
+        outcomes: dict[Entity, KafkaError | None] = {}
+        there = client_quotas(context.image)
+        for entity, ops in asked:
+            if entity in outcomes:
+                outcomes[entity] = InvalidRequest(f"Ignoring duplicate entity {_text(entity)}")
+                continue
+            try:
+                quotas = there.get(entity, {})
+                made += quota_records(entity, _changes(entity, ops), quotas, hosts.__contains__)
+                outcomes[entity] = None
+            except KafkaError as error:
+                outcomes[entity] = error
+        if len(made) > MAX_RECORDS_PER_REQUEST:
+            raise PolicyViolation("Unable to perform excessively large batch operation.")
+        if not request.validate_only:
+            await context.controller.write(made)
+        return outcomes
+
+    outcomes = await context.controller.change(alter)
+    return AlterClientQuotasResponse(
+        entries=[
+            ResponseEntryData(
+                error_code=ErrorCode.NONE if error is None else error.code,
+                error_message=None if error is None else str(error),
+                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+            )
+            for entity, error in outcomes.items()
+        ]
+    )
+
+
+def _changes(entity: Entity, ops: list[OpData]) -> list[tuple[str, float | None]]:
+    """
+    Raises:
+        InvalidRequest: a quota is named twice.
+    """
+    changes = {op.key: None if op.remove else op.value for op in ops}
+    if len(changes) < len(ops):
+        # Kafka says the same of an entity that is there twice.
+        raise InvalidRequest(f"Ignoring duplicate entity {_text(entity)}")
+    return list(changes.items())
+
+
+def _text(entity: Entity) -> str:
+    """
+    An entity as Kafka prints it.
+    """
+    parts = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
+    return f"ClientQuotaEntity(entries={{{parts}}})"
+
+
+def _is_host(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        try:
+            return bool(socket.getaddrinfo(name, None))
+        except (OSError, UnicodeError):
+            return False
+    return True

@@ -1,0 +1,109 @@
+"""
+AlterUserScramCredentials: sets and removes what users authenticate with (KIP-554; Kafka
+``ScramControlManager``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TypeAlias
+
+from barnabas.protocol.errors import (
+    DuplicateResource,
+    ErrorCode,
+    KafkaError,
+    ResourceNotFound,
+    UnsupportedVersion,
+)
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+    ScramCredentialDeletion,
+    ScramCredentialUpsertion,
+)
+from barnabas.protocol.metadata_records import RemoveUserScramCredentialRecord
+from barnabas.server.cluster.features import supports_scram
+from barnabas.server.cluster.image import MetadataImage, Versioned
+from barnabas.server.cluster.scram_credentials import (
+    check_iterations,
+    check_user,
+    credential_record,
+    scram_credentials,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
+
+
+def _error_response(
+    request: AlterUserScramCredentialsRequest,
+    _version: int,
+    code: ErrorCode,
+    message: str | None,
+) -> AlterUserScramCredentialsResponse:
+    wanted: list[Change] = [*request.deletions, *request.upsertions]
+    return AlterUserScramCredentialsResponse(
+        results=[
+            AlterUserScramCredentialsResult(user=user, error_code=code, error_message=message)
+            for user in sorted({change.name for change in wanted})
+        ]
+    )
+
+
+@handles(AlterUserScramCredentialsRequest, error_response=_error_response)
+async def alter_user_scram_credentials(
+    request: AlterUserScramCredentialsRequest, context: Context
+) -> AlterUserScramCredentialsResponse:
+    """
+    Change the credentials of each user, or say why not; one user can be changed once.
+    """
+    wanted: list[Change] = [*request.deletions, *request.upsertions]
+    times = Counter(change.name for change in wanted)
+
+    async def alter() -> list[AlterUserScramCredentialsResult]:
+        made: list[Versioned] = []
+        results = {}
+        for change in wanted:
+            result = AlterUserScramCredentialsResult(user=change.name, error_code=ErrorCode.NONE)
+            try:
+                if times[change.name] > 1:
+                    raise DuplicateResource(
+                        "A user credential cannot be altered twice in the same request"
+                    )
+                made.append(_record(change, context.image))
+            except KafkaError as error:
+                result = AlterUserScramCredentialsResult(
+                    user=change.name, error_code=error.code, error_message=str(error)
+                )
+            results[change.name] = result
+        await context.controller.write(made)
+        return list(results.values())
+
+    return AlterUserScramCredentialsResponse(results=await context.controller.change(alter))
+
+
+def _record(change: Change, image: MetadataImage) -> Versioned:
+    """
+    The record that makes *change*.
+
+    Raises:
+        KafkaError: it cannot be made.
+    """
+    if not supports_scram(image.metadata_version):
+        raise UnsupportedVersion("The current metadata.version does not support SCRAM")
+    check_user(change.name, change.mechanism)
+    if isinstance(change, ScramCredentialUpsertion):
+        check_iterations(change.iterations)
+        record = credential_record(
+            change.name,
+            change.mechanism,
+            salt=change.salt,
+            salted_password=change.salted_password,
+            iterations=change.iterations,
+        )
+        return record, 0
+    if change.mechanism not in scram_credentials(image).get(change.name, {}):
+        raise ResourceNotFound("Attempt to delete a user credential that does not exist")
+    return RemoveUserScramCredentialRecord(name=change.name, mechanism=change.mechanism), 0

@@ -1,0 +1,69 @@
+"""
+DescribeUserScramCredentials: the mechanisms for which users have credentials (KIP-554; Kafka
+``ScramImage``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from barnabas.protocol.errors import DuplicateResource, ErrorCode, KafkaError, ResourceNotFound
+from barnabas.protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+from barnabas.protocol.metadata_records import UserScramCredentialRecord
+from barnabas.server.cluster.scram_credentials import scram_credentials
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+
+@handles(DescribeUserScramCredentialsRequest)
+def describe_user_scram_credentials(
+    request: DescribeUserScramCredentialsRequest, context: Context
+) -> DescribeUserScramCredentialsResponse:
+    """
+    The users that are asked for, or all.
+    """
+    there = scram_credentials(context.image)
+    times = Counter(user.name for user in request.users or ()) or Counter(list(there))
+    results = []
+    for name, count in times.items():
+        try:
+            if count > 1:
+                raise DuplicateResource(
+                    "Cannot describe SCRAM credentials for the same user twice in a single"
+                    f" request: {name}"
+                )
+            results.append(_describe(name, there))
+        except KafkaError as error:
+            results.append(
+                DescribeUserScramCredentialsResult(
+                    user=name, error_code=error.code, error_message=str(error), credential_infos=[]
+                )
+            )
+    return DescribeUserScramCredentialsResponse(
+        error_code=ErrorCode.NONE,
+        error_message="",  # Kafka answers so, not with null; for users as well.
+        results=results,
+    )
+
+
+def _describe(
+    name: str, there: Mapping[str, Mapping[int, UserScramCredentialRecord]]
+) -> DescribeUserScramCredentialsResult:
+    credentials = there.get(name)
+    if credentials is None:
+        raise ResourceNotFound(f"Attempt to describe a user credential that does not exist: {name}")
+    return DescribeUserScramCredentialsResult(
+        user=name,
+        error_code=ErrorCode.NONE,
+        error_message="",
+        credential_infos=[
+            CredentialInfo(mechanism=mechanism, iterations=credential.iterations)
+            for mechanism, credential in sorted(credentials.items())
+        ],
+    )

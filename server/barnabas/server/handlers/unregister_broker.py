@@ -1,0 +1,44 @@
+"""
+UnregisterBroker: forgets a broker that is gone (Kafka ``ReplicationControlManager``).
+
+Kafka unregisters any broker, also one that runs, which is of no use from then on until it is
+started again. There is nobody here who could take its place, so that this node stays.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from barnabas.protocol.errors import BrokerIdNotRegistered, ErrorCode, InvalidRequest
+from barnabas.protocol.messages.unregister_broker import (
+    UnregisterBrokerRequest,
+    UnregisterBrokerResponse,
+)
+from barnabas.protocol.metadata_records import UnregisterBrokerRecord
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+logger = logging.getLogger(__name__)
+
+
+@handles(UnregisterBrokerRequest)
+async def unregister_broker(
+    request: UnregisterBrokerRequest, context: Context
+) -> UnregisterBrokerResponse:
+    """
+    Forget the broker. It leads nothing: it was fenced when this node started.
+    """
+    broker_id = request.broker_id
+
+    async def unregister() -> None:
+        registration = context.image.brokers.get(broker_id)
+        if registration is None:
+            raise BrokerIdNotRegistered(f"Broker ID {broker_id} is not currently registered")
+        if broker_id == context.node_id:
+            raise InvalidRequest(f"Broker {broker_id} is the one that runs")
+        record = UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=registration.broker_epoch)
+        await context.controller.write([(record, 0)])
+        logger.info("Unregistered broker %d", broker_id)
+
+    await context.controller.change(unregister)
+    return UnregisterBrokerResponse(error_code=ErrorCode.NONE)

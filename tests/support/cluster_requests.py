@@ -18,6 +18,7 @@ from barnabas.protocol.messages import (
     describe_user_scram_credentials,
     elect_leaders,
     list_partition_reassignments,
+    update_features,
 )
 from barnabas.protocol.messages.describe_log_dirs import (
     DescribableLogDirTopic,
@@ -248,3 +249,21 @@ def no_acl(topic: str) -> delete_acls.DeleteAclsRequest:
         permission_type=1,
     )
     return delete_acls.DeleteAclsRequest(filters=[wanted])
+
+
+def features(
+    *wanted: tuple[str, int, int], validate: bool = False
+) -> update_features.UpdateFeaturesRequest:
+    """
+    A request for other levels of features: 1 is an upgrade, 2 a safe and 3 an unsafe downgrade.
+    """
+    return update_features.UpdateFeaturesRequest(
+        timeout_ms=10_000,
+        feature_updates=[
+            update_features.FeatureUpdateKey(
+                feature=name, max_version_level=level, upgrade_type=upgrade_type
+            )
+            for name, level, upgrade_type in wanted
+        ],
+        validate_only=validate,
+    )

@@ -19,22 +19,21 @@ from barnabas.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from barnabas.server.cluster.features import METADATA_VERSION, SUPPORTED_FEATURES
+from barnabas.server.cluster.features import (
+    ELIGIBLE_LEADER_REPLICAS,
+    METADATA_VERSION,
+    SUPPORTED_FEATURES,
+)
 from barnabas.server.connection import ClientSoftware
 from barnabas.server.context import Context
 from barnabas.server.handlers import HANDLERS, Registration, handles
 
 SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
-    METADATA_VERSION: SUPPORTED_FEATURES[METADATA_VERSION]
+    name: SUPPORTED_FEATURES[name] for name in (ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION)
 }
 """
 The lowest and highest level of each feature that is implemented for clients. The metadata log may
 have more at a level above 0, for the Apache Kafka that opens it later.
-"""
-
-FEATURES_EPOCH: Final = 1
-"""
-The version of the finalized features; any number from 0 on says that they are known.
 """
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -47,7 +46,11 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
         if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
         context.connection.software = ClientSoftware(name, version)
-    levels = {METADATA_VERSION: context.image.metadata_version}
+    levels = {METADATA_VERSION: context.image.metadata_version} | {
+        name: level
+        for name, level in context.image.feature_levels.items()
+        if name in SERVED_FEATURES
+    }
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
         api_keys=[_entry(HANDLERS[key]) for key in sorted(HANDLERS)],
@@ -57,7 +60,8 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
             # Java clients up to 3.8 fail on a minimum of 0 (KAFKA-17011).
             if low > 0 or context.version >= 4
         ],
-        finalized_features_epoch=FEATURES_EPOCH,
+        # Clients go by what has the highest epoch: how far the metadata log was read.
+        finalized_features_epoch=context.controller.log.high_watermark - 1,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in levels.items()

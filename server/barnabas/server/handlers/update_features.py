@@ -1,0 +1,58 @@
+"""
+UpdateFeatures: other levels of the finalized features (KIP-584; Kafka
+``QuorumController.updateFeatures``).
+"""
+
+from __future__ import annotations
+
+import logging
+
+from barnabas.protocol.errors import ErrorCode, InvalidUpdateVersion
+from barnabas.protocol.messages.update_features import (
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from barnabas.server.cluster.feature_updates import FeatureUpdate, feature_records
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+
+logger = logging.getLogger(__name__)
+
+
+@handles(UpdateFeaturesRequest)
+async def update_features(
+    request: UpdateFeaturesRequest, context: Context
+) -> UpdateFeaturesResponse:
+    """
+    Change all features that are named, or none and say which one cannot be.
+    """
+    updates = {
+        update.feature: FeatureUpdate(update.feature, update.max_version_level, update.upgrade_type)
+        for update in request.feature_updates
+    }
+
+    async def change() -> None:
+        made = feature_records(context.image, updates, context.controller.defaults, context.node_id)
+        if not request.validate_only:
+            await context.controller.write(made)
+
+    try:
+        await context.controller.change(change)
+    except InvalidUpdateVersion as error:
+        return UpdateFeaturesResponse(
+            error_code=error.code,
+            error_message="The update failed for all features since the following feature had an"
+            f" error: {error}",
+        )
+    for name, level, _ in updates.values():
+        logger.info("%s is at level %d%s", name, level, " (not really)" * request.validate_only)
+    return UpdateFeaturesResponse(
+        error_code=ErrorCode.NONE,
+        results=[] if context.version > 1 else [_changed(name) for name in updates],
+    )
+
+
+def _changed(name: str) -> UpdatableFeatureResult:
+    # Kafka has a word for it.
+    return UpdatableFeatureResult(feature=name, error_code=ErrorCode.NONE, error_message="NONE")

@@ -1,0 +1,107 @@
+"""
+UpdateFeatures on a node without a network. What is expected is what an Apache Kafka 4.3.1 answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.server.cluster.image import ResourceType
+from tests.support.clock import StillClock
+from tests.support.cluster_node import ClusterNode, ask
+from tests.support.cluster_requests import features
+from tests.support.disk import MemoryFiles
+
+ELR = "eligible.leader.replicas.version"
+MIN_ISR = "min.insync.replicas"
+UPGRADE, SAFE, UNSAFE = 1, 2, 3
+
+
+async def started(files: MemoryFiles | None = None) -> ClusterNode:
+    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
+
+
+async def update(
+    node: ClusterNode, *wanted: tuple[str, int, int], version: int = 2, **options: bool
+) -> Any:
+    return await ask(node, features(*wanted, **options), version)
+
+
+async def test_a_level_survives_a_restart() -> None:
+    files = MemoryFiles()
+    node = await started(files)
+
+    assert 0 == (await update(node, ("group.version", 0, SAFE))).error_code
+    await node.stop()
+    node = await started(files)
+
+    assert "group.version" not in node.log.image.feature_levels
+    assert 0 == (await update(node, ("group.version", 1, UPGRADE))).error_code
+    assert 1 == node.log.image.feature_levels["group.version"]
+
+
+async def test_older_versions_are_answered_for_each_feature() -> None:
+    node = await started()
+    wanted = (("group.version", 0, SAFE), ("share.version", 0, SAFE))
+
+    older = await update(node, *wanted, version=1, validate=True)
+    newer = await update(node, *wanted, validate=True)
+
+    assert [("group.version", 0), ("share.version", 0)] == [
+        (result.feature, result.error_code) for result in older.results
+    ]
+    assert [] == newer.results
+
+
+async def test_what_is_only_tried_is_not_written() -> None:
+    node = await started()
+    end = node.log.end_offset
+
+    assert 0 == (await update(node, ("group.version", 0, SAFE), validate=True)).error_code
+    assert end == node.log.end_offset
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [
+        (("metadata.version", 31, UPGRADE), "only supports versions 7-30"),
+        (("metadata.version", 6, SAFE), "only supports versions 7-30"),
+        (("metadata.version", 29, UPGRADE), "without setting the upgrade type"),
+        (("metadata.version", 29, SAFE), "Refusing to perform"),
+        (("metadata.version", 29, UNSAFE), "Unsafe metadata downgrade"),
+        (("metadata.version", -1, SAFE), "cannot be less than 0"),
+        (("foo", 1, UPGRADE), "does not support this feature"),
+        (("group.version", 0, 0), "does not support the given upgrade type"),
+        (("group.version", 2, UPGRADE), "only supports versions 0-1"),
+        (("kraft.version", 1, UPGRADE), "voters of this quorum cannot change"),
+    ],
+)
+async def test_a_level_that_cannot_be_is_refused(wanted: tuple[str, int, int], reason: str) -> None:
+    """
+    With all the others of the request.
+    """
+    node = await started()
+    end = node.log.end_offset
+
+    answer = await update(node, ("share.version", 0, SAFE), wanted)
+
+    assert ErrorCode.INVALID_UPDATE_VERSION == answer.error_code
+    assert reason in answer.error_message
+    assert end == node.log.end_offset
+
+
+async def test_eligible_leaders_bring_their_minimum_along() -> None:
+    """
+    It is the same for all brokers, so that none may have one of its own.
+    """
+    node = await started()
+    await update(node, (ELR, 0, SAFE))
+    assert not node.log.image.elr_enabled
+
+    await update(node, (ELR, 1, UPGRADE))
+
+    assert node.log.image.elr_enabled
+    assert "1" == node.log.image.config(ResourceType.BROKER, "")[MIN_ISR]

@@ -102,6 +102,20 @@ class Trial:
         finally:
             self.pair.close()
 
+    def comparable(self) -> frozenset[str]:
+        """
+        The directories of partitions whose files are the same on both sides.
+        """
+        workloads = [
+            found.workload for found in self.findings if not (found.over or found.workload.loosely)
+        ]
+        return frozenset(
+            path.name
+            for workload in workloads
+            for path in self.pair.barnabas.data.glob(f"{workload.topic}-*[0-9]")
+            if path.name.removeprefix(f"{workload.topic}-").isdecimal()
+        )
+
     async def _play(self, found: Findings, act: int) -> None:
         async with self._places:
             kafka, barnabas = (Session(side) for side in self.pair.sides)

@@ -52,6 +52,7 @@ GUISES: Final = (
     Guise(sequence=-1),
 )
 STATES: Final = ("Ongoing", "Empty", "CompleteCommit", "CompleteAbort", "PrepareAbort", "Sleeping")
+EPOCHS_A_START: Final = 2
 LONGEST_MS: Final = 15 * MINUTE_MS
 """The longest timeout that there is: no transaction shall end by time that is not meant to."""
 
@@ -282,13 +283,17 @@ class Player:
         self.initialize(expected, timeout_ms)
 
     def _be_ended_by_administrator(self) -> None:
+        """
+        The marker is never that of a later producer or coordinator: whoever is fenced by such a one
+        can never end its transaction, and neither gets further nor says anything of interest.
+        """
         chance, script = self.script.chance, self.script
         step = self.does.marker(
             chance.choice(([0], [0, script.partitions], [*range(script.partitions)])),
             chance.choice((1, 2)),
-            chance.choice((HONEST, HONEST, *GUISES[:5])),
+            chance.choice((HONEST, HONEST, Guise(epoch=-1), Guise(id=1_000_000))),
             commit=chance.random() < 0.4,
-            coordinator_epoch=chance.choice((-1, 0, 0, 2, 7)),
+            coordinator_epoch=chance.choice((-1, 0, EPOCHS_A_START * script.act)),
             transaction_version=chance.choice((0, 1, 2)),
         )
         script.do(step)

@@ -556,13 +556,25 @@ async def test_what_is_of_no_effect_here_is_kept() -> None:
             False,
             2,
             False,
-            [
-                ("leader.replication.throttled.rate", "10", 2),
-                ("leader.replication.throttled.rate", str(2**63 - 1), 5),
-            ],
+            [("leader.replication.throttled.rate", "10", 2)],
             5,
         ),
     } == entries
+
+
+async def test_an_unknown_name_is_of_the_level_that_is_asked_for() -> None:
+    """
+    Stored for one broker and for all, the latter are told of the latter alone.
+    """
+    node = await started()
+    for name in ("1", ""):
+        assert FINE == await told_by(node, change(BROKER, name, ("a.b", SET, "c")))
+
+    [(_, _, every)] = await told_by(node, describe(BROKER, "", "a.b"))
+    [(_, _, one)] = await told_by(node, describe(BROKER, "1", "a.b"))
+
+    assert {"a.b": (None, True, 3, True, [("a.b", None, 3)], 0)} == every
+    assert {"a.b": (None, True, 2, True, [("a.b", None, 2), ("a.b", None, 3)], 0)} == one
 
 
 async def test_what_is_stored_for_brokers_and_cannot_count_is_passed_over() -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.support.broker_process import BrokerProcess, free_port
 
 VERSION = "4.3.1"
+CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 _ARTIFACTS = {
     "org.apache.kafka:kafka_2.13": VERSION,
@@ -113,8 +114,7 @@ class ApacheKafka(BrokerProcess):
         properties = self.directory / "server.properties"
         properties.write_text("".join(f"{k}={v}\n" for k, v in self._properties().items()))
         if not (self.data / "meta.properties").exists():
-            cluster_id = "AAAAAAAAAAAAAAAAAAAAAQ"
-            format_it = ("format", "-t", cluster_id, "-c", str(properties))
+            format_it = ("format", "-t", CLUSTER_ID, "-c", str(properties))
             subprocess.run(
                 java("kafka.tools.StorageTool", *format_it),
                 check=True,

@@ -53,14 +53,15 @@ class ReplicationOptions(Options):
     What several brokers do among themselves.
     """
 
-    leader_replication_throttled_rate: Long = option(
-        LONG_MAX, "Bytes a second of throttled replication on the leader.", at_least=0, update=NOW
+    # Limits for brokers have no default that Kafka tells of: they are not among KafkaConfig's.
+    leader_replication_throttled_rate: Long | None = option(
+        None, "Bytes a second of throttled replication on the leader.", at_least=0, update=NOW
     )
-    follower_replication_throttled_rate: Long = option(
-        LONG_MAX, "Bytes a second of throttled replication on the follower.", at_least=0, update=NOW
+    follower_replication_throttled_rate: Long | None = option(
+        None, "Bytes a second of throttled replication on the follower.", at_least=0, update=NOW
     )
-    replica_alter_log_dirs_io_max_bytes_per_second: Long = option(
-        LONG_MAX, "Bytes a second when replicas move to another directory.", at_least=0, update=NOW
+    replica_alter_log_dirs_io_max_bytes_per_second: Long | None = option(
+        None, "Bytes a second when replicas move to another directory.", at_least=0, update=NOW
     )
     follower_fetch_last_tiered_offset_enable: Bool = option(
         False, "Whether a follower begins where remote storage ends.", update=NOW

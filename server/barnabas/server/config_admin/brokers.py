@@ -129,7 +129,7 @@ class BrokerConfigKind:
         for name, text in self._configs.stored("").items():
             option = known_option(name)
             if option is None:
-                entries.append(self._describe_kept(name))
+                entries.append(_unknown_entry([ConfigValue(name, None, source)]))
                 continue
             synonyms = [value for value in self._configs.values(name) if value.source is source]
             read_only = option.update is Update.READ_ONLY
@@ -149,16 +149,8 @@ class BrokerConfigKind:
             (ConfigSource.DYNAMIC_BROKER, self._configs.stored(str(self._node_id))),
             (ConfigSource.DYNAMIC_DEFAULT_BROKER, self._configs.stored("")),
         )
-        # What nothing is known of may be a secret.
-        synonyms = [ConfigValue(name, None, source) for source, given in levels if name in given]
-        return ConfigEntry(
-            name=name,
-            value=None,
-            source=synonyms[0].source,
-            synonyms=synonyms,
-            read_only=True,
-            is_sensitive=True,
-            documentation=None,
+        return _unknown_entry(
+            [ConfigValue(name, None, source) for source, given in levels if name in given]
         )
 
     def _counting(self, name: str) -> Mapping[str, str]:
@@ -203,6 +195,21 @@ class BrokerConfigKind:
             check_transition(self._configs, supposed)
         except ConfigError as error:
             raise InvalidRequest(str(error)) from error
+
+
+def _unknown_entry(synonyms: Sequence[ConfigValue]) -> ConfigEntry:
+    """
+    What nothing is known of, and what may therefore be a secret.
+    """
+    return ConfigEntry(
+        name=synonyms[0].name,
+        value=None,
+        source=synonyms[0].source,
+        synonyms=synonyms,
+        read_only=True,
+        is_sensitive=True,
+        documentation=None,
+    )
 
 
 def _is_kafkas(name: str) -> bool:

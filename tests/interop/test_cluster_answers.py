@@ -30,6 +30,7 @@ from tests.support.cluster_requests import (
     no_acl,
     quorum,
     quotas,
+    relocation,
     resources,
     sizes,
     topic_pages,
@@ -188,6 +189,11 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
         (features(("eligible.leader.replicas.version", 1, 3)), 2),
         (features(("eligible.leader.replicas.version", 1, 1)), 1),
         (features(), 2),
+    ],
+    "other log directories": [
+        (relocation(("/nowhere", "t", 0)), 2),
+        (relocation(("/nowhere", "nope", 0)), 2),
+        (relocation(("/nowhere", "x" * 214, 0), ("/nowhere", "x" * 213, 0)), 1),
     ],
     "the quorum": [
         (quorum(("__cluster_metadata", [0])), 2),

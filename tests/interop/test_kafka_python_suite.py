@@ -22,9 +22,7 @@ import pytest
 from tests.interop.conftest import new_broker, unavailable
 from tests.support.broker_process import BrokerProcess
 
-MISSING = {
-    "test_alter_replica_log_dirs": "moving partitions between log directories",
-}
+MISSING: dict[str, str] = {}
 """
 The tests that fail, each with the feature that Barnabas lacks. One that begins to pass has to leave
 the list.

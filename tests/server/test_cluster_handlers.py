@@ -12,9 +12,10 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.cluster.image import ResourceType
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log_files import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, NODE_ID, ClusterNode, ask
-from tests.support.cluster_requests import quorum, resources, sizes, topic_pages
+from tests.support.cluster_requests import quorum, relocation, resources, sizes, topic_pages
 from tests.support.config_requests import SET, change
 from tests.support.disk import MemoryFiles
 
@@ -208,6 +209,53 @@ async def test_a_directory_that_failed_is_an_error() -> None:
     assert [(str(DATA), 0), (str(OTHER), E.KAFKA_STORAGE_ERROR)] == [
         (result.log_dir, result.error_code) for result in answer.results
     ]
+
+
+# AlterReplicaLogDirs
+
+
+async def relocated(node: ClusterNode, *wanted: tuple[str, str, int]) -> dict[str, list[int]]:
+    answer = await ask(node, relocation(*wanted), 2)
+    return {
+        topic.topic_name: [partition.error_code for partition in topic.partitions]
+        for topic in answer.results
+    }
+
+
+async def test_a_log_is_where_it_is() -> None:
+    node = await started(DATA, OTHER)
+    await node.create("t")
+    log = node.log_manager.get_log(TopicPartition("t", 0))
+    assert log is not None
+    here = log.parent_dir
+    elsewhere = OTHER if here == DATA else DATA
+
+    assert {"t": [0]} == await relocated(node, (str(here), "t", 0))
+    refused = await relocated(node, (str(elsewhere), "t", 0))
+    assert {"t": [E.INVALID_REPLICA_ASSIGNMENT]} == refused
+
+
+async def test_only_logs_that_exist_are_in_directories_that_exist() -> None:
+    node = await with_topics()
+    here = str(DATA)
+
+    assert {
+        "t": [E.UNKNOWN_TOPIC_OR_PARTITION],
+        "nope": [E.UNKNOWN_TOPIC_OR_PARTITION],
+        "u": [E.LOG_DIR_NOT_FOUND],
+        "x" * 214: [E.INVALID_TOPIC_EXCEPTION],
+    } == await relocated(
+        node, (here, "t", 9), (here, "nope", 0), ("/nowhere", "u", 0), (here, "x" * 214, 0)
+    )
+
+
+async def test_nothing_is_in_a_directory_that_failed() -> None:
+    node = await started(DATA, OTHER)
+    await node.create("t")
+    node.failures.maybe_add_offline_log_dir(OTHER, "gone", KafkaStorageError("gone"))
+    node.log_manager.handle_failures()
+
+    assert {"t": [E.KAFKA_STORAGE_ERROR]} == await relocated(node, (str(OTHER), "t", 0))
 
 
 # DescribeQuorum

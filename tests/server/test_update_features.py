@@ -74,6 +74,7 @@ async def test_what_is_only_tried_is_not_written() -> None:
         (("metadata.version", 29, UNSAFE), "Unsafe metadata downgrade"),
         (("metadata.version", -1, SAFE), "cannot be less than 0"),
         (("foo", 1, UPGRADE), "does not support this feature"),
+        (("foo", 0, SAFE), "Feature foo not found"),
         (("group.version", 0, 0), "does not support the given upgrade type"),
         (("group.version", 2, UPGRADE), "only supports versions 0-1"),
         (("kraft.version", 1, UPGRADE), "voters of this quorum cannot change"),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from barnabas.protocol.messages import (
     alter_client_quotas,
     alter_partition_reassignments,
+    alter_replica_log_dirs,
     alter_user_scram_credentials,
     create_acls,
     delete_acls,
@@ -266,4 +267,21 @@ def features(
             for name, level, upgrade_type in wanted
         ],
         validate_only=validate,
+    )
+
+
+def relocation(*wanted: tuple[str, str, int]) -> alter_replica_log_dirs.AlterReplicaLogDirsRequest:
+    """
+    A request to have logs in directories: directory, topic and partition.
+    """
+    return alter_replica_log_dirs.AlterReplicaLogDirsRequest(
+        dirs=[
+            alter_replica_log_dirs.AlterReplicaLogDir(
+                path=path,
+                topics=[
+                    alter_replica_log_dirs.AlterReplicaLogDirTopic(name=name, partitions=[index])
+                ],
+            )
+            for path, name, index in wanted
+        ]
     )

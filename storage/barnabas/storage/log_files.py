@@ -121,6 +121,15 @@ def log_stray_dir_name(partition: TopicPartition) -> str:
     return _marked_name(partition, STRAY_DIR_SUFFIX)
 
 
+def has_future_dir_name(partition: TopicPartition) -> bool:
+    """
+    Whether there is a legal name for a log that is on its way into another directory: it is not
+    cut, as the partition would not be known from it.
+    """
+    ending = len(f"-{partition.partition}.") + len(uuid.UUID(int=0).hex) + len(FUTURE_DIR_SUFFIX)
+    return len(partition.topic) + ending <= _LONGEST_NAME
+
+
 def _marked_name(partition: TopicPartition, suffix: str) -> str:
     ending = f"-{partition.partition}.{uuid.uuid4().hex}{suffix}"
     return partition.topic[: _LONGEST_NAME - len(ending)] + ending

@@ -138,8 +138,11 @@ def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
 def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> None:
     """
     Raises:
-        InvalidUpdateVersion: another feature is not at the level that this one needs.
+        InvalidUpdateVersion: there is no such feature, or another one is not at the level that this
+            one needs.
     """
+    if update.name not in SUPPORTED_FEATURES:
+        raise _invalid(update, f"Feature {update.name} not found.")
     for name, level in DEPENDENCIES.get((update.name, update.level), {}).items():
         if proposed.get(name, 0) < level:
             raise _invalid(

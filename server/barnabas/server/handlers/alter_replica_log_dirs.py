@@ -1,0 +1,106 @@
+"""
+AlterReplicaLogDirs: has logs in other log directories (KIP-113; Kafka
+``ReplicaManager.alterReplicaLogDirs``).
+
+A log stays in the directory in which it was made: a wish to have it where it is is fulfilled, every
+other one is refused as Kafka refuses it for a directory that takes no new replicas (KIP-1066).
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidReplicaAssignment,
+    InvalidTopicException,
+    KafkaError,
+    KafkaStorageError,
+    LogDirNotFound,
+    ReplicaNotAvailable,
+    UnknownTopicOrPartition,
+)
+from barnabas.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
+from barnabas.server.context import Context
+from barnabas.server.handlers import handles
+from barnabas.storage.log_files import TopicPartition, has_future_dir_name
+
+logger = logging.getLogger(__name__)
+
+
+def _response(codes: dict[TopicPartition, ErrorCode]) -> AlterReplicaLogDirsResponse:
+    topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+    for (name, index), code in codes.items():
+        topics.setdefault(name, []).append(
+            AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
+        )
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(topic_name=name, partitions=partitions)
+            for name, partitions in topics.items()
+        ]
+    )
+
+
+def _wanted(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
+    """
+    The directory for each partition; of one that is named twice the last one counts.
+    """
+    return {
+        TopicPartition(topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+
+
+def _error_response(
+    request: AlterReplicaLogDirsRequest, _version: int, code: ErrorCode, _message: str | None
+) -> AlterReplicaLogDirsResponse:
+    return _response(dict.fromkeys(_wanted(request), code))
+
+
+@handles(AlterReplicaLogDirsRequest, error_response=_error_response)
+def alter_replica_log_dirs(
+    request: AlterReplicaLogDirsRequest, context: Context
+) -> AlterReplicaLogDirsResponse:
+    """
+    Say of each partition whether it is where it is wanted.
+    """
+    codes = {}
+    for partition, path in _wanted(request).items():
+        codes[partition] = ErrorCode.NONE
+        try:
+            _check(partition, path, context)
+        except KafkaError as error:
+            logger.warning("%s cannot be moved to %s: %s", partition, path, error)
+            codes[partition] = error.code
+    return _response(codes)
+
+
+def _check(partition: TopicPartition, path: str, context: Context) -> None:
+    """
+    Raises:
+        KafkaError: the log of *partition* is not in *path*.
+    """
+    log_manager = context.log_manager
+    if not has_future_dir_name(partition):
+        raise InvalidTopicException("The topic name is too long.")
+    if path not in map(str, log_manager.directories):
+        raise LogDirNotFound(f"Log dir {path} is not found in the config.")
+    if Path(path) not in log_manager.live_directories:
+        raise KafkaStorageError(f"Log directory {path} is offline")
+    topic = context.topics.get(partition.topic)
+    if topic is None or partition.partition not in topic.partitions:
+        raise UnknownTopicOrPartition
+    log = log_manager.get_log(partition)
+    if log is None:
+        raise ReplicaNotAvailable(f"There is no log of {partition} here")
+    if str(log.parent_dir) != path:
+        raise InvalidReplicaAssignment(f"Logs stay where they are; this one is in {log.parent_dir}")

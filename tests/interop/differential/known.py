@@ -65,6 +65,7 @@ LEFT_OUT: Final = frozenset(
     {
         "cleaner-checkpoint-early",
         "config-operation",
+        "full-index-after-crash",
         "gap-after-power-loss",
         "lz4-low-levels",
         "snappy-bytes",

@@ -5,6 +5,7 @@ Each difference of the table is there: the day that it goes away, its test fails
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -239,18 +240,20 @@ def test_config_operation(pair: Pair) -> None:
     assert (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_REQUEST) == both(pair, alter)
 
 
-def test_after_a_stop(pair: Pair) -> None:
+def test_after_stops(pair: Pair) -> None:
     """
-    The two that show when the brokers start: a log with a gap, and an index that may not be as
-    large as it is.
+    The three that show when the brokers start: a log with a gap, an index that has no room for what
+    a recovery puts into it, and one that is larger than it may be.
     """
 
     async def prepare(session: Session) -> None:
         await create(session, "gap", internal_segment_bytes=500)
         await create(session, "index", segment_index_bytes=1200, index_interval_bytes=0)
+        await create(session, "full", segment_index_bytes=36, index_interval_bytes=0)
         some = [Batch(times=(1000,), value_bytes=100, seed=seed) for seed in range(20)]
         assert [0] * 20 == await produce(session, "gap", *some)
         assert [0] * 20 == await produce(session, "index", *some)
+        assert [0] * 2 == await produce(session, "full", Batch(times=(1,)), Batch(times=(2,)))
 
     both(pair, prepare)
     asyncio.run(pair.stop())
@@ -260,6 +263,17 @@ def test_after_a_stop(pair: Pair) -> None:
 
     kafka, barnabas = both(pair, lambda session: end_of(session, "gap"))
     assert (20, 1) == (kafka, barnabas)
+
+    async def fill(session: Session) -> None:
+        assert [0] * 2 == await produce(session, "full", Batch(times=(3,)), Batch(times=(4,)))
+
+    both(pair, fill)
+    pair.kill()
+    pair.barnabas.broker.start()
+    with pytest.raises(AssertionError, match=r"TimeIndex\.maybeAppend"):
+        pair.kafka.broker.start()
+    shutil.rmtree(pair.kafka.data / "full-0")
+    pair.kafka.broker.start()
 
     async def shrink(session: Session) -> Any:
         answer = await session.ask(alter_configs_request("index", {"segment.index.bytes": "40"}), 1)
@@ -294,8 +308,9 @@ SHOWN: Final[Mapping[str, object]] = {
     "lz4-low-levels": test_bytes_of_codecs,
     "corrupt-zstd": test_corrupt_zstd,
     "config-operation": test_config_operation,
-    "gap-after-power-loss": test_after_a_stop,
-    "index-larger-than-limit": test_after_a_stop,
+    "full-index-after-crash": test_after_stops,
+    "gap-after-power-loss": test_after_stops,
+    "index-larger-than-limit": test_after_stops,
     "cleaner-checkpoint-early": "test_of_what_was_aborted_only_the_beginning_is_noted",
 }
 """

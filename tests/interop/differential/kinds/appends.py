@@ -80,7 +80,8 @@ def appends(script: Script) -> None:
     script.create(
         partitions=chance.choice((1, 1, 2)),
         index_interval_bytes=chance.choice((0, 1, 200, 4096)),
-        segment_index_bytes=chance.choice((12, 24, 36, 120, 1200, 1 << 18)),
+        # Between these Kafka may not start again after a crash: "full-index-after-crash".
+        segment_index_bytes=chance.choice((12, 1200, 1 << 18)),
         internal_segment_bytes=chance.choice((1000, 5000, 20000, 1 << 20)),
         retention_ms=-1,
     )

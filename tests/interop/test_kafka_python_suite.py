@@ -22,7 +22,9 @@ import pytest
 from tests.interop.conftest import new_broker, unavailable
 from tests.support.broker_process import BrokerProcess
 
-MISSING: dict[str, str] = {}
+MISSING = {
+    "test_create_describe_delete_acls": "access control; Kafka fails it too without an authorizer",
+}
 """
 The tests that fail, each with the feature that Barnabas lacks. One that begins to pass has to leave
 the list.

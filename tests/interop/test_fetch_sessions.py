@@ -1,0 +1,73 @@
+"""
+Real consumers in fetch sessions: the broker runs in this process, where it can be watched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from barnabas.server.fetch_sessions import FetchSession
+from barnabas.storage.disk import DiskFiles
+from tests.interop.clients.base import Client
+from tests.support.server import batch, running, until
+
+PARTITIONS = 50
+RECORDS = 500
+WITH_SESSIONS = {"Java", "kafka-python"}
+"""
+The other libraries ask for no sessions: their fetches name all their partitions.
+"""
+
+
+@pytest.fixture
+def uses(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """
+    The number of the session of each incremental fetch.
+    """
+    seen: list[int] = []
+    use = FetchSession.use
+
+    def watched(session: FetchSession, now_ms: int) -> None:
+        seen.append(session.id)
+        use(session, now_ms)
+
+    monkeypatch.setattr(FetchSession, "use", watched)
+    return seen
+
+
+@pytest.mark.parametrize("slots", [1000, 0])
+async def test_a_consumer_of_many_partitions_sees_everything_once(
+    client: Client, tmp_path: Path, topic: str, uses: list[int], slots: int
+) -> None:
+    """
+    With a session where the library knows them, and without one where there is no place.
+    """
+    values = [b"%d" % number for number in range(RECORDS)]
+    async with running(
+        DiskFiles(),
+        log_dirs=str(tmp_path / "data"),
+        max_incremental_fetch_session_cache_slots=str(slots),
+    ) as broker:
+        bootstrap = f"127.0.0.1:{broker.port}"
+        await asyncio.to_thread(client.create_topic, bootstrap, topic, PARTITIONS, {})
+        reading = asyncio.create_task(
+            asyncio.to_thread(client.read, bootstrap, topic, PARTITIONS, RECORDS)
+        )
+        for number, value in enumerate(values):
+            if number % PARTITIONS == 0:
+                await until(lambda: broker.fetches.waiting or reading.done())
+            now_ms = broker.clock.now_ms()
+            records = memoryview(bytearray(batch(value, timestamp=now_ms)))
+            broker.partitions.expect(topic, number % PARTITIONS).append(records)
+        seen = await reading
+
+        errors = broker.metrics.value("errors", api="Fetch")
+        left = broker.metrics.value("fetch_sessions")
+
+    assert sorted(values) == sorted(each.value or b"" for each in seen)
+    assert bool(uses) == (bool(slots) and client.name in WITH_SESSIONS)
+    assert 0 == errors
+    assert left <= 1

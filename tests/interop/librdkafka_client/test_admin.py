@@ -7,7 +7,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from confluent_kafka import IsolationLevel, KafkaError, TopicCollection, TopicPartition
+from confluent_kafka import (
+    ElectionType,
+    IsolationLevel,
+    KafkaError,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
@@ -221,3 +227,19 @@ def test_topics_are_deleted_each_for_itself(
     with fails_with(KafkaError.UNKNOWN_TOPIC_OR_PART):
         futures[f"{topic}-missing"].result(PATIENCE)
     assert topic not in admin.list_topics(timeout=PATIENCE).topics
+
+
+def test_a_leader_that_leads_already_is_not_elected(
+    clients: Clients, admin: AdminClient, topic: str
+) -> None:
+    """
+    Each partition says for itself that there is nothing to do, or that it is not there.
+    """
+    clients.create(topic, 1)
+    there, missing = TopicPartition(topic, 0), TopicPartition(topic, 9)
+
+    found = admin.elect_leaders(ElectionType.PREFERRED, [there, missing]).result(PATIENCE)
+
+    assert [KafkaError.ELECTION_NOT_NEEDED, KafkaError.UNKNOWN_TOPIC_OR_PART] == [
+        found[part].code() for part in (there, missing)
+    ]

@@ -170,7 +170,7 @@ async def test_an_unknown_partition_is_told(client: WireClient, topic: str, part
         answer.error_code,
         answer.high_watermark,
     )
-    assert b"" == bytes(answer.records)
+    assert (b"", []) == (bytes(answer.records), answer.aborted_transactions)
 
 
 async def test_an_unknown_topic_id_is_told(client: WireClient) -> None:

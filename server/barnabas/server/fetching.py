@@ -90,6 +90,10 @@ class FetchPlan(NamedTuple):
                 reading.urgent |= wanted.error not in UNKNOWN
                 reading.errors.append(wanted.error)
                 reading.add(self._error(wanted.request, wanted.error), None)
+                if wanted.error in UNKNOWN:
+                    reading.partitions[
+                        -1
+                    ].aborted_transactions = []  # not null, where none was read
                 continue
             known = wanted.empty
             if (

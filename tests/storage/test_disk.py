@@ -565,3 +565,25 @@ def test_asking_for_a_lock_takes_nothing_away(tmp_path: Path) -> None:
 
     assert (True, "refused", True) == (mine, refused, theirs)
     assert not FILES.is_locked(path)
+
+
+def test_a_lock_is_let_go_though_its_file_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    As on a disk that has failed, where the others still want to be told of that.
+    """
+    lock = FILES.lock(tmp_path / ".lock")
+    assert lock is not None
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "unlink", _fail)
+        lock.release()
+
+    again = FILES.lock(tmp_path / ".lock")
+    assert again is not None
+    again.release()
+
+
+def _fail(path: Path, missing_ok: bool = False) -> None:
+    raise OSError(errno.EIO, "Input/output error", str(path))

@@ -33,6 +33,26 @@ def test_a_failure_is_news_once(caplog: pytest.LogCaptureFixture) -> None:
     assert ["cannot write", "cannot sync"] == [record.message for record in caplog.records]
 
 
+def test_news_that_was_taken_keeps_nothing_alive() -> None:
+    """
+    The frames in which an error and its causes were raised have files open.
+    """
+    channel = LogDirFailureChannel()
+    try:
+        try:
+            raise OSError("broken")
+        except OSError as cause:
+            raise KafkaStorageError("cannot write") from cause
+    except KafkaStorageError as error:
+        failure = error
+    channel.maybe_add_offline_log_dir(A, "cannot write", failure)
+
+    channel.take_news()
+
+    assert failure.__cause__ is not None
+    assert (None, None) == (failure.__traceback__, failure.__cause__.__traceback__)
+
+
 def test_a_failed_directory_stays_offline() -> None:
     """
     Also after the news was taken. The first error is the cause of all that follow.

@@ -7,8 +7,10 @@ from __future__ import annotations
 import errno as errors
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from weakref import WeakSet
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Buffer, Files, WouldBlock
@@ -104,6 +106,7 @@ class MemoryFile:
         self._node = node
         self._read_only = read_only
         self._closed = False
+        files.in_use.add(self)
 
     def append(self, data: Buffer) -> None:
         self.write_at(len(self._node.data), data)
@@ -139,6 +142,7 @@ class MemoryFile:
 
     def close(self) -> None:
         self._closed = True
+        self._files.in_use.discard(self)
 
     def _touch(self) -> None:
         self._node.modified_ms = self._files.now_ms()
@@ -164,6 +168,7 @@ class MemoryMap:
         self.view = memoryview(node.data).toreadonly()
         self._files = files
         self._node = node
+        files.in_use.add(self)
 
     def put(self, position: int, data: bytes) -> None:
         self._files.step("write", self.path, position, data)
@@ -183,6 +188,7 @@ class MemoryMap:
 
     def close(self) -> None:
         self.view = memoryview(b"")
+        self._files.in_use.discard(self)
 
 
 class MemoryLock:
@@ -199,7 +205,8 @@ class MemoryLock:
         if self._held:
             self._held = False
             self._files.locked.discard(self._path)
-            self._files.remove(self._path)
+            with suppress(KafkaStorageError):
+                self._files.remove(self._path)
 
 
 class MemoryFiles(Files):
@@ -212,6 +219,8 @@ class MemoryFiles(Files):
         self.is_cold = False
         """Whether the page cache has nothing, so that every read with ``nowait`` would block."""
         self.locked: set[Path] = set()
+        self.in_use: WeakSet[MemoryFile | MemoryMap] = WeakSet()
+        """What was opened and not closed, as long as somebody has it."""
         self.directories: set[Path] = {Path("/")}
         self.nodes: dict[Path, Node] = {}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import mmap
 import os
 import shutil
@@ -23,6 +24,8 @@ from typing import Final
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Buffer, Files, WouldBlock
+
+logger = logging.getLogger(__name__)
 
 
 def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError:
@@ -301,7 +304,11 @@ class DiskLock:
         with self._guard:
             if self._fd is None:
                 return
-            self._path.unlink(missing_ok=True)
+            try:
+                self._path.unlink(missing_ok=True)
+            except OSError:
+                # Of a disk that has failed. A file that nobody locks keeps nobody out.
+                logger.warning("Cannot remove %s", self._path, exc_info=True)
             os.close(self._fd)
             self._fd = None
             self._held.discard(self._path)

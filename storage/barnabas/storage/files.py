@@ -116,7 +116,8 @@ class Lock(Protocol):
 
     def release(self) -> None:
         """
-        Remove the file of the lock and let go; harmless when that has happened.
+        Remove the file of the lock, unless the disk has failed, and let go; harmless when that has
+        happened.
         """
 
 

@@ -171,9 +171,13 @@ class Log(TrimmableLog):
             recovery_point=recovery_point,
             was_compacted=was_compacted,
         )
-        log = cls(
-            place, loader, producers, epochs, failures=failures, high_watermark=high_watermark
-        )
+        try:
+            log = cls(
+                place, loader, producers, epochs, failures=failures, high_watermark=high_watermark
+            )
+        except BaseException:
+            place.segments.close_handlers()
+            raise
         if topic_id is not None:
             log.assign_topic_id(topic_id)
         return log

@@ -64,4 +64,18 @@ class LogDirFailureChannel:
         with self._guard:
             news, self._news = self._news, []
             self.reported.clear()
+            for path in news:
+                _forget_tracebacks(self._offline[path])
         return news
+
+
+def _forget_tracebacks(error: BaseException) -> None:
+    """
+    Let go of the frames in which *error* and its causes were raised: they hold files open.
+    """
+    told: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in told:
+        told.append(cause)
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__

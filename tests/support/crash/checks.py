@@ -49,6 +49,7 @@ def check_log(log: Log, ledger: Ledger) -> None:
     check_records = _check_values if ledger.config.compact else _check_bytes
     kept = check_records(log, ledger, found)
     _check_epochs(log, found)
+    _check_timestamps(log, found)
     ledger.settle(kept, log.log_end_offset)
     _check_producers(log, ledger)
     _check_transactions(log, ledger)
@@ -122,6 +123,19 @@ def _check_epochs(log: Log, found: Sequence[RecordBatch]) -> None:
         epochs = [entry.epoch for entry in known if entry.start_offset <= batch.base_offset]
         assert epochs, f"no epoch is known of {batch.base_offset}"
         assert batch.partition_leader_epoch == epochs[-1], f"the epoch of {batch.base_offset}"
+
+
+def _check_timestamps(log: Log, found: Sequence[RecordBatch]) -> None:
+    """
+    No segment is older to retention than its records are.
+    """
+    for segment in segments_in_use(log):
+        following = log.segments.higher_segment(segment.base_offset)
+        end = log.log_end_offset if following is None else following.base_offset
+        times = [b.max_timestamp for b in found if segment.base_offset <= b.base_offset < end]
+        if times:
+            largest = segment.largest_record_timestamp()
+            assert (largest or 0) >= max(times), f"{segment} seems too old"
 
 
 def _check_producers(log: Log, ledger: Ledger) -> None:

@@ -13,6 +13,7 @@ from barnabas.protocol.control_records import ControlRecordType, EndTransactionM
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.storage.cleaner_settings import CleanerSettings
+from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import TEMPORARY_SUFFIX
 from barnabas.storage.log import AppendOrigin, Log
 from barnabas.storage.log_config import LogConfig
@@ -101,11 +102,19 @@ class World:
             {partition.topic: ledger.config for partition, ledger in self.ledgers.items()},
             lambda topic_id, partition: topic_id is None,
         )
+        self.check_online()
         for partition, log in self.logs.logs().items():
             ledger = self.ledgers[partition]
             ledger.leader_epoch += lives
             log.update_high_watermark(log.log_end_offset)
             log.assign_epoch_start_offset(ledger.leader_epoch, log.log_end_offset)
+
+    def check_online(self) -> None:
+        """
+        Raises:
+            KafkaStorageError: the disk has failed, though nobody was told.
+        """
+        self.failures.check_online(ROOT)
 
     # Logs
 
@@ -129,6 +138,7 @@ class World:
         self.ledgers[partition].presence = Presence.GONE
 
     def log(self, partition: TopicPartition) -> Log:
+        self.check_online()
         log = self.logs.get_log(partition)
         assert log is not None, f"{partition} is not there"
         return log
@@ -226,7 +236,9 @@ class World:
             ledger.may_be_cleaned |= ledger.config.compact
         self._expect_retention()
         assert self.logs.cleaner is not None
-        assert self.logs.cleaner.round(), "there was nothing to clean"
+        cleaned = self.logs.cleaner.round()
+        self.check_online()
+        assert cleaned, "there was nothing to clean"
 
     def _expect_retention(self) -> None:
         for partition, log in self.logs.logs().items():
@@ -242,6 +254,7 @@ class World:
         upkeep = self.logs.upkeep
         upkeep.checkpoint_recovery_points()
         upkeep.checkpoint_log_start_offsets()
+        self.check_online()
         self._promise_starts()
         upkeep.checkpoint_high_watermarks()
 
@@ -257,13 +270,15 @@ class World:
         """
         self.clock.advance(ms)
         self.logs.remove_deleted()
+        self.check_online()
 
     def stop(self) -> None:
         """
         Stop cleanly.
         """
         logs = self.logs.logs()
-        assert self.logs.shutdown(broker_epoch=1)
+        if not self.logs.shutdown(broker_epoch=1):
+            raise KafkaStorageError("the logs could not be closed")
         for partition, log in logs.items():
             ledger = self.ledgers[partition]
             ledger.presence = Presence.SURELY

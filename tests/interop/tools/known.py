@@ -65,6 +65,16 @@ def _are_options_of_the_broker(difference: Difference) -> bool:
     return (kafka & ours) <= _OF_ANOTHER_NODE and ours - kafka == own
 
 
+def _cannot_change_voters(difference: Difference) -> bool:
+    command = " ".join(difference.command)
+    if "remove-controller" in command:
+        return "REMOVE_RAFT_VOTER" in "".join(difference.barnabas)
+    # The first feature of a release that cannot be had is told of for all of them.
+    return (
+        re.search("kafka-features upgrade .*(release-version 4|kraft.version)", command) is not None
+    )
+
+
 KNOWN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "broker-options": _are_options_of_the_broker,
     "loggers": _both("--entity-type broker-loggers --entity-name 1 --describe", "", ""),
@@ -80,7 +90,10 @@ KNOWN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     ),
     "next-protocol": _both("--group drivers|--describe --group $", "", ""),
     "apis": _both("kafka-broker-api-versions", "usable", "UNSUPPORTED"),
-    "voters": _both("remove-controller", "Remove voter request", "REMOVE_RAFT_VOTER"),
+    "voters": _cannot_change_voters,
+    "features": _both(
+        "kafka-features describe", "Feature: (group|kraft|share|streams|transaction).version", "^$"
+    ),
     "controller-listener": _both(
         "kafka-metadata-quorum", "CurrentVoters: .*CONTROLLER://", r'CurrentVoters: +\[{"id": 1}\]'
     ),

@@ -19,6 +19,7 @@ SOURCE: Final = Path(__file__).parents[1] / "java" / "Toolbox.java"
 
 _PACKAGE = "org.apache.kafka.tools."
 TOOLS: Final[Mapping[str, str]] = {
+    "kafka-acls": f"{_PACKAGE}AclCommand",
     "kafka-broker-api-versions": f"{_PACKAGE}BrokerApiVersionsCommand",
     "kafka-client-metrics": f"{_PACKAGE}ClientMetricsCommand",
     "kafka-cluster": f"{_PACKAGE}ClusterTool",
@@ -31,6 +32,7 @@ TOOLS: Final[Mapping[str, str]] = {
     "kafka-delete-records": f"{_PACKAGE}DeleteRecordsCommand",
     "kafka-dump-log": f"{_PACKAGE}DumpLogSegments",
     "kafka-e2e-latency": f"{_PACKAGE}EndToEndLatency",
+    "kafka-features": f"{_PACKAGE}FeatureCommand",
     "kafka-get-offsets": f"{_PACKAGE}GetOffsetShell",
     "kafka-groups": f"{_PACKAGE}GroupsCommand",
     "kafka-leader-election": f"{_PACKAGE}LeaderElectionCommand",

@@ -21,6 +21,7 @@ def the_cluster_says_who_it_is(guide: Guide) -> None:
     guide("kafka-cluster", "cluster-id")
     guide("kafka-cluster", "list-endpoints")
     guide("kafka-cluster", "list-endpoints", "--include-fenced-brokers")
+    guide("kafka-cluster", "unregister", "--id", "7")
     guide("kafka-broker-api-versions")
     guide("kafka-broker-api-versions", "--help")
 
@@ -189,9 +190,11 @@ def tokens_need_security(guide: Guide) -> None:
 
 PARTS = (
     the_cluster_says_who_it_is,
+    features_go_up_and_down,
     the_quorum_is_one,
     log_dirs,
     leaders_are_elected,
     partitions_are_reassigned,
+    access_is_not_controlled,
     tokens_need_security,
 )

@@ -187,14 +187,16 @@ def credentials(guide: Guide) -> None:
     Passwords of users, which nothing shows.
     """
     user = (CONFIGS, "--entity-type", "users", "--entity-name", "bob")
+    # One at a time: of several, Apache Kafka tells in the order of a hash map.
     guide(*user, "--alter", "--add-config", "SCRAM-SHA-256=[iterations=8192,password=secret]")
-    guide(*user, "--alter", "--add-config", "SCRAM-SHA-512=[password=other]")
     guide(*user, "--describe")
     guide(CONFIGS, "--entity-type", "users", "--describe")
     guide(*user, "--alter", "--add-config", "SCRAM-SHA-256=[iterations=1,password=secret]")
     guide(*user, "--alter", "--add-config", "SCRAM-SHA-256=[iterations=99999,password=secret]")
     guide(*user, "--alter", "--delete-config", "SCRAM-SHA-256")
     guide(*user, "--alter", "--delete-config", "SCRAM-SHA-256")
+    guide(*user, "--alter", "--add-config", "SCRAM-SHA-512=[password=other]")
+    guide(*user, "--describe")
     guide(*user, "--alter", "--delete-config", "SCRAM-SHA-512")
     guide(*user, "--describe")
 
@@ -244,6 +246,8 @@ PARTS = (
     configs_of_brokers,
     levels_of_loggers,
     configs_of_groups,
+    quotas,
+    credentials,
     subscriptions_of_client_metrics,
     configs_without_sense,
 )

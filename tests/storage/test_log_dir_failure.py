@@ -30,7 +30,38 @@ def test_a_failure_is_news_once(caplog: pytest.LogCaptureFixture) -> None:
     assert [A, B] == channel.take_news()
     assert [] == channel.take_news()
     assert not channel.reported.is_set()
-    assert ["cannot write", "cannot sync"] == [record.message for record in caplog.records]
+    assert ["cannot write: first", "cannot sync: third"] == [
+        record.message for record in caplog.records
+    ]
+
+
+@pytest.mark.parametrize(
+    ("level", "error", "cause", "with_trace"),
+    [
+        (logging.INFO, KafkaStorageError("Cannot sync /a/x: broken"), OSError("broken"), False),
+        (logging.DEBUG, KafkaStorageError("Cannot sync /a/x: broken"), OSError("broken"), True),
+        (logging.INFO, KafkaStorageError("It is not what it should be"), None, True),
+        (logging.INFO, ValueError("unforeseen"), None, True),
+    ],
+)
+def test_an_error_of_the_disk_is_told_in_a_sentence(
+    caplog: pytest.LogCaptureFixture,
+    level: int,
+    error: Exception,
+    cause: Exception | None,
+    with_trace: bool,
+) -> None:
+    """
+    It is no fault of ours; what else fails may be one.
+    """
+    error.__cause__ = cause
+
+    with caplog.at_level(level, logger="barnabas.storage.log_dir_failure"):
+        LogDirFailureChannel().maybe_add_offline_log_dir(A, "Failed to use /a", error)
+
+    [record] = caplog.records
+    assert f"Failed to use /a: {error}" == record.message
+    assert with_trace is bool(record.exc_info)
 
 
 def test_news_that_was_taken_keeps_nothing_alive() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from barnabas.storage.checkpoints import format_checkpoint
 from barnabas.storage.partition_metadata import PARTITION_METADATA, format_partition_metadata
+from barnabas.storage.quorum_state import QuorumState
 from barnabas.storage.readonly import LogRoot
 from barnabas.storage.verify.cluster import KnownTopic, Topics
 from barnabas.storage.verify.context import DirectoryState
@@ -326,3 +327,19 @@ def test_the_topics_are_read_from_whichever_directory_has_them(files: MemoryFile
 
     assert [] == verified([ROOT, OTHER], read_topics, files=files)[0]
     assert {ROOT, OTHER} == set(asked)
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"leaderId":1}', b"[" * 100_000, b"\xff{}"])
+def test_a_quorum_state_that_cannot_be_read_is_told(files: MemoryFiles, damaged: bytes) -> None:
+    """
+    No broker starts with it, of ours or of Kafka's; without one an unused directory is taken for
+    new.
+    """
+    path = ROOT / "__cluster_metadata-0" / "quorum-state"
+    telling = ("error", "quorum-state", str(path))
+    put(files, path, QuorumState(leader_id=NODE_ID, leader_epoch=4).to_json().encode())
+    assert telling not in rules(files)
+
+    put(files, path, damaged)
+
+    assert telling in rules(files)

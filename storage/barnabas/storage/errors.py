@@ -19,6 +19,7 @@ What can go wrong in the storage engine.
         ├── OffsetsOutOfOrder        batches bring offsets of their own, and these do not grow
         ├── UnexpectedAppendOffset   batches bring offsets that the log has already
         ├── SegmentOffsetOverflow    an offset is too far from its segment's base
+        ├── InvalidQuorumState       quorum-state cannot be understood
         ├── InvalidLogDirectory      a directory that is no log of a partition, or two for one
         └── LogDirectoryLocked       another broker uses the log directory
 
@@ -212,6 +213,12 @@ class InvalidLogDirectory(KafkaError):
     def __init__(self, sentence: str, *, path: Path) -> None:
         super().__init__(sentence)
         self.path = path
+
+
+class InvalidQuorumState(KafkaError):
+    """
+    The file cannot be understood. Guessing an epoch could use one for a second time.
+    """
 
 
 class LogDirectoryLocked(KafkaError):

@@ -34,6 +34,9 @@ class LogDirFailureChannel:
     def maybe_add_offline_log_dir(self, log_dir: Path, sentence: str, error: BaseException) -> None:
         """
         *log_dir* has failed; only its first report is news, and is logged.
+
+        What the disk said of it is a sentence; where it was said is only for who looks for errors
+        of ours.
         """
         with self._guard:
             if log_dir in self._offline:
@@ -42,7 +45,9 @@ class LogDirFailureChannel:
             self.any_offline = True
             self._news.append(log_dir)
             self.reported.set()
-        logger.error("%s", sentence, exc_info=error)
+        from_disk = isinstance(error, KafkaStorageError) and isinstance(error.__cause__, OSError)
+        trace = None if from_disk and not logger.isEnabledFor(logging.DEBUG) else error
+        logger.error("%s: %s", sentence, error, exc_info=trace)
 
     def has_offline_log_dir(self, log_dir: Path) -> bool:
         return log_dir in self._offline

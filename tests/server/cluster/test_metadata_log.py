@@ -16,12 +16,12 @@ from barnabas.protocol.record_batch import batches
 from barnabas.server.cluster.errors import ForeignQuorum, InconsistentSnapshots
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.cluster.quorum_state import QuorumState
 from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.quorum_state import QuorumState
 from tests.support.clock import StillClock
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
 

@@ -7,7 +7,6 @@ Why a cluster's metadata cannot be served.
     └── MetadataError                 -1
         ├── InconsistentMetadata         a record does not fit what came before it
         ├── InconsistentSnapshots        the log begins behind the end of every snapshot
-        ├── InvalidQuorumState           quorum-state cannot be understood
         ├── UnknownMetadataRecord        a later release wrote the record
         ├── UnsupportedFeatureLevel      a later release finalized the feature
         └── ForeignQuorum                other controllers have a vote
@@ -36,12 +35,6 @@ class InconsistentMetadata(MetadataError):
 class InconsistentSnapshots(MetadataError):
     """
     The log begins behind the end of every snapshot: a part of the metadata is missing.
-    """
-
-
-class InvalidQuorumState(MetadataError):
-    """
-    The file cannot be understood. Guessing an epoch could use one for a second time.
     """
 
 

@@ -33,7 +33,6 @@ from barnabas.protocol.record_batch import RecordBatch, batches, control_batch
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.errors import ForeignQuorum
 from barnabas.server.cluster.image import MetadataImage, Versioned
-from barnabas.server.cluster.quorum_state import QuorumState
 from barnabas.server.cluster.record_frames import (
     MAX_BATCH_BYTES,
     atomic_batch,
@@ -48,6 +47,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log import FetchIsolation, Log
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.quorum_state import QuorumState
 from barnabas.storage.uuids import METADATA_TOPIC_ID
 
 DIRECTORY_NAME: Final = "__cluster_metadata-0"

@@ -10,7 +10,7 @@ from typing import Final
 
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.clock import Clock
-from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
+from barnabas.storage.errors import CorruptCheckpoint, InvalidQuorumState, KafkaStorageError
 from barnabas.storage.files import TEMPORARY_SUFFIX
 from barnabas.storage.log_files import (
     CLEANED_SUFFIX,
@@ -29,6 +29,7 @@ from barnabas.storage.partition_metadata import (
     PartitionMetadata,
     format_partition_metadata,
 )
+from barnabas.storage.quorum_state import QUORUM_STATE, QuorumState
 from barnabas.storage.readonly import PartitionDirectory, ReadOnlySegment
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.context import DirectoryState, LogContext
@@ -45,7 +46,6 @@ _SEGMENT_FILE: Final = re.compile(
 )
 _METADATA_SNAPSHOT: Final = re.compile(r"[0-9]{20}-([0-9]{10})\.checkpoint")
 _OTHERS: Final = (LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA)
-QUORUM_STATE: Final = "quorum-state"
 
 
 def is_legal_leftover(name: str, state: DirectoryState) -> bool:
@@ -209,10 +209,20 @@ class PartitionCheck:
             elif self._is_metadata and (snapshot := _METADATA_SNAPSHOT.fullmatch(name)):
                 epoch = int(snapshot[1])
                 check_metadata_snapshot(self._partition.files, report, epoch)
-            elif name not in _OTHERS and not (self._is_metadata and name == QUORUM_STATE):
+            elif self._is_metadata and name == QUORUM_STATE:
+                self._check_quorum_state(report)
+            elif name not in _OTHERS:
                 report.add(rules.UNKNOWN_FILE, "a file", "none")
         if leftovers:
             self._report.add(rules.LEFTOVER, names_in_short(leftovers), "none")
+
+    def _check_quorum_state(self, report: FileReport) -> None:
+        try:
+            QuorumState.read(self._partition.path, self._partition.files)
+        except InvalidQuorumState as error:
+            report.add(rules.QUORUM_STATE, str(error), "the outcome of the last election")
+        except KafkaStorageError as error:
+            report.add(rules.UNREADABLE, str(error), "a file that can be read")
 
     def _check_partition_metadata(self) -> None:
         report = self._report.beside(self._partition.path / PARTITION_METADATA)

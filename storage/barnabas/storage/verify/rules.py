@@ -212,6 +212,11 @@ METADATA_SNAPSHOT = _error(
     "A snapshot of the cluster's metadata begins with a header, ends with a footer, has offsets"
     " from 0 on without a gap, and the epoch of its name.",
 )
+QUORUM_STATE = _error(
+    "quorum-state",
+    "`quorum-state` can be read. A broker does not start without knowing the epoch of its last"
+    " start.",
+)
 
 # Log directories.
 

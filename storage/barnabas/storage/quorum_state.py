@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
-from barnabas.server.cluster.errors import InvalidQuorumState
+from barnabas.storage.errors import InvalidQuorumState
 from barnabas.storage.files import Files
 
-FILE_NAME: Final = "quorum-state"
+QUORUM_STATE: Final = "quorum-state"
 NO_ONE: Final = -1
 
 _ZERO_UUID_TEXT: Final = "A" * 22
@@ -49,13 +49,16 @@ class QuorumState:
 
         Raises:
             InvalidQuorumState: it cannot be understood.
+            KafkaStorageError: it cannot be read.
         """
-        path = directory / FILE_NAME
-        if not files.exists(path):
+        path = directory / QUORUM_STATE
+        try:
+            data = files.read_bytes(path)
+        except FileNotFoundError:
             return None
         try:
-            return cls._parse(json.loads(files.read_bytes(path)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            return cls._parse(json.loads(data))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidQuorumState(f"{path}: not a quorum state: {error!r}") from error
 
     @classmethod
@@ -77,7 +80,7 @@ class QuorumState:
         """
         Replace the file; it is on the disk afterwards.
         """
-        files.write_atomically(directory / FILE_NAME, self.to_json().encode())
+        files.write_atomically(directory / QUORUM_STATE, self.to_json().encode())
 
     def to_json(self) -> str:
         """

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.server.cluster.errors import InvalidQuorumState
-from barnabas.server.cluster.quorum_state import QuorumState
 from barnabas.storage.disk import DiskFiles
+from barnabas.storage.errors import InvalidQuorumState
+from barnabas.storage.quorum_state import QuorumState
 
 STATIC = (
     '{"clusterId":"","leaderId":1,"leaderEpoch":2,"votedId":-1,"appliedOffset":0,'

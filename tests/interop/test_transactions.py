@@ -6,7 +6,9 @@ the second (KIP-890).
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -151,6 +153,25 @@ def committed(broker: BrokerProcess, topic: str) -> list[list[str]]:
     return values
 
 
+def protocol(broker: BrokerProcess, topic: str) -> int:
+    """
+    The version of the protocol that the producer of the topic's name used for its last transaction,
+    as noted in ``__transaction_state``, where 0 is left out.
+    """
+    logs = broker.data.glob("__transaction_state-*/*.log")
+    files = ",".join(str(path) for path in logs if path.stat().st_size > 0)
+    options = ("--transaction-log-decoder", "--format", "json", "--files", files)
+    dump = [sys.executable, "-m", "barnabas.server", "dump-log", *options]
+    done = subprocess.run(dump, capture_output=True, text=True, check=True)
+    lines = map(json.loads, done.stdout.splitlines())
+    noted = [
+        line["payload"]["data"]
+        for line in lines
+        if line["type"] == "record" and line["key"]["data"]["transactionalId"] == topic
+    ]
+    return int(noted[-1].get("clientTransactionVersion", 0))
+
+
 def group_offset(broker: BrokerProcess, topic: str) -> int:
     """
     What the group of the topic's name has committed for partition 0.
@@ -180,6 +201,16 @@ def test_what_is_committed_is_read_once_and_in_order(
     expected = [["0-0", "2-0", "1-0"], ["0-1", "2-1", "1-1"], ["0-2", "2-2", "1-2"]]
     assert expected == committed(broker, topic)
     assert 2 == group_offset(broker, topic)
+
+
+def test_each_client_uses_the_newest_protocol_that_it_knows(
+    broker: BrokerProcess, topic: str, produce: Produce, request: pytest.FixtureRequest
+) -> None:
+    Confluent().create_topic(broker.bootstrap, topic, PARTITIONS, {})
+
+    produce(broker, topic, ["commit"])
+
+    assert (2 if "Java" in request.node.name else 0) == protocol(broker, topic)
 
 
 def test_the_next_producer_ends_what_the_one_before_has_left(

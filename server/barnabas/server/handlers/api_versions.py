@@ -23,13 +23,15 @@ from barnabas.server.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
     METADATA_VERSION,
     SUPPORTED_FEATURES,
+    TRANSACTION_VERSION,
 )
 from barnabas.server.connection import ClientSoftware
 from barnabas.server.context import Context
 from barnabas.server.handlers import HANDLERS, Registration, handles
 
 SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
-    name: SUPPORTED_FEATURES[name] for name in (ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION)
+    name: SUPPORTED_FEATURES[name]
+    for name in (ELIGIBLE_LEADER_REPLICAS, METADATA_VERSION, TRANSACTION_VERSION)
 }
 """
 The lowest and highest level of each feature that is implemented for clients. The metadata log may

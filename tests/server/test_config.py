@@ -154,6 +154,15 @@ def test_the_environment_may_hold_names_of_other_programs() -> None:
     assert ["KAFKA_URI"] == settings.unknown
 
 
+def test_how_make_has_built_it_is_no_option() -> None:
+    """
+    ``make run`` has it in the environment, and should not begin with a warning.
+    """
+    settings = load_settings(environment={"BARNABAS_COMPILE": "auto", "BARNABAS_COMPILED": "1"})
+
+    assert ["BARNABAS_COMPILED"] == settings.unknown
+
+
 def test_the_cluster_id_is_that_of_the_image() -> None:
     settings = load_settings(environment={"CLUSTER_ID": "5L6g3nShT-eMCtK--X86sw"})
 

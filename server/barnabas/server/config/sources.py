@@ -27,9 +27,10 @@ from barnabas.server.config.compatibility import (
 from barnabas.storage.options import ConfigError, InvalidValue, UnknownOption
 from barnabas.storage.properties import read_properties
 
-# What start scripts of Apache Kafka and of its image read for themselves.
+# What start scripts of Apache Kafka and of its image read for themselves, and our Makefile.
 _NOT_OPTIONS: Final = frozenset(
     {
+        "BARNABAS_COMPILE",
         "KAFKA_DEBUG",
         "KAFKA_GC_LOG_OPTS",
         "KAFKA_HEAP_OPTS",

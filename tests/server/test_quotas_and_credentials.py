@@ -16,6 +16,7 @@ from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.server.cluster.scram_credentials import scram_credentials
+from barnabas.server.context import CloseConnection
 from tests.support.clock import StillClock
 from tests.support.cluster_node import NODE_ID, ClusterNode, ask
 from tests.support.cluster_requests import (
@@ -252,6 +253,18 @@ async def test_access_control_is_off() -> None:
 
     assert [E.SECURITY_DISABLED] == [result.error_code for result in created.results]
     assert [E.SECURITY_DISABLED] == [result.error_code for result in deleted.filter_results]
+
+
+@pytest.mark.parametrize("kind", ["resource_type", "pattern_type", "operation", "permission_type"])
+async def test_kinds_of_access_that_nobody_knows_are_not_answered(kind: str) -> None:
+    node = await started()
+    of_filter = {"resource_type": "resource_type_filter", "pattern_type": "pattern_type_filter"}
+    in_filter = {of_filter.get(kind, kind): 0}
+    in_creation = {"resource_pattern_type" if kind == "pattern_type" else kind: 0}
+
+    for request in (acls(**in_filter), new_acl("t", **in_creation), no_acl("t", **in_filter)):
+        with pytest.raises(CloseConnection, match="UNKNOWN"):
+            await ask(node, request, 3)
 
 
 async def test_a_broker_that_is_gone_is_forgotten() -> None:

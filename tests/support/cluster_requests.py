@@ -5,6 +5,7 @@ Requests about the cluster as a whole, in few words.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from barnabas.protocol.messages import (
     alter_client_quotas,
@@ -207,49 +208,52 @@ def new_credentials(
     )
 
 
-def acls() -> describe_acls.DescribeAclsRequest:
+def acls(**otherwise: Any) -> describe_acls.DescribeAclsRequest:
     """
-    A request for all access control lists.
+    A request for all access control lists, with some fields *otherwise*.
     """
-    return describe_acls.DescribeAclsRequest(
-        resource_type_filter=1,
-        resource_name_filter=None,
-        pattern_type_filter=1,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
+    everything: dict[str, Any] = {
+        "resource_type_filter": 1,
+        "resource_name_filter": None,
+        "pattern_type_filter": 1,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": 1,
+        "permission_type": 1,
+    }
+    return describe_acls.DescribeAclsRequest(**everything | otherwise)
+
+
+def new_acl(topic: str, **otherwise: Any) -> create_acls.CreateAclsRequest:
+    """
+    A request to allow everybody to read a topic, with some fields *otherwise*.
+    """
+    reading: dict[str, Any] = {
+        "resource_type": 2,
+        "resource_name": topic,
+        "principal": "User:*",
+        "host": "*",
+        "operation": 3,
+        "permission_type": 3,
+    }
+    return create_acls.CreateAclsRequest(creations=[create_acls.AclCreation(**reading | otherwise)])
+
+
+def no_acl(topic: str, **otherwise: Any) -> delete_acls.DeleteAclsRequest:
+    """
+    A request to delete the access control lists of a topic, with some fields *otherwise*.
+    """
+    those: dict[str, Any] = {
+        "resource_type_filter": 2,
+        "resource_name_filter": topic,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": 1,
+        "permission_type": 1,
+    }
+    return delete_acls.DeleteAclsRequest(
+        filters=[delete_acls.DeleteAclsFilter(**those | otherwise)]
     )
-
-
-def new_acl(topic: str) -> create_acls.CreateAclsRequest:
-    """
-    A request to allow everybody to read a topic.
-    """
-    creation = create_acls.AclCreation(
-        resource_type=2,
-        resource_name=topic,
-        principal="User:*",
-        host="*",
-        operation=3,
-        permission_type=3,
-    )
-    return create_acls.CreateAclsRequest(creations=[creation])
-
-
-def no_acl(topic: str) -> delete_acls.DeleteAclsRequest:
-    """
-    A request to delete the access control lists of a topic.
-    """
-    wanted = delete_acls.DeleteAclsFilter(
-        resource_type_filter=2,
-        resource_name_filter=topic,
-        principal_filter=None,
-        host_filter=None,
-        operation=1,
-        permission_type=1,
-    )
-    return delete_acls.DeleteAclsRequest(filters=[wanted])
 
 
 def features(

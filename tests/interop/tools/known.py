@@ -92,7 +92,7 @@ KNOWN: Final[Mapping[str, Callable[[Difference], bool]]] = {
     "apis": _both("kafka-broker-api-versions", "usable", "UNSUPPORTED"),
     "voters": _cannot_change_voters,
     "features": _both(
-        "kafka-features describe", "Feature: (group|kraft|share|streams|transaction).version", "^$"
+        "kafka-features describe", "Feature: (group|kraft|share|streams).version", "^$"
     ),
     "controller-listener": _both(
         "kafka-metadata-quorum", "CurrentVoters: .*CONTROLLER://", r'CurrentVoters: +\[{"id": 1}\]'

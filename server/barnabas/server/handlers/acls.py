@@ -1,11 +1,13 @@
 """
 DescribeAcls, CreateAcls and DeleteAcls, as Kafka answers without an authorizer (Kafka ``AclApis``).
 
-Entries that a Kafka left in the metadata log stay in it, and are not acted upon.
+Entries that a Kafka left in the metadata log stay in it, and are not acted upon. A request with a
+kind that is called unknown makes no sense to Kafka, which hangs up on who sends it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
@@ -15,13 +17,19 @@ from barnabas.protocol.messages.create_acls import (
     CreateAclsResponse,
 )
 from barnabas.protocol.messages.delete_acls import (
+    DeleteAclsFilter,
     DeleteAclsFilterResult,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from barnabas.server.context import Context
+from barnabas.server.context import CloseConnection, Context
 from barnabas.server.handlers import handles
+
+UNKNOWN: Final = 0
+"""
+What the kind of a resource, a pattern, an operation or a permission is that nobody knows.
+"""
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
 
@@ -40,8 +48,28 @@ def _not_deleted(
     return DeleteAclsResponse(filter_results=[result] * len(request.filters))
 
 
+def _reject_unknown(kinds: Iterable[int]) -> None:
+    """
+    Raises:
+        CloseConnection: one of the codes stands for what nobody knows (Kafka
+            ``CreateAclsRequest.validate`` and its like).
+    """
+    if UNKNOWN in kinds:
+        raise CloseConnection("a request about ACLs has a kind that is UNKNOWN")
+
+
+def _of_filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> tuple[int, ...]:
+    return (
+        wanted.resource_type_filter,
+        wanted.pattern_type_filter,
+        wanted.operation,
+        wanted.permission_type,
+    )
+
+
 @handles(DescribeAclsRequest)
-def describe_acls(_request: DescribeAclsRequest, _context: Context) -> DescribeAclsResponse:
+def describe_acls(request: DescribeAclsRequest, _context: Context) -> DescribeAclsResponse:
+    _reject_unknown(_of_filter(request))
     return DescribeAclsResponse(
         error_code=ErrorCode.SECURITY_DISABLED,
         error_message="No Authorizer is configured on the broker",
@@ -51,9 +79,20 @@ def describe_acls(_request: DescribeAclsRequest, _context: Context) -> DescribeA
 
 @handles(CreateAclsRequest, error_response=_not_created)
 def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsResponse:
+    for creation in request.creations:
+        _reject_unknown(
+            (
+                creation.resource_type,
+                creation.resource_pattern_type,
+                creation.operation,
+                creation.permission_type,
+            )
+        )
     return _not_created(request, context.version, ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
 
 
 @handles(DeleteAclsRequest, error_response=_not_deleted)
 def delete_acls(request: DeleteAclsRequest, context: Context) -> DeleteAclsResponse:
+    for wanted in request.filters:
+        _reject_unknown(_of_filter(wanted))
     return _not_deleted(request, context.version, ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)

@@ -4,6 +4,7 @@ Which logs there are, and in which log directories.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -57,7 +58,10 @@ class LogCatalog:
         """
         The logs of one directory.
         """
-        return {partition: log for partition, log in self.all().items() if log.parent_dir == path}
+        text = str(path)
+        return {
+            partition: log for partition, log in self.all().items() if str(log.parent_dir) == text
+        }
 
     def by_directory(self) -> Iterator[tuple[LogDirectory, dict[TopicPartition, Log]]]:
         """
@@ -70,11 +74,11 @@ class LogCatalog:
         """
         The directories, the one with the fewest logs first.
         """
-        counts = dict.fromkeys(self.directories, 0)
-        for log in self.all().values():
-            if log.parent_dir in counts:
-                counts[log.parent_dir] += 1
-        return sorted(counts, key=counts.__getitem__)
+        if len(self.directories) == 1:
+            return list(self.directories)
+        # Texts: there may be many thousands of logs, and equal paths are slow to compare.
+        counts = Counter(str(log.parent_dir) for log in self.all().values())
+        return sorted(self.directories, key=lambda path: counts[str(path)])
 
     def failed(self, path: Path, sentence: str, error: KafkaStorageError) -> None:
         """

@@ -60,7 +60,19 @@ def class_path() -> str:
     """
     require_java()
     given = os.environ.get("KAFKA_CLASSPATH")
-    return given if given else f"{_libraries()}/*"
+    return given if given else f"{_fetched('libs', _ARTIFACTS)}/*"
+
+
+def library(name: str) -> str:
+    """
+    The class path of one more library of Apache Kafka, such as ``kafka-streams``, with all that it
+    needs; it goes beside `class_path`.
+
+    Raises:
+        PrerequisiteMissing: there is no Java, or Maven is missing or could not fetch the jars.
+    """
+    require_java()
+    return f"{_fetched(name, {f'org.apache.kafka:{name}': VERSION})}/*"
 
 
 def java(
@@ -169,39 +181,38 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _libraries() -> Path:
+def _fetched(name: str, artifacts: Mapping[str, str]) -> Path:
     """
-    The directory of jars, fetched if this is the first time.
+    The directory of that *name* with the jars of *artifacts*, fetched if this is the first time.
     """
-    home = _cache()
-    libraries = home / "libs"
-    if not (home / "complete").exists():
+    libraries = _cache() / name
+    complete = _cache() / ("complete" if name == "libs" else f"{name}.complete")
+    if not complete.exists():
         with _alone():
-            _fetch(home, libraries)
+            if not complete.exists():
+                _fetch(libraries, artifacts)
+                complete.touch()
     return libraries
 
 
-def _fetch(home: Path, libraries: Path) -> None:
-    complete = home / "complete"
-    if complete.exists():
-        return
+def _fetch(libraries: Path, artifacts: Mapping[str, str]) -> None:
     if shutil.which("mvn") is None:
         raise PrerequisiteMissing(
             "no mvn on the path to fetch Apache Kafka's jars, and KAFKA_CLASSPATH is not set"
         )
-    (home / "pom.xml").write_text(_pom())
+    libraries.mkdir(exist_ok=True)
+    (libraries / "pom.xml").write_text(_pom(artifacts))
     copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libraries}"]
     try:
-        subprocess.run(copy, cwd=home, check=True, capture_output=True, text=True, timeout=600)
+        subprocess.run(copy, cwd=libraries, check=True, capture_output=True, text=True, timeout=600)
     except subprocess.CalledProcessError as error:
         first = (error.stdout or error.stderr).strip().splitlines()[:1]
         raise PrerequisiteMissing(f"Maven cannot fetch Apache Kafka's jars: {first}") from error
-    complete.touch()
 
 
-def _pom() -> str:
+def _pom(artifacts: Mapping[str, str]) -> str:
     dependencies = ""
-    for artifact, version in _ARTIFACTS.items():
+    for artifact, version in artifacts.items():
         group, name = artifact.split(":")
         dependencies += (
             f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"

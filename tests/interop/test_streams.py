@@ -1,0 +1,234 @@
+"""
+Kafka Streams counts words exactly once (KIP-129, KIP-447), whatever is killed meanwhile.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.interop.clients.confluent import Confluent
+from tests.interop.conftest import new_broker, unavailable
+from tests.support.apache_kafka import PrerequisiteMissing, class_path, java, library
+from tests.support.broker_process import BrokerProcess, wait_for
+
+SOURCE = Path(__file__).parent / "java" / "WordCount.java"
+PARTITIONS = 2
+PATIENCE = 60
+VOCABULARY = [f"word-{number}" for number in range(40)]
+
+
+@pytest.fixture(scope="module")
+def jars(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """
+    The class path of the compiled application and of Kafka Streams.
+    """
+    classes = tmp_path_factory.mktemp("word-count")
+    try:
+        streams = library("kafka-streams")
+        path = f"{streams}:{class_path()}"
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    subprocess.run(["javac", "-cp", path, "-d", str(classes), str(SOURCE)], check=True)
+    return f"{classes}:{streams}"
+
+
+@pytest.fixture
+def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    """
+    A broker for one test alone, which gives up dead members and transactions quickly.
+    """
+    broker = new_broker(
+        tmp_path / "broker",
+        group__min__session__timeout__ms="1000",
+        transaction__abort__timed__out__transaction__cleanup__interval__ms="500",
+    )
+    broker.start()
+    yield broker
+    broker.close()
+    print(broker.log_text()[-8000:])
+
+
+class WordCount(BrokerProcess):
+    """
+    One instance of the application, whose state is in its own directory.
+    """
+
+    name = "the word count"
+
+    def __init__(self, directory: Path, broker: BrokerProcess, jars: str) -> None:
+        super().__init__(directory, port=broker.port)
+        self._jars = jars
+
+    def command(self) -> list[str]:
+        arguments = (self.bootstrap, "word-count", "lines", "counts", str(self.directory / "state"))
+        return java("WordCount", *arguments, extra_class_path=self._jars)
+
+    def is_ready(self) -> bool:
+        return "state RUNNING" in self.log_since_start()
+
+
+class Counts:
+    """
+    What a reader of committed records has seen so far: how each word was counted, in order.
+    """
+
+    def __init__(self, bootstrap: str) -> None:
+        self.by_word: dict[str, list[int]] = defaultdict(list)
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "reader",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "log_level": 0,
+            }
+        )
+        self._consumer.assign([TopicPartition("counts", index, 0) for index in range(PARTITIONS)])
+
+    @property
+    def total(self) -> int:
+        """
+        How many records there were.
+        """
+        return sum(map(len, self.by_word.values()))
+
+    def read(self, seconds: float) -> None:
+        """
+        Take what there is, or what arrives within *seconds*.
+        """
+        for message in self._consumer.consume(1000, seconds):
+            key, value = message.key(), message.value()
+            if message.error() is None and key is not None and value is not None:
+                self.by_word[key.decode()].append(int(value))
+
+    def read_up_to(self, total: int) -> None:
+        """
+        Wait until there are as many records.
+        """
+
+        def reached() -> bool:
+            self.read(0.1)
+            return self.total >= total
+
+        wait_for(reached, f"{total} counts", PATIENCE)
+
+    def close(self) -> None:
+        """
+        Read no more.
+        """
+        self._consumer.close()
+
+
+class Story:
+    """
+    Lines are spoken without a pause, so that every kill hits an application at work.
+    """
+
+    def __init__(self, broker: BrokerProcess, counts: Counts) -> None:
+        self.spoken: Counter[str] = Counter()
+        self._counts = counts
+        self._chance = random.Random(1)
+        self._producer = Producer(
+            {
+                "bootstrap.servers": broker.bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+                "log_level": 0,
+            }
+        )
+
+    def go_on(self, more: int, application: WordCount) -> None:
+        """
+        Speak until *more* records of counts are committed.
+        """
+        goal = self._counts.total + more
+
+        def reached() -> bool:
+            assert application.is_running, application.log_text()[-4000:]
+            self._speak()
+            self._counts.read(0.02)
+            return self._counts.total >= goal
+
+        wait_for(reached, f"{more} more counts", PATIENCE)
+
+    def finish(self) -> None:
+        """
+        Wait until all that was spoken is counted.
+        """
+        assert 0 == self._producer.flush(PATIENCE), "lines that were not acknowledged"
+        self._counts.read_up_to(self.spoken.total())
+
+    def _speak(self) -> None:
+        for partition in range(PARTITIONS):
+            words = self._chance.choices(VOCABULARY, k=5)
+            self.spoken.update(words)
+            self._producer.produce("lines", " ".join(words), partition=partition)
+        self._producer.poll(0)
+
+
+@pytest.fixture
+def start(
+    own_broker: BrokerProcess, jars: str, tmp_path: Path
+) -> Iterator[Callable[[str], WordCount]]:
+    """
+    Starts an instance of the application in a directory of that name.
+    """
+    started: list[WordCount] = []
+
+    def start_it(name: str) -> WordCount:
+        application = WordCount(tmp_path / name, own_broker, jars)
+        started.append(application)
+        application.start()
+        return application
+
+    yield start_it
+    for application in started:
+        application.close()
+        print(application.log_text()[-8000:])
+
+
+def test_words_are_counted_exactly_once(
+    own_broker: BrokerProcess, start: Callable[[str], WordCount]
+) -> None:
+    """
+    A word that was spoken n times is counted 1, 2, ... n and no count is there twice, although the
+    broker is killed, then the application, then both.
+
+    At first it is started again with its files. The second time there are none: it restores the
+    counts from their changelog and waits for the transaction that was left open.
+    """
+    for topic in ("lines", "counts"):
+        Confluent().create_topic(own_broker.bootstrap, topic, PARTITIONS, {})
+    counts = Counts(own_broker.bootstrap)
+    story = Story(own_broker, counts)
+    first = start("first")
+    story.go_on(500, first)
+
+    own_broker.kill()
+    own_broker.start()
+    story.go_on(500, first)
+    first.kill()
+    first.start()
+    story.go_on(500, first)
+    first.kill()
+    own_broker.kill()
+    own_broker.start()
+    second = start("second")
+    story.go_on(500, second)
+    story.finish()
+
+    assert 0 == second.stop()
+    counts.close()
+    again = Counts(own_broker.bootstrap)
+    again.read_up_to(counts.total)
+    again.close()
+    exact = {word: list(range(1, times + 1)) for word, times in story.spoken.items()}
+    assert exact == counts.by_word
+    assert exact == again.by_word

@@ -751,3 +751,25 @@ async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) 
         codes.append(result.partition_error_code)
 
     assert [0, 0, ErrorCode.TRANSACTION_ABORTABLE] == codes
+
+
+async def test_what_a_broker_says_last_of_an_id_is_done_and_answered_like_the_first(
+    second: Client,
+) -> None:
+    def transaction(partition: int) -> AddPartitionsToTxnTransaction:
+        return AddPartitionsToTxnTransaction(
+            transactional_id=ID,
+            producer_id=12345,
+            producer_epoch=0,
+            verify_only=False,
+            topics=[AddPartitionsToTxnTopic(name=TOPIC, partitions=[partition])],
+        )
+
+    request = AddPartitionsToTxnRequest(transactions=[transaction(-2), transaction(0)])
+    answer = await second.wire.ask(request, 5)
+
+    expected = (-2, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    for result in answer.results_by_transaction:
+        [partition] = result.topic_results[0].results_by_partition
+        assert expected == (partition.partition_index, partition.partition_error_code)
+    assert 2 == len(answer.results_by_transaction)

@@ -49,12 +49,18 @@ def error_response(
 async def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: Context
 ) -> AddPartitionsToTxnResponse:
+    transactions = _transactions(request, context.version)
+    # An id that is named twice gets what was named last, and is answered as if it was the first.
+    partitions = {each.transactional_id: _partitions(each) for each in transactions}
+    asked = {each.transactional_id: each for each in reversed(transactions)}
     results = [
         AddPartitionsToTxnResult(
-            transactional_id=transaction.transactional_id,
-            topic_results=await _add(transaction, context),
+            transactional_id=each.transactional_id,
+            topic_results=await _add(
+                each, partitions[each.transactional_id], asked[each.transactional_id], context
+            ),
         )
-        for transaction in _transactions(request, context.version)
+        for each in transactions
     ]
     if context.version >= FIRST_BROKER_VERSION:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
@@ -77,9 +83,11 @@ def _transactions(
 
 
 async def _add(
-    transaction: AddPartitionsToTxnTransaction, context: Context
+    transaction: AddPartitionsToTxnTransaction,
+    partitions: set[TopicPartition],
+    asked: AddPartitionsToTxnTransaction,
+    context: Context,
 ) -> list[AddPartitionsToTxnTopicResult]:
-    partitions = _partitions(transaction)
     refused = _refused(partitions, context)
     if refused:
         untried = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -97,7 +105,7 @@ async def _add(
         )
     except KafkaError as error:
         code = told(error, context.version)
-    return _as_asked(transaction, code)
+    return _as_asked(asked, code)
 
 
 def _refused(partitions: Iterable[TopicPartition], context: Context) -> Errors:

@@ -34,9 +34,13 @@ again, even if it waits forever; hence batches that nothing can fill.
 @pytest.fixture
 def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
-    A broker for one test alone, which gives up a dead worker quickly.
+    A broker for one test alone, which gives up a dead worker and its transactions quickly.
     """
-    broker = new_broker(tmp_path / "broker", group__min__session__timeout__ms="1000")
+    broker = new_broker(
+        tmp_path / "broker",
+        group__min__session__timeout__ms="1000",
+        transaction__abort__timed__out__transaction__cleanup__interval__ms="500",
+    )
     broker.start()
     yield broker
     broker.close()
@@ -74,6 +78,8 @@ class Worker(BrokerProcess):
             "consumer.isolation.level": "read_committed",
             "consumer.session.timeout.ms": "2000",
             "consumer.heartbeat.interval.ms": "500",
+            "producer.transaction.timeout.ms": "4000",
+            "transaction.timeout.ms": "4000",
             "session.timeout.ms": "2000",
             "heartbeat.interval.ms": "500",
             "scheduled.rebalance.max.delay.ms": "0",

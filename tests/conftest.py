@@ -4,7 +4,9 @@ What tests of all packages share.
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -55,6 +57,16 @@ def all_crash_points(request: pytest.FixtureRequest) -> bool:
     Whether the run was started with ``--crash-points all``.
     """
     return bool(request.config.getoption("--crash-points") == "all")
+
+
+@pytest.fixture
+def silent_logs() -> Iterator[None]:
+    """
+    What recovery has to say is formatted otherwise, thousands of times.
+    """
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="session")

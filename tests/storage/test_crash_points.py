@@ -7,8 +7,6 @@ promised is there, what is there is a beginning of what was appended, and life g
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -32,12 +30,7 @@ SECOND_CRASHES = 9
 """From how many points of a workload a start is cut short, at how many of its changes each."""
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    # What recovery has to say is formatted otherwise, thousands of times.
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent_logs")
 
 
 def keeps(everything: bool) -> tuple[Keep, ...]:

@@ -1,0 +1,381 @@
+"""
+Every instant at which the broker of a transaction can die.
+
+One producer says what producers say, in one protocol or the other, to a broker on a disk that can
+crash. Before each change of that disk, and after each answer, what a crash would leave is put
+aside with what the producer had asked for and been promised by then. From each of these points
+another broker is started, and looked at by a reader, by the next producer with the same id, and by
+the one before, which should know that it is over.
+
+Every append is synced (``log.flush.interval.messages`` is 1), so that what is promised holds
+whatever a crash keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.schema import Message
+from barnabas.server.clock import ManualClock
+from barnabas.server.coordinators.changes import Producer
+from tests.support.crash.points import Keep
+from tests.support.crashable_disk import CrashableFiles, Image
+from tests.support.server import START_MS, TestBroker, running
+from tests.support.transactional_client import TOPIC, Client
+from tests.support.wire_client import WireClient
+
+PARTITIONS: Final = (0, 1)
+FIRST_OFFSET: Final = 10
+"""
+The offset that the first transaction commits for the group; each one after it, one more.
+"""
+NO_OFFSET: Final = -1
+OPTIONS: Final = {
+    "transaction_state_log_num_partitions": "1",
+    "offsets_topic_num_partitions": "1",
+    "log_flush_interval_messages": "1",
+    # One thing after the other, so that there is an instant at which to look at the disk.
+    "num_recovery_threads_per_data_dir": "1",
+    "background_threads": "1",
+}
+TRIES: Final = 500
+ASK_AGAIN: Final = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    }
+)
+
+Shown = tuple[tuple[str, ...], ...]
+"""
+What a reader has seen of each partition.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """
+    How far a producer has come.
+    """
+
+    producer: Producer | None = None
+    """Who it is, by the last answer that says so."""
+    sequences: tuple[tuple[int, int], ...] = ()
+    ends: tuple[bool, ...] = ()
+    """Of each transaction whose end was asked for, whether it was to be committed."""
+    acknowledged: int = 0
+    """How many of them were said to have ended."""
+    shown: Shown = ((),) * len(PARTITIONS)
+    """What somebody has read, and must not be gone."""
+
+    @property
+    def outcomes(self) -> list[list[int]]:
+        """
+        Which transactions may turn out to be committed: those, or those, and nothing between.
+        """
+        known = [number for number in range(self.acknowledged) if self.ends[number]]
+        undecided = range(self.acknowledged, len(self.ends))
+        return [known, *([*known, number] for number in undecided if self.ends[number])]
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionPoint:
+    """
+    An instant, what is left of the disk, and how far the producer had come.
+    """
+
+    place: str
+    protocol: int
+    image: Image
+    progress: Progress
+    now_ms: int
+
+
+Script = Callable[[TestBroker, Client, "Watch"], Awaitable[None]]
+
+
+class Watch:
+    """
+    Puts points aside while something is done, those only that are not like one before.
+    """
+
+    def __init__(
+        self,
+        files: CrashableFiles,
+        clock: ManualClock,
+        protocol: int,
+        keeps: tuple[Keep, ...],
+        *,
+        progress: Progress | None = None,
+        place: str = "",
+    ) -> None:
+        self.points: list[TransactionPoint] = []
+        self.progress = progress or Progress()
+        self._files = files
+        self._clock = clock
+        self._protocol = protocol
+        self._keeps = keeps
+        self._place = place
+        self._known: set[object] = set()
+
+    def note(self, **changes: Any) -> None:
+        """
+        The producer has come further.
+        """
+        self.progress = replace(self.progress, **changes)
+
+    def before_change(self, action: str, path: Path) -> None:
+        self.look(f"before {action} {path.parent.name}/{path.name}")
+
+    def after_answer(self, request: Message) -> None:
+        self.look(f"after {type(request).__name__} was answered")
+
+    def look(self, instant: str) -> None:
+        """
+        Put aside what a crash would leave now.
+        """
+        for keep in self._keeps:
+            image = self._files.image(keep.choose(self._files.steps))
+            key = image.key, self.progress
+            if key in self._known:
+                continue
+            self._known.add(key)
+            place = (
+                f"{self._place}crash {instant} (change {self._files.steps}), keeping {keep.name}"
+            )
+            self.points.append(
+                TransactionPoint(place, self._protocol, image, self.progress, self._clock.now_ms())
+            )
+
+
+class _WatchedWire(WireClient):
+    """
+    A connection on which each answer is an instant to crash at.
+    """
+
+    watch: Watch | None = None
+
+    async def ask(self, request: Message, version: int) -> Any:
+        answer = await super().ask(request, version)
+        if self.watch is not None:
+            self.watch.after_answer(request)
+        return answer
+
+
+async def prepare(broker: TestBroker) -> None:
+    """
+    Make the topic of the records, and those of both coordinators.
+    """
+    await broker.create(TOPIC, partitions=len(PARTITIONS))
+    async with await broker.client() as wire:
+        for kind in (0, 1):
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"])
+            answer = await wire.ask(request, 6)
+            assert 0 == answer.coordinators[0].error_code
+
+
+async def transact(client: Client, number: int, *, commit: bool, watch: Watch) -> None:
+    """
+    Say all that belongs to one transaction, and note how far that has come.
+    """
+    for partition in PARTITIONS:
+        assert ErrorCode.NONE is await client.produce(str(number), partition)
+        watch.note(sequences=tuple(client.sequences.items()))
+    assert ErrorCode.NONE is await client.commit_offset(FIRST_OFFSET + number)
+    watch.note(ends=(*watch.progress.ends, commit))
+    assert ErrorCode.NONE is await client.end(commit=commit)
+    watch.note(
+        acknowledged=watch.progress.acknowledged + 1,
+        producer=client.producer,
+        sequences=tuple(client.sequences.items()),
+    )
+    watch.look("after the answer was noted")
+
+
+def transactions(*ends: bool) -> Script:
+    """
+    A producer that ends transactions, each as said, one right after the other.
+    """
+
+    async def script(broker: TestBroker, client: Client, watch: Watch) -> None:
+        assert ErrorCode.NONE is await client.init()
+        watch.note(producer=client.producer, sequences=tuple(client.sequences.items()))
+        for number, commit in enumerate(ends):
+            await transact(client, number, commit=commit, watch=watch)
+
+    return script
+
+
+async def points_of(
+    script: Script, protocol: int, keeps: tuple[Keep, ...]
+) -> list[TransactionPoint]:
+    """
+    All points of a script.
+    """
+    files, clock = CrashableFiles(), ManualClock(START_MS)
+    watch = Watch(files, clock, protocol, keeps)
+    async with running(files, clock, **OPTIONS) as broker:
+        await prepare(broker)
+        async with await _WatchedWire.open(broker.port) as wire:
+            wire.watch = watch
+            files.before_change = watch.before_change
+            await script(broker, Client(wire, protocol), watch)
+            # What follows is a clean stop, and not the producer's affair.
+            files.before_change = lambda action, path: None
+    return watch.points
+
+
+async def points_of_recovery(
+    point: TransactionPoint, keeps: tuple[Keep, ...]
+) -> list[TransactionPoint]:
+    """
+    All points of the start after a crash, until the next producer has its answer.
+    """
+    files, clock = CrashableFiles(image=point.image), ManualClock(point.now_ms)
+    watch = Watch(
+        files,
+        clock,
+        point.protocol,
+        keeps,
+        progress=point.progress,
+        place=f"{point.place}; while that is recovered, ",
+    )
+    files.before_change = watch.before_change
+    async with _started(files, clock) as broker, await broker.client() as wire:
+        client = Client(wire, point.protocol)
+        watch.note(shown=await _shown(client))
+        await _initialize(client, clock)
+        watch.note(producer=client.producer, shown=await _shown(client))
+        watch.look("after the answer was noted")
+        files.before_change = lambda action, path: None
+    return watch.points
+
+
+@asynccontextmanager
+async def _started(files: CrashableFiles, clock: ManualClock) -> AsyncIterator[TestBroker]:
+    async with running(files, clock, **OPTIONS) as broker:
+        yield broker
+
+
+# What has to be true
+
+
+async def check(point: TransactionPoint, *, by_timeout: bool = False) -> None:
+    """
+    A broker that starts from a point has all of a transaction or nothing, and its id goes on.
+
+    Args:
+        by_timeout: let the transaction's time pass before the next producer comes.
+    """
+    files, clock = CrashableFiles(image=point.image), ManualClock(point.now_ms)
+    async with _started(files, clock) as broker:
+        await check_going_on(broker, clock, point.protocol, point.progress, by_timeout=by_timeout)
+
+
+async def check_going_on(
+    broker: TestBroker,
+    clock: ManualClock,
+    protocol: int,
+    progress: Progress,
+    *,
+    by_timeout: bool = False,
+) -> None:
+    """
+    As ``check``, of a broker that runs.
+    """
+    async with await broker.client() as wire:
+        client = Client(wire, protocol)
+        shown = _longer(progress.shown, await _shown(client))
+        if by_timeout:
+            await _let_time_out(client, clock)
+            await _check_outcome(client, progress, shown)
+        await _initialize(client, clock)
+        committed = await _check_outcome(client, progress, shown)
+        if progress.producer is not None:
+            assert client.producer.producer_id == progress.producer.producer_id
+            assert client.producer.producer_epoch > progress.producer.producer_epoch
+            await _check_fenced(wire, protocol, progress)
+        await _check_next(client, clock, committed)
+
+
+def _longer(one: Shown, other: Shown) -> Shown:
+    assert all(b[: len(a)] == a for a, b in zip(one, other, strict=True)), "what was read is gone"
+    return other
+
+
+async def _shown(client: Client) -> Shown:
+    """
+    What a reader sees at once, whether or not the coordinators are there already.
+    """
+    return tuple([tuple((await client.read(partition))[0]) for partition in PARTITIONS])
+
+
+async def _initialize(client: Client, clock: ManualClock) -> None:
+    for _ in range(TRIES):
+        code = await client.init()
+        if code not in ASK_AGAIN:
+            assert ErrorCode.NONE is code
+            return
+        # Some things are tried again a little later.
+        clock.advance(0.05)
+    raise AssertionError(f"the next producer is told {code.name} again and again")
+
+
+async def _let_time_out(client: Client, clock: ManualClock) -> None:
+    for _ in range(TRIES):
+        found = await client.describe()
+        if found.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and (
+            found.transaction_state in ("", "Empty", "CompleteCommit", "CompleteAbort")
+        ):
+            return
+        clock.advance(1)
+    raise AssertionError(f"time does not end what is {found.transaction_state}")
+
+
+async def _check_outcome(client: Client, progress: Progress, shown: Shown) -> list[int]:
+    """
+    Records and offsets tell of the same transactions; of which, is returned.
+    """
+    seen = await _shown(client)
+    assert [one[: len(before)] for one, before in zip(seen, shown, strict=True)] == list(shown)
+    committed = [int(value) for value in seen[0]]
+    assert len(set(seen)) == 1, f"half of a transaction: {seen}"
+    assert committed in progress.outcomes
+    expected = FIRST_OFFSET + committed[-1] if committed else NO_OFFSET
+    assert (expected, ErrorCode.NONE) == await client.committed_offset()
+    await _check_stable(client)
+    return committed
+
+
+async def _check_stable(client: Client) -> None:
+    for partition in PARTITIONS:
+        found = await client.fetch(partition)
+        assert found.high_watermark == found.last_stable_offset, "a transaction hangs"
+
+
+async def _check_fenced(wire: WireClient, protocol: int, progress: Progress) -> None:
+    assert progress.producer is not None
+    old = Client(wire, protocol)
+    old.producer, old.sequences = progress.producer, dict(progress.sequences)
+    for partition in PARTITIONS:
+        assert ErrorCode.NONE is not await old.produce_only("late", partition)
+    assert ErrorCode.PRODUCER_FENCED is await old.end(commit=True)
+
+
+async def _check_next(client: Client, clock: ManualClock, committed: list[int]) -> None:
+    for partition in PARTITIONS:
+        assert ErrorCode.NONE is await client.produce("next", partition)
+    assert ErrorCode.NONE is await client.commit_offset(99)
+    assert ErrorCode.NONE is await client.end(commit=True)
+    await client.wait_for("CompleteCommit")
+    values = (*map(str, committed), "next")
+    assert (values,) * len(PARTITIONS) == await _shown(client)
+    assert (99, ErrorCode.NONE) == await client.committed_offset()
+    await _check_stable(client)

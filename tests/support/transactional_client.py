@@ -1,0 +1,195 @@
+"""
+A transactional producer over the wire, in one protocol or the other, and its reader.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.protocol.messages.end_txn import EndTxnRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from barnabas.protocol.record_batch import batches
+from barnabas.server.coordinators.changes import Producer
+from tests.support.server import (
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+)
+from tests.support.wire_client import WireClient
+
+ID, TOPIC, GROUP = "tx", "orders", "readers"
+READ_COMMITTED = 1
+FIRST, SECOND = 1, 2
+
+VERSIONS = {
+    FIRST: {"add": 3, "produce": 11, "end": 4, "commit": 4},
+    SECOND: {"produce": 12, "end": 5, "commit": 5},
+}
+
+
+class Client:
+    """
+    A producer that says what it is told to, and a consumer of what it has committed.
+    """
+
+    def __init__(self, wire: WireClient, protocol: int) -> None:
+        self.wire = wire
+        self.protocol = protocol
+        self.producer = Producer(-1, -1)
+        self.sequences = dict.fromkeys(range(3), 0)
+        self._version = VERSIONS[protocol]
+
+    async def init(self, timeout_ms: int = 60_000, version: int = 5, **options: Any) -> ErrorCode:
+        request = InitProducerIdRequest(
+            transactional_id=ID, transaction_timeout_ms=timeout_ms, **options
+        )
+        answer = await self.wire.ask(request, version)
+        if answer.error_code == 0:
+            self.producer = Producer(answer.producer_id, answer.producer_epoch)
+            self.sequences = dict.fromkeys(range(3), 0)
+        return ErrorCode(answer.error_code)
+
+    async def add(self, *partitions: int, topic: str = TOPIC, version: int = 3) -> list[ErrorCode]:
+        request = AddPartitionsToTxnRequest(
+            v3_and_below_transactional_id=ID,
+            v3_and_below_producer_id=self.producer.producer_id,
+            v3_and_below_producer_epoch=self.producer.producer_epoch,
+            v3_and_below_topics=[AddPartitionsToTxnTopic(name=topic, partitions=list(partitions))],
+        )
+        answer = await self.wire.ask(request, version)
+        [found] = answer.results_by_topic_v3_and_below
+        return [ErrorCode(result.partition_error_code) for result in found.results_by_partition]
+
+    async def produce(self, value: str, partition: int = 0) -> ErrorCode:
+        if self.protocol == FIRST:
+            await self.add(partition)
+        return await self.produce_only(value, partition)
+
+    async def produce_only(
+        self, value: str, partition: int = 0, version: int | None = None
+    ) -> ErrorCode:
+        records = batch(
+            value,
+            is_transactional=True,
+            producer_id=self.producer.producer_id,
+            producer_epoch=self.producer.producer_epoch,
+            base_sequence=self.sequences[partition],
+        )
+        request = produce_request(TOPIC, records, partition=partition, transactional_id=ID)
+        answer = await self.wire.ask(request, version or self._version["produce"])
+        code = ErrorCode(answer.responses[0].partition_responses[0].error_code)
+        if code is ErrorCode.NONE:
+            self.sequences[partition] += 1
+        return code
+
+    async def end(self, *, commit: bool, version: int | None = None) -> ErrorCode:
+        request = EndTxnRequest(
+            transactional_id=ID,
+            producer_id=self.producer.producer_id,
+            producer_epoch=self.producer.producer_epoch,
+            committed=commit,
+        )
+        answer = await self.wire.ask(request, version or self._version["end"])
+        if answer.error_code == 0 and self.protocol == SECOND:
+            self.producer = Producer(answer.producer_id, answer.producer_epoch)
+            self.sequences = dict.fromkeys(range(3), 0)
+        return ErrorCode(answer.error_code)
+
+    async def commit_offset(self, offset: int, *, add: bool = True) -> ErrorCode:
+        if self.protocol == FIRST and add:
+            answer = await self.wire.ask(
+                AddOffsetsToTxnRequest(
+                    transactional_id=ID,
+                    producer_id=self.producer.producer_id,
+                    producer_epoch=self.producer.producer_epoch,
+                    group_id=GROUP,
+                ),
+                4,
+            )
+            assert 0 == answer.error_code
+        partition = TxnOffsetCommitRequestPartition(
+            partition_index=0, committed_offset=offset, committed_metadata=None
+        )
+        request = TxnOffsetCommitRequest(
+            transactional_id=ID,
+            group_id=GROUP,
+            producer_id=self.producer.producer_id,
+            producer_epoch=self.producer.producer_epoch,
+            topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
+        )
+        answer = await self.wire.ask(request, self._version["commit"])
+        return ErrorCode(answer.topics[0].partitions[0].error_code)
+
+    async def committed_offset(self) -> tuple[int, ErrorCode]:
+        topics = [OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])]
+        request = OffsetFetchRequest(
+            groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=topics)], require_stable=True
+        )
+        answer = await self.wire.ask(request, 8)
+        [found] = answer.groups[0].topics[0].partitions
+        return found.committed_offset, ErrorCode(found.error_code)
+
+    async def fetch(self, partition: int = 0) -> Any:
+        """
+        What a partition has for a reader of what is committed.
+        """
+        request = fetch_request(
+            fetch_topic(TOPIC, {partition: 0}), isolation_level=READ_COMMITTED, max_wait_ms=0
+        )
+        answer = await self.wire.ask(request, 12)
+        [found] = answer.responses[0].partitions
+        return found
+
+    async def read(self, partition: int = 0) -> tuple[list[str], list[int]]:
+        """
+        The committed values of a partition, and the producers of aborted ones.
+        """
+        found = await self.fetch(partition)
+        coming = sorted(found.aborted_transactions or [], key=lambda a: a.first_offset)
+        aborted: set[int] = set()
+        values = []
+        for one in batches(found.records or b""):
+            while coming and coming[0].first_offset <= one.last_offset:
+                aborted.add(coming.pop(0).producer_id)
+            if one.is_control:
+                aborted.discard(one.producer_id)
+            elif not (one.is_transactional and one.producer_id in aborted):
+                values += [(record.value or b"").decode() for record in one.records()]
+        return values, [a.producer_id for a in found.aborted_transactions or []]
+
+    async def describe(self) -> Any:
+        answer = await self.wire.ask(DescribeTransactionsRequest(transactional_ids=[ID]), 0)
+        return answer.transaction_states[0]
+
+    async def state(self) -> str:
+        found = await self.describe()
+        assert isinstance(found.transaction_state, str)
+        return found.transaction_state
+
+    async def wait_for(self, state: str) -> None:
+        """
+        Ask until the transaction is in that state: what the clock has set off takes a few turns.
+        """
+        for _ in range(1000):
+            found = await self.state()
+            if found == state:
+                return
+        raise AssertionError(f"it is {found}, not {state}")

@@ -186,6 +186,23 @@ async def test_metadata_by_id() -> None:
     assert "other" not in node.topics
 
 
+@pytest.mark.parametrize("version", [12, 13])
+async def test_metadata_of_what_has_neither_name_nor_id(version: int) -> None:
+    """
+    Fails the whole request, unless another topic has an id: then names are not looked at.
+    """
+    node = await started()
+    await node.create("t", 1)
+
+    answer = await metadata(node, version, "t", None, "new")
+
+    assert [("t", -1), ("", -1), ("new", -1)] == [(t.name, t.error_code) for t in answer.topics]
+    assert ([], {12: 0, 13: -1}[version]) == (answer.brokers, answer.error_code)
+    assert node.topics.get("new") is None
+    answer = await metadata(node, version, None, UUID(int=7))
+    assert [(None, E.UNKNOWN_TOPIC_ID)] == [(t.name, t.error_code) for t in answer.topics]
+
+
 @pytest.mark.parametrize("version", [10, 11])
 async def test_metadata_by_id_before_it_was_possible(version: int) -> None:
     """

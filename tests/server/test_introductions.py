@@ -128,12 +128,10 @@ async def test_the_versions_of_kafka_are_listed(client: WireClient, version: int
 async def test_only_features_that_work_are_listed(client: WireClient, version: int) -> None:
     answer = await client.ask(INTRODUCTION, version)
 
+    ours = ["eligible.leader.replicas.version", "metadata.version", "transaction.version"]
     # What can be at level 0 is more than old clients understand.
-    elr = "eligible.leader.replicas.version"
-    assert [elr, "metadata.version"][4 - version :] == [
-        each.name for each in answer.supported_features
-    ]
-    assert {("metadata.version", 30, 30), (elr, 1, 1)} == {
+    assert {3: ours[1:2], 4: ours}[version] == [each.name for each in answer.supported_features]
+    assert set(zip(ours, (1, 30, 2), (1, 30, 2), strict=True)) == {
         (each.name, each.min_version_level, each.max_version_level)
         for each in answer.finalized_features
     }

@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.errors import ErrorCode, InvalidRequest
+from barnabas.protocol.errors import ErrorCode, InvalidRequest, UnknownServerError
 from barnabas.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -64,7 +64,7 @@ def metadata(
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
         return _respond(request, context, [_describe(t, request, context) for t in context.topics])
-    _check_ids(asked, context.version)
+    _check_names(asked, context.version)
     missing = [] if any(map(_has_id, asked)) else _missing(asked, context)
     if missing and request.allow_auto_topic_creation and context.config.auto_create_topics_enable:
         return _create_and_respond(request, context, asked, missing)
@@ -81,12 +81,16 @@ async def _create_and_respond(
     return _respond(request, context, _find_all(asked, request, context))
 
 
-def _check_ids(asked: list[MetadataRequestTopic], version: int) -> None:
+def _check_names(asked: list[MetadataRequestTopic], version: int) -> None:
     """
     Raises:
         InvalidRequest: a topic is named by its id in a version whose answers have no place for it.
+        UnknownServerError: a topic has neither name nor id, and none has an id. Kafka has no better
+            code for this, and fails the other topics with it.
     """
     if version >= FIRST_WITH_TOPIC_IDS:
+        if any(topic.name is None for topic in asked) and not any(map(_has_id, asked)):
+            raise UnknownServerError("A topic has neither name nor id: give one of them")
         return
     for topic in asked:
         if topic.name is None:
@@ -100,8 +104,11 @@ def _has_id(topic: MetadataRequestTopic) -> bool:
 
 
 def _missing(asked: Iterable[MetadataRequestTopic], context: Context) -> list[str]:
-    names = dict.fromkeys(topic.name for topic in asked)
-    return [name for name in names if name is not None and name not in context.topics]
+    return [name for name in _names(asked) if name not in context.topics]
+
+
+def _names(asked: Iterable[MetadataRequestTopic]) -> Iterable[str]:
+    return dict.fromkeys(topic.name for topic in asked if topic.name is not None)
 
 
 def _find_all(
@@ -117,12 +124,10 @@ def _find_all(
             else _describe(topic, request, context)
             for topic_id, topic in found.items()
         ]
-    return [_find(name, request, context) for name in dict.fromkeys(t.name for t in asked)]
+    return [_find(name, request, context) for name in _names(asked)]
 
 
-def _find(name: str | None, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
-    if name is None:
-        return _unknown(ErrorCode.INVALID_REQUEST)
+def _find(name: str, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
     topic = context.topics.get(name)
     if topic is not None:
         return _describe(topic, request, context)

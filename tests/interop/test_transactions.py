@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.confluent import Confluent
+from tests.interop.committed import committed
 from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
 from tests.support.broker_process import BrokerProcess
@@ -124,35 +125,6 @@ def produce(request: pytest.FixtureRequest, tmp_path: Path) -> Produce:
     return run
 
 
-def committed(broker: BrokerProcess, topic: str) -> list[list[str]]:
-    """
-    What a consumer of committed records reads in each partition.
-    """
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": f"{topic}-reader",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "enable.auto.commit": False,
-        }
-    )
-    consumer.assign([TopicPartition(topic, index, 0) for index in range(PARTITIONS)])
-    values: list[list[str]] = [[] for _ in range(PARTITIONS)]
-    at_end: set[int] = set()
-    while len(at_end) < PARTITIONS:
-        message = consumer.poll(PATIENCE)
-        assert message is not None, "neither a record nor an end"
-        partition, value = message.partition(), message.value()
-        assert partition is not None
-        if message.error():
-            at_end.add(partition)
-        else:
-            values[partition].append((value or b"").decode())
-    consumer.close()
-    return values
-
-
 def protocol(broker: BrokerProcess, topic: str) -> int:
     """
     The version of the protocol that the producer of the topic's name used for its last transaction,
@@ -195,11 +167,13 @@ def test_what_is_committed_is_read_once_and_in_order(
     produce(broker, topic, ["commit", "abort", "commit", "abort"])
     broker.restart()
 
-    assert [[f"{n}-{p}" for n in (0, 2)] for p in range(PARTITIONS)] == committed(broker, topic)
+    assert [[f"{n}-{p}" for n in (0, 2)] for p in range(PARTITIONS)] == committed(
+        broker, topic, PARTITIONS
+    )
     assert 3 == group_offset(broker, topic)
     produce(broker, topic, ["abort", "commit"])
     expected = [["0-0", "2-0", "1-0"], ["0-1", "2-1", "1-1"], ["0-2", "2-2", "1-2"]]
-    assert expected == committed(broker, topic)
+    assert expected == committed(broker, topic, PARTITIONS)
     assert 2 == group_offset(broker, topic)
 
 
@@ -224,8 +198,8 @@ def test_the_next_producer_ends_what_the_one_before_has_left(
     produce(broker, topic, ["commit", "leave"])
     broker.kill()
     broker.start()
-    assert [[f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic)
+    assert [[f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic, PARTITIONS)
     produce(broker, topic, ["commit"])
 
-    assert [[f"0-{p}", f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic)
+    assert [[f"0-{p}", f"0-{p}"] for p in range(PARTITIONS)] == committed(broker, topic, PARTITIONS)
     assert 1 == group_offset(broker, topic)

@@ -1,0 +1,116 @@
+"""
+What a transforming producer is told, and what it writes down.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+PARTITIONS = 3
+"""
+Partitions of the topics, and sources: producer n transforms what is in partition n.
+"""
+
+PATIENCE = 60
+
+
+class Task(NamedTuple):
+    """
+    The arguments of one process.
+
+    Its transactional id is that of the source: of all processes that have had it, the last started
+    one is the only one that may still commit.
+    """
+
+    bootstrap: str
+    source: int
+    name: str
+    topic_in: str
+    topic_out: str
+    group: str
+    records: int
+    seed: int
+    ledger: Path
+
+    @property
+    def transactional_id(self) -> str:
+        """
+        One for each source.
+        """
+        return f"{self.topic_out}-{self.source}"
+
+    def arguments(self) -> list[str]:
+        """
+        As the process takes them.
+        """
+        return [str(field) for field in self]
+
+    @classmethod
+    def parse(cls, arguments: Sequence[str]) -> Task:
+        """
+        The other way.
+        """
+        bootstrap, source, name, topic_in, topic_out, group, records, seed, ledger = arguments
+        return cls(
+            bootstrap,
+            int(source),
+            name,
+            topic_in,
+            topic_out,
+            group,
+            int(records),
+            int(seed),
+            Path(ledger),
+        )
+
+
+class Ledger:
+    """
+    One line for each step, in the file before the next step is taken: a killed process has written
+    all that it did, but perhaps not the answer to its last request.
+
+    The lines: ``begin N FIRST END``, ``abort N``, ``aborted N``, ``commit N``, ``committed N``,
+    ``done``.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    def write(self, *words: object) -> None:
+        """
+        Add a line.
+        """
+        os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
+
+
+class Transaction(NamedTuple):
+    """
+    What a ledger says about one transaction: it transforms the records from *first* to *end*.
+    """
+
+    name: str
+    number: int
+    first: int
+    end: int
+    may_be_committed: bool
+    is_committed: bool
+
+
+def transactions(ledger: Path) -> list[Transaction]:
+    """
+    All that a process has begun, in order.
+    """
+    found: list[Transaction] = []
+    for line in ledger.read_text().splitlines() if ledger.exists() else []:
+        word, *numbers = line.split()
+        if word == "begin":
+            number, first, end = map(int, numbers)
+            found.append(Transaction(ledger.stem, number, first, end, False, False))
+        elif word == "commit":
+            found[-1] = found[-1]._replace(may_be_committed=True)
+        elif word == "committed":
+            found[-1] = found[-1]._replace(is_committed=True)
+    return found

@@ -1,0 +1,276 @@
+"""
+A process that consumes, transforms and produces in transactions, until it is done or killed.
+
+``python -m tests.interop.soak.transformer LIBRARY ARGUMENT...``: see `Task` for the arguments. What
+any library raises ends the process; whoever started it starts the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import sys
+import traceback
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.interop.soak.task import PARTITIONS, PATIENCE, Ledger, Task
+
+ABORTS = 0.25
+MOST_RECORDS = 12
+
+T = TypeVar("T")
+
+
+class Library(Protocol):
+    """
+    A client library's consumer and transactional producer, each method one step.
+    """
+
+    def start(self) -> int:
+        """
+        Fence the producer before, and return where it has come to in the source.
+        """
+
+    def take(self, first: int, count: int) -> list[bytes]:
+        """
+        The values of the *count* records of the source from offset *first*.
+        """
+
+    def begin(self) -> None:
+        """
+        Begin a transaction.
+        """
+
+    def send(self, partition: int, value: bytes) -> None:
+        """
+        Send in the transaction, and do not wait.
+        """
+
+    def send_offset(self, offset: int) -> None:
+        """
+        The group has come to *offset*, if the transaction is committed.
+        """
+
+    def commit(self) -> None:
+        """
+        Commit what was sent.
+        """
+
+    def abort(self) -> None:
+        """
+        Forget what was sent.
+        """
+
+
+class Librdkafka:
+    """
+    confluent-kafka.
+    """
+
+    def __init__(self, task: Task) -> None:
+        common = {
+            "bootstrap.servers": task.bootstrap,
+            "reconnect.backoff.max.ms": 200,
+            "log_level": 0,
+        }
+        self._topic = task.topic_out
+        self._source = TopicPartition(task.topic_in, task.source)
+        self._consumer = Consumer(common | {"group.id": task.group, "enable.auto.commit": False})
+        self._producer = Producer(
+            common | {"transactional.id": task.transactional_id, "linger.ms": 1}
+        )
+
+    def start(self) -> int:
+        self._producer.init_transactions(PATIENCE)
+        [position] = self._consumer.committed([self._source], PATIENCE)
+        return max(int(position.offset), 0)
+
+    def take(self, first: int, count: int) -> list[bytes]:
+        wanted = TopicPartition(self._source.topic, self._source.partition, first)
+        self._consumer.assign([wanted])
+        values: list[bytes] = []
+        while len(values) < count:
+            message = self._consumer.poll(PATIENCE)
+            assert message is not None, "no record"
+            if message.error() is None:
+                values.append(message.value() or b"")
+        return values
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send(self, partition: int, value: bytes) -> None:
+        self._producer.produce(self._topic, value, partition=partition)
+
+    def send_offset(self, offset: int) -> None:
+        position = TopicPartition(self._source.topic, self._source.partition, offset)
+        group = self._consumer.consumer_group_metadata()
+        self._producer.send_offsets_to_transaction([position], group, PATIENCE)
+
+    def commit(self) -> None:
+        self._producer.commit_transaction(PATIENCE)
+
+    def abort(self) -> None:
+        self._producer.abort_transaction(PATIENCE)
+
+
+class KafkaPython:
+    """
+    kafka-python.
+    """
+
+    def __init__(self, task: Task) -> None:
+        # No type hints, and not needed by the processes of the other libraries.
+        from kafka import KafkaConsumer, KafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
+        from kafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
+
+        self._topic, self._group = task.topic_out, task.group
+        self._source = Partition(task.topic_in, task.source)
+        self._consumer = KafkaConsumer(
+            bootstrap_servers=task.bootstrap, group_id=task.group, enable_auto_commit=False
+        )
+        self._consumer.assign([self._source])
+        self._producer = KafkaProducer(
+            bootstrap_servers=task.bootstrap, transactional_id=task.transactional_id
+        )
+
+    def start(self) -> int:
+        self._producer.init_transactions()
+        return self._consumer.committed(self._source) or 0
+
+    def take(self, first: int, count: int) -> list[bytes]:
+        self._consumer.seek(self._source, first)
+        values: list[bytes] = []
+        while len(values) < count:
+            found = self._consumer.poll(1000 * PATIENCE, max_records=count - len(values))
+            values.extend(record.value for record in found.get(self._source, ()))
+        return values
+
+    def begin(self) -> None:
+        self._producer.begin_transaction()
+
+    def send(self, partition: int, value: bytes) -> None:
+        self._producer.send(self._topic, value, partition=partition)
+
+    def send_offset(self, offset: int) -> None:
+        from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]  # noqa: PLC0415  # as above
+
+        position = {self._source: OffsetAndMetadata(offset, "", -1)}
+        self._producer.send_offsets_to_transaction(position, self._group)
+
+    def commit(self) -> None:
+        self._producer.commit_transaction()
+
+    def abort(self) -> None:
+        self._producer.abort_transaction()
+
+
+class AioKafka:
+    """
+    aiokafka, whose event loop runs during each step.
+    """
+
+    def __init__(self, task: Task) -> None:
+        # As above.
+        from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
+        from aiokafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
+
+        self._loop = asyncio.new_event_loop()
+        self._topic, self._group = task.topic_out, task.group
+        self._source = Partition(task.topic_in, task.source)
+
+        async def make() -> None:
+            self._consumer = AIOKafkaConsumer(
+                bootstrap_servers=task.bootstrap, group_id=task.group, enable_auto_commit=False
+            )
+            self._producer = AIOKafkaProducer(
+                bootstrap_servers=task.bootstrap, transactional_id=task.transactional_id
+            )
+            await self._producer.start()
+            await self._consumer.start()
+            self._consumer.assign([self._source])
+
+        self._make = make
+
+    def start(self) -> int:
+        self._run(self._make())
+        return self._run(self._consumer.committed(self._source)) or 0
+
+    def take(self, first: int, count: int) -> list[bytes]:
+        async def take() -> list[bytes]:
+            self._consumer.seek(self._source, first)
+            return [(await self._consumer.getone(self._source)).value for _ in range(count)]
+
+        return self._run(take())
+
+    def begin(self) -> None:
+        self._run(self._producer.begin_transaction())
+
+    def send(self, partition: int, value: bytes) -> None:
+        self._run(self._producer.send(self._topic, value, partition=partition))
+
+    def send_offset(self, offset: int) -> None:
+        position = {self._source: offset}
+        self._run(self._producer.send_offsets_to_transaction(position, self._group))
+
+    def commit(self) -> None:
+        self._run(self._producer.commit_transaction())
+
+    def abort(self) -> None:
+        self._run(self._producer.abort_transaction())
+
+    def _run(self, step: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run_until_complete(asyncio.wait_for(step, PATIENCE))
+
+
+LIBRARIES: dict[str, Callable[[Task], Library]] = {
+    "librdkafka": Librdkafka,
+    "kafka-python": KafkaPython,
+    "aiokafka": AioKafka,
+}
+
+
+def transform(library: Library, task: Task) -> None:
+    """
+    Bring each record of the source to partition value modulo PARTITIONS, under the names of the
+    process and the transaction.
+    """
+    ledger = Ledger(task.ledger)
+    chance = random.Random(task.seed)
+    position, number = library.start(), 0
+    while position < task.records:
+        end = min(position + chance.randint(1, MOST_RECORDS), task.records)
+        values = library.take(position, end - position)
+        ledger.write("begin", number, position, end)
+        library.begin()
+        for value in values:
+            text = f"{task.source} {task.name} {number} {int(value)}"
+            library.send(int(value) % PARTITIONS, text.encode())
+        library.send_offset(end)
+        if chance.random() < ABORTS:
+            ledger.write("abort", number)
+            library.abort()
+            ledger.write("aborted", number)
+        else:
+            ledger.write("commit", number)
+            library.commit()
+            ledger.write("committed", number)
+            position = end
+        number += 1
+    ledger.write("done")
+
+
+if __name__ == "__main__":
+    its_task = Task.parse(sys.argv[2:])
+    try:
+        transform(LIBRARIES[sys.argv[1]](its_task), its_task)
+    except Exception:
+        # Whatever it was: what is left open now is for the next process to end.
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(1)
+    os._exit(0)

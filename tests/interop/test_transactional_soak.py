@@ -1,0 +1,142 @@
+"""
+Exactly once, while producers abort, are killed and fenced, and the broker is killed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.interop.clients.base import NewRecord
+from tests.interop.clients.confluent import Confluent
+from tests.interop.committed import committed
+from tests.interop.conftest import new_broker, unavailable
+from tests.interop.soak.run import RECORDS, Command, Run
+from tests.interop.soak.task import PARTITIONS, Task, Transaction
+from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
+from tests.support.broker_process import BrokerProcess
+
+SOURCE = Path(__file__).parent / "java" / "Transformer.java"
+ROOT = Path(__file__).parents[2]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """
+    As many seeds as ``--soaks`` asks for.
+    """
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(metafunc.config.getoption("--soaks")))
+
+
+@pytest.fixture(scope="module")
+def soaked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """
+    A broker for all runs, which are many restarts to it.
+    """
+    broker = new_broker(tmp_path_factory.mktemp("soaked"))
+    broker.start()
+    yield broker
+    broker.close()
+    print(broker.log_text()[-8000:])
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    The compiled program of the Java client.
+    """
+    directory = tmp_path_factory.mktemp("transformer")
+    try:
+        jars = class_path()
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    subprocess.run(["javac", "-cp", jars, "-d", str(directory), str(SOURCE)], check=True)
+    return directory
+
+
+def _python(library: str) -> Command:
+    start = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import runpy; "
+    start += "runpy.run_module('tests.interop.soak.transformer', run_name='__main__')"
+
+    def command(task: Task) -> list[str]:
+        return [sys.executable, "-c", start, library, *task.arguments()]
+
+    return command
+
+
+def test_first_protocol(
+    soaked: BrokerProcess, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """
+    One producer of each of Python's libraries.
+    """
+    commands = [_python(library) for library in ("librdkafka", "kafka-python", "aiokafka")]
+    _soak(soaked, seed, commands, tmp_path_factory.mktemp(f"first-{seed}-"))
+
+
+def test_second_protocol(
+    soaked: BrokerProcess, seed: int, classes: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """
+    Three producers of the Java client (KIP-890).
+    """
+
+    def command(task: Task) -> list[str]:
+        return java("Transformer", *task.arguments(), extra_class_path=str(classes))
+
+    _soak(soaked, seed, [command] * PARTITIONS, tmp_path_factory.mktemp(f"second-{seed}-"))
+
+
+def _soak(broker: BrokerProcess, seed: int, commands: Sequence[Command], directory: Path) -> None:
+    client = Confluent()
+    run = Run(broker, seed, commands, directory)
+    for topic in (run.topic_in, run.topic_out):
+        client.create_topic(broker.bootstrap, topic, PARTITIONS, {})
+    records = [
+        NewRecord(b"%d" % value, partition=source)
+        for source in range(PARTITIONS)
+        for value in range(RECORDS)
+    ]
+    client.produce(broker.bootstrap, run.topic_in, records, "none")
+
+    run.play()
+
+    print(run.story())
+    read = committed(broker, run.topic_out, PARTITIONS)
+    for source in range(PARTITIONS):
+        _assert_exactly_once(read, source, f"seed {seed}")
+        _assert_as_the_ledgers_say(read, source, run.transactions(source), f"seed {seed}")
+
+
+def _assert_exactly_once(read: list[list[str]], source: int, where: str) -> None:
+    """
+    Each record of the source is there once and in order.
+    """
+    for partition, texts in enumerate(read):
+        values = [int(text.split()[3]) for text in texts if int(text.split()[0]) == source]
+        assert list(range(partition, RECORDS, PARTITIONS)) == values, where
+
+
+def _assert_as_the_ledgers_say(
+    read: list[list[str]], source: int, ledger: list[Transaction], where: str
+) -> None:
+    """
+    What is committed is there, what is not is not, and what may be is there whole or not at all.
+    """
+    found: dict[tuple[str, int], set[int]] = defaultdict(set)
+    for texts in read:
+        for text in texts:
+            of, name, number, value = text.split()
+            if int(of) == source:
+                found[name, int(number)].add(int(value))
+    for one in ledger:
+        values = found.pop((one.name, one.number), set())
+        whole = set(range(one.first, one.end))
+        assert values in ([whole] if one.is_committed else [set(), whole]), f"{where}: {one}"
+        assert one.may_be_committed or not values, f"{where}: {one}"
+    assert not found, where

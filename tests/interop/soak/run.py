@@ -98,7 +98,9 @@ class Run:
             for event in self._chance.sample(EVENTS, len(EVENTS)):
                 self._wait_for_lines(self._chance.randint(10, 60))
                 self._do(event)
-            wait_for(self._is_done, f"all to be done: {self.story()}", 2 * PATIENCE)
+            wait_for(self._is_done, "all to be done", 2 * PATIENCE)
+        except TimeoutError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from error
         finally:
             for process in self._all():
                 process.kill()
@@ -119,7 +121,7 @@ class Run:
         """
         before = self._processes[source][-1]
         self._start(source)
-        what = f"{before.task.name} to be fenced: {self.story()}"
+        what = f"{before.task.name} to be fenced"
         wait_for(lambda: not before.runs, what, 2 * PATIENCE)
 
     def _wait_for_lines(self, count: int) -> None:
@@ -128,7 +130,7 @@ class Run:
             lambda: (
                 self._is_done() or sum(len(process.lines()) for process in self._all()) >= wanted
             ),
-            f"{count} more steps: {self.story()}",
+            f"{count} more steps",
             2 * PATIENCE,
         )
 

@@ -76,6 +76,9 @@ class Librdkafka:
             "bootstrap.servers": task.bootstrap,
             "reconnect.backoff.max.ms": 200,
             "log_level": 0,
+            # By default it forgets a broker that is away for some seconds, but goes on sending the
+            # offsets of transactions to the handle that it had of it, for ever (librdkafka 2.16).
+            "metadata.recovery.strategy": "none",
         }
         self._topic = task.topic_out
         self._source = TopicPartition(task.topic_in, task.source)

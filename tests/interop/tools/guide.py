@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from tests.interop.tools.catching_up import wait_until_caught_up
 from tests.interop.tools.plain import Plain
 from tests.interop.tools.toolbox import PATIENCE, Printed, Running, Toolbox
 from tests.support.broker_process import BrokerProcess, wait_for
@@ -85,8 +86,9 @@ class Guide:
 
     def write_down(self, command: tuple[str, ...], printed: Printed) -> None:
         """
-        Keep what a tool has printed.
+        Keep what a tool has printed, and let the broker come to know what it has changed.
         """
+        wait_until_caught_up(self.broker.port)
         plain = tuple(map(self.plain, command))
         out, err = (tuple(self.plain(text).splitlines()) for text in printed[1:])
         self._entries.append(Entry(plain, printed.status, out, err))

@@ -125,6 +125,9 @@ def partitions_are_reassigned(guide: Guide) -> None:
     """
     impatient = guide.file("client.properties", "default.api.timeout.ms=2000\n")
     guide("kafka-topics", "--create", "--topic", "moved", "--partitions", "2")
+    # Where they lie is known when their logs are there.
+    logs = ("kafka-log-dirs", "--describe", "--topic-list", "moved")
+    guide.until(lambda seen: "moved-0" in seen and "moved-1" in seen, *logs)
     text = json.dumps({"version": 1, "topics": [{"topic": "moved"}]})
     topics = ("--topics-to-move-json-file", guide.file("topics.json", text))
     guide(REASSIGN, "--generate", *topics, "--broker-list", "1")

@@ -8,6 +8,7 @@ server to be loaded.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -32,13 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from importlib.metadata import version  # noqa: PLC0415  # slow; not for the commands above
-
     parser = argparse.ArgumentParser(
         prog="barnabas",
         description="A message broker: Apache Kafka's wire protocol on Apache Kafka's own files.",
     )
-    parser.add_argument("--version", action="version", version=f"barnabas {version('barnabas')}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show program's version number and exit"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_serve(commands.add_parser("serve", help="run a broker"))
     _add_healthcheck(commands.add_parser("healthcheck", help="ask a broker whether it answers"))
@@ -47,6 +48,18 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("dump-log", help="print what is in the files of a log")
     _add_options(commands.add_parser("options", help="list every option of the broker"))
     return parser
+
+
+class _Version(argparse.Action):
+    """
+    ``--version``, which takes a tenth of the time of a start to find out.
+    """
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version  # noqa: PLC0415  # what is slow
+
+        print(f"{parser.prog} {version('barnabas')}")
+        parser.exit()
 
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +88,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
+    # Hardly anything that start-up makes is garbage. The broker turns the collector on again.
+    gc.disable()
     from barnabas.server.config import load_settings  # noqa: PLC0415  # only this command needs it
     from barnabas.server.log_setup import set_up_logging  # noqa: PLC0415  # the same
     from barnabas.storage.options import ConfigError  # noqa: PLC0415  # the same

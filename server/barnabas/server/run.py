@@ -20,6 +20,7 @@ from barnabas.server.listening import CannotListen
 logger = logging.getLogger(__name__)
 
 COLLECT_AFTER = 20_000  # new objects; a request makes a few dozen, hardly any of them in cycles
+SETTLED_S = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -70,6 +71,7 @@ def _spare_the_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
+    gc.enable()
 
 
 def _allow_many_files() -> None:
@@ -103,4 +105,5 @@ async def _serve(broker: Broker) -> None:
 
     for number in SIGNALS:
         loop.add_signal_handler(number, asked, number)
-    await broker.run(stop, ready=_spare_the_collector)
+    # Not at once: clients may be waiting, and it takes some milliseconds.
+    await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, _spare_the_collector))

@@ -105,6 +105,6 @@ $(INSTALLED): pyproject.toml hatch_build.py $(COMPILED) | $(VENV)/.python
 	@touch $@
 
 $(VENV)/.developer: pyproject.toml | $(INSTALLED)
-	@echo "Installing what development and tests need"
-	@$(BIN)/python -m pip install --quiet --group dev --group interop
+	@echo "Installing what development and tests need (PySpark is large: minutes, once)"
+	@$(BIN)/python -m pip install --quiet --group dev --group interop --group spark
 	@touch $@

@@ -17,6 +17,8 @@ from tests.support.crash.count import CRASH_POINTS
 
 CRASH_POINTS_OF_WORKER: Final = "crash_points"
 
+_PIPELINE: Final = "tests/pipeline"
+
 # How long an example takes is the affair of the machine, which may be busy with something else.
 settings.register_profile("barnabas", deadline=None)
 settings.load_profile("barnabas")
@@ -29,6 +31,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="some",
         help="how many instants to crash at: each change of the disk, or more of each",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """
+    Where files of tests run side by side, those of the pipeline share one process: Spark is large.
+    """
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # noqa: PLC0415  # not there without xdist
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist comes without types
+        def _split_scope(self, nodeid: str) -> str:
+            file = str(super()._split_scope(nodeid))
+            return _PIPELINE if file.startswith(f"{_PIPELINE}/") else file
+
+    return Scheduling(config, log)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

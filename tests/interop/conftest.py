@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -135,7 +136,7 @@ def topic(request: pytest.FixtureRequest) -> str:
     return f"{readable[:80]}-{next(_numbers)}"
 
 
-def unavailable(reason: str) -> None:
+def unavailable(reason: str) -> NoReturn:
     """
     Skip the test because a prerequisite is missing; in CI everything has to be there.
     """

@@ -7,15 +7,25 @@ it); otherwise Maven copies them into a cache directory of the user, 55 MB, in a
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.broker_process import BrokerProcess, free_port
+from tests.support.maven import PrerequisiteMissing, alone, cache, jars
+
+__all__ = [
+    "CLUSTER_ID",
+    "VERSION",
+    "ApacheKafka",
+    "PrerequisiteMissing",
+    "class_path",
+    "java",
+    "library",
+    "require_java",
+]
 
 VERSION = "4.3.1"
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -33,12 +43,6 @@ _LOGGING = """<Configuration status="ERROR">
   <Loggers><Root level="{level}"><AppenderRef ref="out"/></Root></Loggers>
 </Configuration>
 """
-
-
-class PrerequisiteMissing(Exception):
-    """
-    What these programs need is not on this machine; the message says what, in one line.
-    """
 
 
 def require_java() -> None:
@@ -60,7 +64,7 @@ def class_path() -> str:
     """
     require_java()
     given = os.environ.get("KAFKA_CLASSPATH")
-    return given if given else f"{_fetched('libs', _ARTIFACTS)}/*"
+    return given if given else f"{jars(_cache(), 'libs', _ARTIFACTS)}/*"
 
 
 def library(name: str) -> str:
@@ -72,7 +76,7 @@ def library(name: str) -> str:
         PrerequisiteMissing: there is no Java, or Maven is missing or could not fetch the jars.
     """
     require_java()
-    return f"{_fetched(name, {f'org.apache.kafka:{name}': VERSION})}/*"
+    return f"{jars(_cache(), name, {f'org.apache.kafka:{name}': VERSION})}/*"
 
 
 def java(
@@ -158,68 +162,12 @@ class ApacheKafka(BrokerProcess):
 
 
 def _cache() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "barnabas" / f"apache-kafka-{VERSION}"
+    return cache(f"apache-kafka-{VERSION}")
 
 
 def _logging_file(level: str) -> Path:
     path = _cache() / f"{level}.xml"
-    with _alone():
+    with alone(_cache()):
         if not path.exists():
             path.write_text(_LOGGING.format(level=level.upper()))
     return path
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """
-    Nobody else writes to the cache meanwhile, as tests in several processes would.
-    """
-    _cache().mkdir(parents=True, exist_ok=True)
-    with (_cache() / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _fetched(name: str, artifacts: Mapping[str, str]) -> Path:
-    """
-    The directory of that *name* with the jars of *artifacts*, fetched if this is the first time.
-    """
-    libraries = _cache() / name
-    complete = _cache() / ("complete" if name == "libs" else f"{name}.complete")
-    if not complete.exists():
-        with _alone():
-            if not complete.exists():
-                _fetch(libraries, artifacts)
-                complete.touch()
-    return libraries
-
-
-def _fetch(libraries: Path, artifacts: Mapping[str, str]) -> None:
-    if shutil.which("mvn") is None:
-        raise PrerequisiteMissing(
-            "no mvn on the path to fetch Apache Kafka's jars, and KAFKA_CLASSPATH is not set"
-        )
-    libraries.mkdir(exist_ok=True)
-    (libraries / "pom.xml").write_text(_pom(artifacts))
-    copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libraries}"]
-    try:
-        subprocess.run(copy, cwd=libraries, check=True, capture_output=True, text=True, timeout=600)
-    except subprocess.CalledProcessError as error:
-        first = (error.stdout or error.stderr).strip().splitlines()[:1]
-        raise PrerequisiteMissing(f"Maven cannot fetch Apache Kafka's jars: {first}") from error
-
-
-def _pom(artifacts: Mapping[str, str]) -> str:
-    dependencies = ""
-    for artifact, version in artifacts.items():
-        group, name = artifact.split(":")
-        dependencies += (
-            f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
-            f"<version>{version}</version></dependency>\n"
-        )
-    return (
-        '<project xmlns="http://maven.apache.org/POM/4.0.0">\n<modelVersion>4.0.0</modelVersion>\n'
-        "<groupId>local</groupId><artifactId>kafka</artifactId><version>1</version>\n"
-        f"<dependencies>\n{dependencies}</dependencies>\n</project>\n"
-    )

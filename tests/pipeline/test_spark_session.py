@@ -1,0 +1,36 @@
+"""
+The session that the tests of the pipeline share.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+
+def test_workers_run_the_python_of_the_tests(spark: SparkSession) -> None:
+    """
+    So they find what is installed beside it, ``barnabas`` included.
+    """
+
+    def executables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import barnabas.storage.log_view  # noqa: F401, PLC0415  # it is there
+
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"executable": [sys.executable]})
+
+    rows = spark.range(1).mapInArrow(executables, "executable string").collect()
+
+    assert [sys.executable] == [row.executable for row in rows]
+
+
+def test_times_are_shown_in_utc(spark: SparkSession) -> None:
+    """
+    Wherever the tests run.
+    """
+    rows = spark.sql("select string(timestamp_millis(0)) as shown").collect()
+
+    assert ["1970-01-01 00:00:00"] == [row.shown for row in rows]

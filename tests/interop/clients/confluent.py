@@ -4,6 +4,7 @@ confluent-kafka, which is librdkafka in C.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -71,17 +72,28 @@ class Confluent:
     ) -> tuple[list[Seen], list[Seen]]:
         def member(enough: SharedCount) -> list[Seen]:
             consumer = Consumer(
-                {"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"}
+                {
+                    "bootstrap.servers": bootstrap,
+                    "group.id": group,
+                    "auto.offset.reset": "earliest",
+                    "enable.auto.commit": False,
+                }
             )
+            revoked = threading.Event()
             seen: list[Seen] = []
             try:
-                consumer.subscribe([topic])
+                # With a callback, the group waits until this thread lets go of the partitions.
+                consumer.subscribe([topic], on_revoke=lambda *_: revoked.set())
                 while not enough.is_reached:
+                    revoked.clear()
                     fresh = _poll(consumer)
+                    if not fresh or revoked.is_set():
+                        # Whoever has the partitions now gets what came just before: it was not
+                        # committed.
+                        continue
+                    consumer.commit(offsets=_behind(topic, fresh), asynchronous=False)
                     seen += fresh
                     enough.add(len(fresh))
-                    if fresh:
-                        consumer.commit(asynchronous=False)
             finally:
                 consumer.close()
             return seen
@@ -109,6 +121,11 @@ def _send(producer: Producer, topic: str, record: NewRecord, delivered: Delivere
         else:
             producer.poll(0)
             return
+
+
+def _behind(topic: str, seen: Sequence[Seen]) -> list[TopicPartition]:
+    ends = {one.partition: one.offset + 1 for one in seen}
+    return [TopicPartition(topic, partition, end) for partition, end in ends.items()]
 
 
 def _place(message: Message) -> Place:

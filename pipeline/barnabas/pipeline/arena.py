@@ -1,0 +1,112 @@
+"""
+The records of many batches in one buffer, decompressed.
+
+Batches that are not compressed stay where they were read. As soon as one of a chunk is compressed,
+all are put one behind the other into a new buffer, until it is large enough: a chunk of a few
+megabytes may become many times that, and what is decoded together has to fit into memory.
+
+Nothing is decompressed further than allowed, however much a few bytes claim to stand for.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from barnabas.pipeline.batch_headers import Headers, ends
+from barnabas.pipeline.varint_columns import Bytes, Ints
+from barnabas.protocol.compression import (
+    CompressionType,
+    CorruptCompressedData,
+    UnknownCompression,
+    decompress_chunks,
+)
+from barnabas.protocol.record_batch import COMPRESSION_MASK, HEADER_SIZE
+
+_CHUNK_BYTES: Final = 1 << 20
+
+
+class BadBatch(Exception):
+    """
+    The batch number *index* of those that were given has no records that can be read.
+
+    Args:
+        too_large: whether it only decompresses to more than was allowed.
+    """
+
+    def __init__(self, index: int, reason: str, *, too_large: bool = False) -> None:
+        super().__init__(index, reason)
+        self.index, self.reason, self.too_large = index, reason, too_large
+
+
+class Arena(NamedTuple):
+    """
+    The records of the first ``len(starts)`` of some batches.
+    """
+
+    data: Bytes
+    starts: Ints
+    ends: Ints
+
+    @property
+    def batches(self) -> int:
+        return len(self.starts)
+
+
+def fill_arena(
+    buffer: memoryview, headers: Headers, *, enough_bytes: int, max_batch_bytes: int
+) -> Arena:
+    """
+    The records of the first batches, of at least one.
+
+    Args:
+        headers: of at least one batch, all of them in *buffer*.
+        enough_bytes: decompressed; no further batch is added once there are so many.
+        max_batch_bytes: of one batch, decompressed.
+
+    Raises:
+        BadBatch: a batch cannot be decompressed, or is larger than allowed.
+    """
+    if not np.any(headers["attributes"] & COMPRESSION_MASK):
+        return Arena(
+            np.frombuffer(buffer, np.uint8), headers["position"] + HEADER_SIZE, ends(headers)
+        )
+    data = bytearray()
+    filled = [0]
+    for index, (start, end, attributes) in enumerate(
+        zip(
+            (headers["position"] + HEADER_SIZE).tolist(),
+            ends(headers).tolist(),
+            headers["attributes"].tolist(),
+            strict=True,
+        )
+    ):
+        codec = attributes & COMPRESSION_MASK
+        if codec:
+            _decompress(index, codec, buffer[start:end], data, max_batch_bytes)
+        else:
+            data += buffer[start:end]
+        filled.append(len(data))
+        if len(data) >= enough_bytes:
+            break
+    edges = np.array(filled, np.int64)
+    return Arena(np.frombuffer(data, np.uint8), edges[:-1], edges[1:])
+
+
+def _decompress(
+    index: int, codec: int, payload: memoryview, out: bytearray, max_batch_bytes: int
+) -> None:
+    limit = len(out) + max_batch_bytes
+    try:
+        for chunk in decompress_chunks(CompressionType.of(codec), payload, _CHUNK_BYTES):
+            out += chunk
+            if len(out) > limit:
+                raise BadBatch(
+                    index,
+                    f"{len(payload)} bytes of {CompressionType(codec).name.lower()} decompress to "
+                    f"more than the {max_batch_bytes} that are allowed",
+                    too_large=True,
+                )
+    except (CorruptCompressedData, UnknownCompression) as error:
+        raise BadBatch(index, str(error)) from error

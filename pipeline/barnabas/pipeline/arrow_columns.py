@@ -1,0 +1,85 @@
+"""
+Columns of Arrow from arrays of numbers and from pieces of a buffer, without an object per row.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from barnabas.pipeline.record_spans import HeaderSpans, Spans
+from barnabas.pipeline.schemas import HEADER, HEADERS, TIMESTAMP
+from barnabas.pipeline.varint_columns import Bytes
+
+Numbers = npt.NDArray[np.integer[npt.NBitBase]]
+
+_US_PER_MS: Final = 1000
+_MOST_MS: Final = (2**63 - 1) // _US_PER_MS
+"""What is later, or as much earlier, is given as this: Arrow counts in us."""
+
+
+def numbers(values: npt.ArrayLike, kind: pa.DataType) -> pa.Array:
+    return pa.array(np.ascontiguousarray(values, kind.to_pandas_dtype()), kind)
+
+
+def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    """
+    Timestamps of *ms* since 1970, also negative ones. -1 is one of them, as Spark's connector has
+    it: 1 ms before 1970.
+    """
+    us = np.clip(ms, -_MOST_MS, _MOST_MS) * _US_PER_MS
+    return pa.array(us.view("M8[us]"), TIMESTAMP, mask=null)
+
+
+def constant(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), rows)
+
+
+def pieces(data: Bytes, spans: Spans) -> pa.Array:
+    """
+    The bytes of each span, copied out of *data*.
+
+    Of an array whose elements are a span, the gap behind it, the next span and so on, every second
+    element is taken: Arrow then does the copying.
+    """
+    rows = len(spans.starts)
+    if not rows:
+        return pa.array([], pa.binary())
+    edges = np.empty(2 * rows, np.int32)
+    edges[0::2] = spans.starts
+    edges[1::2] = spans.starts + np.maximum(spans.lengths, 0)
+    buffers = [None, pa.py_buffer(edges), pa.py_buffer(data)]
+    spans_and_gaps = pa.Array.from_buffers(pa.binary(), 2 * rows - 1, buffers)
+    every_second = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32))
+    taken = pc.take(spans_and_gaps, every_second, boundscheck=False)
+    null = spans.lengths < 0
+    if not null.any():
+        return taken
+    _, offsets, content = taken.buffers()
+    valid = pa.py_buffer(np.packbits(~null, bitorder="little"))
+    return pa.Array.from_buffers(pa.binary(), rows, [valid, offsets, content])
+
+
+def header_lists(data: Bytes, headers: HeaderSpans) -> pa.Array:
+    """
+    The headers of each record; null where there are none, as Spark's connector has it.
+    """
+    edges = np.zeros(len(headers.counts) + 1, np.int32)
+    np.cumsum(headers.counts, out=edges[1:])
+    content = pa.StructArray.from_arrays(
+        [_text(pieces(data, headers.names)), pieces(data, headers.values)], fields=list(HEADER)
+    )
+    none = pa.array(headers.counts == 0)
+    return pa.ListArray.from_arrays(pa.array(edges), content, type=HEADERS, mask=none)
+
+
+def _text(names: pa.Array) -> pa.Array:
+    try:
+        return names.cast(pa.string())
+    except pa.ArrowInvalid:
+        # Some name is not UTF-8: as Java's decoder does, the bytes are replaced that are not.
+        return pa.array([name.decode(errors="replace") for name in names.to_pylist()], pa.string())

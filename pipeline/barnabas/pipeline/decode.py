@@ -1,0 +1,251 @@
+"""
+Batches as they lie in a segment become rows of Arrow.
+
+::
+
+    headers    one array of the headers of all batches of a chunk            batch_headers
+    CRC        per batch, of the bytes where they lie
+    arena      all records in one buffer, decompressed                       arena
+    spans      where each field of each record is, by array operations       record_spans
+    columns    the fields that are wanted, copied once                       arrow_columns
+
+There is no Python object per record, and none but a few numbers per batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from crc32c import crc32c
+
+from barnabas.pipeline.arena import Arena, BadBatch, fill_arena
+from barnabas.pipeline.arrow_columns import constant, header_lists, numbers, pieces, timestamps
+from barnabas.pipeline.batch_headers import Headers, ends, has_flag, last_offsets
+from barnabas.pipeline.record_spans import header_spans, record_spans, record_starts
+from barnabas.pipeline.schemas import HEADERS, RECORDS, project
+from barnabas.pipeline.varint_columns import Ints, Malformed
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.record_batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG
+from barnabas.protocol.records import iter_records
+
+_Number = TypeVar("_Number", np.int64, np.bool_)
+
+_IN_RECORDS: Final = frozenset({"key", "value", "offset", "timestamp", "headers"})
+MAX_BATCH_BYTES: Final = 256 << 20
+ENOUGH_BYTES: Final = 32 << 20
+"""Decompressed records that are decoded together."""
+
+
+class Place(NamedTuple):
+    """
+    What the rows of a partition have in common.
+    """
+
+    topic: str
+    partition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """
+    A range of offsets, the end not being in it.
+    """
+
+    start: int = 0
+    end: int = 2**63 - 1
+
+    def covers(self, headers: Headers) -> bool:
+        """
+        Whether no offset of these batches, of which there is at least one, is outside.
+        """
+        return bool(
+            self.start <= headers["base_offset"][0] and last_offsets(headers)[-1] < self.end
+        )
+
+
+ALL_OFFSETS: Final = Offsets()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """
+    What is to be made of the records.
+    """
+
+    columns: tuple[str, ...] = tuple(RECORDS.names)
+    max_batch_bytes: int = MAX_BATCH_BYTES
+    enough_bytes: int = ENOUGH_BYTES
+
+    @property
+    def schema(self) -> pa.Schema:
+        return project(RECORDS, self.columns)
+
+    @property
+    def needs_records(self) -> bool:
+        """
+        Whether the headers of the batches do not tell it all.
+        """
+        return not _IN_RECORDS.isdisjoint(self.columns)
+
+
+def bad_checksums(buffer: memoryview, headers: Headers) -> list[int]:
+    """
+    The batches, by number, whose bytes do not give the CRC that the header has.
+    """
+    bad = []
+    starts = (headers["position"] + ATTRIBUTES_AT).tolist()
+    for index, (start, end, crc) in enumerate(
+        zip(starts, ends(headers).tolist(), headers["crc"].tolist(), strict=True)
+    ):
+        if crc32c(buffer[start:end]) != crc:
+            bad.append(index)
+    return bad
+
+
+def decode(
+    buffer: memoryview,
+    headers: Headers,
+    place: Place,
+    wanted: Wanted,
+    offsets: Offsets = ALL_OFFSETS,
+) -> Iterator[pa.RecordBatch]:
+    """
+    The records of some batches that lie in *buffer*, those whose offsets are in *offsets*.
+
+    What is given does not need *buffer* any longer. Checksums are not looked at, and control
+    batches have records as any other.
+
+    Raises:
+        BadBatch: by its number in *headers*; what was given before it was good.
+    """
+    done = 0
+    while done < len(headers):
+        rest = headers[done:]
+        try:
+            arena = fill_arena(
+                buffer,
+                rest,
+                enough_bytes=wanted.enough_bytes,
+                max_batch_bytes=wanted.max_batch_bytes,
+            )
+            some = rest[: arena.batches]
+            rows = _rows(arena, some, place, wanted, offsets)
+        except BadBatch as bad:
+            raise BadBatch(done + bad.index, bad.reason, too_large=bad.too_large) from bad
+        done += arena.batches
+        if rows.num_rows:
+            yield rows
+
+
+def _rows(
+    arena: Arena, headers: Headers, place: Place, wanted: Wanted, offsets: Offsets
+) -> pa.RecordBatch:
+    filled = np.flatnonzero(headers["record_count"])
+    arena = Arena(arena.data, arena.starts[filled], arena.ends[filled])
+    try:
+        rows = _Rows(arena, headers[filled], wanted, offsets)
+        columns = [rows.column(name, place) for name in wanted.columns]
+    except (Malformed, IndexError) as error:
+        raise _first_bad(arena, headers[filled], filled) from error
+    return pa.RecordBatch.from_arrays(columns, schema=wanted.schema)
+
+
+class _Rows:
+    """
+    The records of some batches, to be made into columns.
+
+    Raises:
+        Malformed, IndexError: some of the records are none.
+    """
+
+    def __init__(self, arena: Arena, headers: Headers, wanted: Wanted, offsets: Offsets) -> None:
+        self._data = arena.data
+        self._headers = headers
+        self._counts = headers["record_count"]
+        self._by_broker = has_flag(headers, LOG_APPEND_TIME_FLAG)
+        self._kept: Ints | None = None
+        """The numbers of the records that are in the range; None if all are."""
+        self.count = int(self._counts.sum())
+        all_in_range = not len(headers) or offsets.covers(headers)
+        if all_in_range and not wanted.needs_records:
+            return
+        record_at, self._record_end = record_starts(
+            arena.data, arena.starts, arena.ends, self._counts
+        )
+        self._spans = record_spans(
+            arena.data,
+            record_at,
+            self._record_end,
+            keys="key" in wanted.columns,
+            values="value" in wanted.columns,
+            headers="headers" in wanted.columns,
+        )
+        self._offsets = self._spans.offset_deltas + np.repeat(headers["base_offset"], self._counts)
+        if not all_in_range:
+            in_range = (offsets.start <= self._offsets) & (self._offsets < offsets.end)
+            self._keep(np.flatnonzero(in_range))
+
+    def _keep(self, kept: Ints) -> None:
+        self._kept = kept
+        self.count = len(kept)
+        self._offsets = self._offsets[kept]
+        self._record_end = self._record_end[kept]
+        self._spans = self._spans.take(kept)
+
+    def _of_batch(self, values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+        """
+        What is so of each batch, for each of its records.
+        """
+        repeated = np.repeat(values, self._counts)
+        return repeated if self._kept is None else repeated[self._kept]
+
+    def column(self, name: str, place: Place) -> pa.Array:
+        kind = RECORDS.field(name).type
+        made: Mapping[str, Callable[[], pa.Array]] = {
+            "key": lambda: pieces(self._data, self._spans.keys),
+            "value": lambda: pieces(self._data, self._spans.values),
+            "topic": lambda: constant(place.topic, self.count, kind),
+            "partition": lambda: constant(place.partition, self.count, kind),
+            "offset": lambda: numbers(self._offsets, kind),
+            "timestamp": lambda: timestamps(self._timestamps()),
+            "timestampType": lambda: numbers(self._of_batch(self._by_broker), kind),
+            "headers": self._header_lists,
+        }
+        return made[name]()
+
+    def _timestamps(self) -> npt.NDArray[np.int64]:
+        """
+        In ms. Where the broker's time counts, it is that of the batch.
+        """
+        own = self._of_batch(self._headers["base_timestamp"]) + self._spans.timestamp_deltas
+        if not self._by_broker.any():
+            return own
+        times = self._of_batch(self._headers["max_timestamp"])
+        return np.where(self._of_batch(self._by_broker), times, own)
+
+    def _header_lists(self) -> pa.Array:
+        counts, at = self._spans.header_counts, self._spans.headers_at
+        if not counts.any():
+            return pa.nulls(self.count, HEADERS)
+        return header_lists(self._data, header_spans(self._data, at, counts, self._record_end))
+
+
+def _first_bad(arena: Arena, headers: Headers, numbers_given: Ints) -> BadBatch:
+    """
+    Which of the batches has no records, read one by one, and why.
+    """
+    spans = zip(arena.starts.tolist(), arena.ends.tolist(), strict=True)
+    for index, (start, end) in enumerate(spans):
+        try:
+            for _ in iter_records(
+                arena.data[start:end].tobytes(), int(headers["record_count"][index])
+            ):
+                pass
+        except InvalidRecord as error:
+            return BadBatch(int(numbers_given[index]), str(error))
+    raise AssertionError("the records are malformed, but each batch for itself is not")

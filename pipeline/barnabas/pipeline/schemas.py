@@ -1,0 +1,111 @@
+"""
+The columns of each level at which a log can be read.
+
+Spark takes a batch of Arrow only if its types are the ones here exactly: all nullable, strings and
+bytes with 32-bit offsets, timestamps in us of UTC. The record columns are those of Spark's Kafka
+connector with ``includeHeaders``, in its order and with its names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+
+from barnabas.pipeline.errors import InvalidOption
+
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+HEADERS: Final = pa.list_(HEADER)
+
+CORRUPT_COLUMN: Final = "corrupt"
+"""Where ``onCorrupt=permissive`` says what is wrong; null in all rows that are records."""
+
+RECORDS: Final = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", TIMESTAMP),
+        ("timestampType", pa.int32()),
+        ("headers", HEADERS),
+    ]
+)
+PERMISSIVE_RECORDS: Final = RECORDS.append(pa.field(CORRUPT_COLUMN, pa.string()))
+
+BATCHES: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("segment", pa.int64()),
+        ("position", pa.int64()),
+        ("size", pa.int32()),
+        ("baseOffset", pa.int64()),
+        ("lastOffset", pa.int64()),
+        ("records", pa.int32()),
+        ("codec", pa.string()),
+        ("baseTimestamp", TIMESTAMP),
+        ("maxTimestamp", TIMESTAMP),
+        ("timestampType", pa.int32()),
+        ("leaderEpoch", pa.int32()),
+        ("producerId", pa.int64()),
+        ("producerEpoch", pa.int32()),
+        ("baseSequence", pa.int32()),
+        ("transactional", pa.bool_()),
+        ("control", pa.bool_()),
+        ("deleteHorizon", TIMESTAMP),
+    ]
+)
+
+SEGMENTS: Final = pa.schema(
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("baseOffset", pa.int64()),
+        ("nextBaseOffset", pa.int64()),
+        ("size", pa.int64()),
+        ("firstTimestamp", TIMESTAMP),
+        ("maxTimestamp", TIMESTAMP),
+        ("modified", TIMESTAMP),
+        ("active", pa.bool_()),
+        ("path", pa.string()),
+    ]
+)
+
+
+class Level(Enum):
+    """
+    What a row stands for.
+    """
+
+    RECORDS = "records"
+    BATCHES = "batches"
+    SEGMENTS = "segments"
+
+
+def schema_of(level: Level, *, permissive: bool = False) -> pa.Schema:
+    """
+    All columns of *level*.
+    """
+    if level is Level.RECORDS:
+        return PERMISSIVE_RECORDS if permissive else RECORDS
+    return BATCHES if level is Level.BATCHES else SEGMENTS
+
+
+def project(schema: pa.Schema, columns: Sequence[str]) -> pa.Schema:
+    """
+    The columns of *schema* that are named, in that order.
+
+    Raises:
+        InvalidOption: there is no such column.
+    """
+    unknown = [name for name in columns if name not in schema.names]
+    if unknown:
+        raise InvalidOption(
+            f"There is no column {', '.join(unknown)}; there are {', '.join(schema.names)}."
+        )
+    return pa.schema([schema.field(name) for name in columns])

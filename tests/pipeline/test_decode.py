@@ -1,0 +1,315 @@
+"""
+Decoding by arrays gives what reading record by record gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barnabas.pipeline.arena import BadBatch
+from barnabas.pipeline.batch_headers import walk
+from barnabas.pipeline.decode import Offsets, Place, Wanted, bad_checksums, decode
+from barnabas.pipeline.schemas import RECORDS
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.record_batch import batches as batches_in
+from barnabas.protocol.record_batch import build_batch_with_offsets, seal_batch
+from barnabas.protocol.records import Header, Record, encode_records
+
+PLACE = Place("events", 3)
+NO_HEADERS: tuple[Header, ...] = ()
+
+
+def record(offset: int, *, size: int = 3, timestamp: int = 1_700_000_000_000) -> Record:
+    return Record(offset, timestamp + offset, b"k%d" % offset, bytes(size), NO_HEADERS)
+
+
+def rows(data: bytes | bytearray, **options: Any) -> list[dict[str, Any]]:
+    """
+    All that ``decode`` makes of the batches in *data*.
+    """
+    offsets = options.pop("offsets", Offsets())
+    wanted = Wanted(**options)
+    buffer = memoryview(bytes(data))
+    found = walk(buffer)
+    assert len(buffer) == found.end
+    batches = list(decode(buffer, found.headers, PLACE, wanted, offsets))
+    for batch in batches:
+        batch.validate(full=True)
+        assert wanted.schema == batch.schema
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def expected_rows(data: bytes | bytearray) -> list[dict[str, Any]]:
+    """
+    The same from the protocol's own reader of records.
+    """
+    return [
+        {
+            "key": record.key,
+            "value": record.value,
+            "topic": PLACE.topic,
+            "partition": PLACE.partition,
+            "offset": record.offset,
+            "timestamp": record.timestamp,
+            "timestampType": int(batch.timestamp_type),
+            "headers": [header._asdict() for header in record.headers] or None,
+        }
+        for batch in batches_in(memoryview(bytes(data)))
+        for record in batch.records()
+    ]
+
+
+def in_ms(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """
+    Timestamps as numbers, for Python cannot hold all of them.
+    """
+    for row in found:
+        if row["timestamp"] is not None:
+            us = pa.scalar(row["timestamp"]).value
+            assert us % 1000 == 0
+            row["timestamp"] = us // 1000
+    return list(found)
+
+
+some_bytes = st.none() | st.binary(max_size=200)
+some_headers = st.lists(
+    st.builds(Header, st.text(st.characters(exclude_categories=["Cs"]), max_size=70), some_bytes),
+    max_size=4,
+).map(tuple)
+some_batches = st.lists(
+    st.tuples(
+        st.sampled_from(CompressionType),
+        st.none() | st.integers(0, 2**40),
+        st.lists(
+            st.tuples(
+                st.integers(1, 1 << 20) | st.just(1),
+                st.integers(0, 2**42),
+                some_bytes,
+                some_bytes,
+                some_headers,
+            ),
+            max_size=12,
+        ),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def build(batches: list[Any], *, base_offset: int) -> bytearray:
+    out = bytearray()
+    offset = base_offset
+    for codec, log_append_time, steps in batches:
+        base = offset
+        records = []
+        for gap, timestamp, key, value, headers in steps:
+            records.append(Record(offset, timestamp, key, value, headers))
+            offset += gap
+        out += build_batch_with_offsets(
+            records,
+            base_offset=base,
+            compression=codec,
+            log_append_time=log_append_time,
+            last_offset=offset if not records else None,
+        )
+        offset += 1
+    return out
+
+
+@settings(max_examples=60)
+@given(some_batches, st.integers(0, 2**50))
+def test_rows_are_what_reading_one_by_one_gives(batches: list[Any], base_offset: int) -> None:
+    """
+    Whatever is in the batches, and however they are compressed.
+    """
+    data = build(batches, base_offset=base_offset)
+
+    assert expected_rows(data) == in_ms(rows(data))
+
+
+@settings(max_examples=60)
+@given(
+    some_batches,
+    st.integers(0, 3 << 20),
+    st.integers(0, 3 << 20),
+    st.lists(st.sampled_from(RECORDS.names), unique=True, min_size=1),
+)
+def test_columns_and_offsets_are_those_asked_for(
+    batches: list[Any], start: int, length: int, columns: list[str]
+) -> None:
+    """
+    Any columns in any order, of the records whose offset is in the range.
+    """
+    data = build(batches, base_offset=10)
+
+    found = rows(data, columns=tuple(columns), offsets=Offsets(start, start + length))
+
+    if "timestamp" in columns:
+        found = in_ms(found)
+    assert [
+        {name: row[name] for name in columns}
+        for row in expected_rows(data)
+        if start <= row["offset"] < start + length
+    ] == found
+
+
+@pytest.mark.parametrize("per_batch", [1, 3, 2000])
+def test_few_large_batches_and_many_small_ones_are_alike(per_batch: int) -> None:
+    """
+    Starts are found by a loop where batches are large, and side by side where they are many. Sizes
+    around those where a length takes one byte more.
+    """
+    sizes = [0, 48, 49, 50, 51, 8_170, 8_180, 8_190, 8_200]
+    records = [record(offset, size=sizes[offset % len(sizes)]) for offset in range(2000)]
+    data = bytearray()
+    for base in range(0, len(records), per_batch):
+        data += build_batch_with_offsets(records[base : base + per_batch], base_offset=base)
+
+    assert expected_rows(data) == in_ms(rows(data))
+
+
+def test_what_is_decoded_together_is_limited() -> None:
+    """
+    Compressed batches are decoded in pieces of what they become.
+    """
+    data = bytearray()
+    for base in range(0, 40, 10):
+        data += build_batch_with_offsets(
+            [record(offset, size=1000) for offset in range(base, base + 10)],
+            base_offset=base,
+            compression=CompressionType.ZSTD,
+        )
+    buffer = memoryview(bytes(data))
+    wanted = Wanted(columns=("offset",), enough_bytes=15_000)
+
+    pieces = list(decode(buffer, walk(buffer).headers, PLACE, wanted))
+
+    assert [20, 20] == [piece.num_rows for piece in pieces]
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_a_bomb_is_not_decompressed(codec: CompressionType) -> None:
+    """
+    A batch that becomes more than is allowed is refused, naming the codec and the limit.
+    """
+    good = build_batch_with_offsets([record(0)], base_offset=0)
+    bomb = build_batch_with_offsets([record(1, size=3_000_000)], base_offset=1, compression=codec)
+
+    with pytest.raises(BadBatch) as caught:
+        rows(good + bomb, max_batch_bytes=2_000_000)
+
+    assert (1, True) == (caught.value.index, caught.value.too_large)
+    assert codec.name.lower() in caught.value.reason
+    assert "2000000" in caught.value.reason
+
+
+def test_a_timestamp_may_be_before_1970_or_too_late_for_microseconds() -> None:
+    """
+    -1 is a time like others; what Arrow cannot count is cut.
+    """
+    records = [Record(0, -1, None, None), Record(1, 2**62, None, None)]
+    data = build_batch_with_offsets(records, base_offset=0)
+    buffer = memoryview(bytes(data))
+
+    (batch,) = decode(buffer, walk(buffer).headers, PLACE, Wanted(("timestamp",)))
+
+    us = batch.column(0).cast(pa.int64()).to_pylist()
+    assert [-1000, (2**63 - 1) // 1000 * 1000] == us
+
+
+def test_a_header_name_that_is_not_utf_8_is_replaced() -> None:
+    """
+    As the reader of single records does.
+    """
+    payload = encode_records([Record(0, 0, None, None, (Header("??", b"x"),))], 0, 0)
+    payload = payload.replace(b"??", b"\xff?")
+    data = seal_batch(
+        payload, 1, base_offset=0, last_offset_delta=0, base_timestamp=0, max_timestamp=0
+    )
+
+    assert [{"key": "\ufffd?", "value": b"x"}] == rows(data)[0]["headers"]
+
+
+@settings(max_examples=150)
+@given(
+    st.integers(0, 60), st.integers(1, 255), st.sampled_from([1, 3]), st.sampled_from([1, 2, 30])
+)
+def test_broken_records_are_found(at: int, flip: int, filler: int, copies: int) -> None:
+    """
+    A byte that changed makes other records or an error, as reading one by one does; the error is
+    about the first such batch.
+    """
+    headers = (Header("h", b"1"), Header("n", None))
+    records = [Record(i, i, b"key", b"value", headers) for i in range(3)]
+    payload = encode_records(records, 0, 0)
+    broken = bytearray(payload)
+    broken[at % len(broken)] ^= flip
+    data = bytearray()
+    for content in [payload] * filler + [broken] * copies:
+        data += seal_batch(
+            content, 3, base_offset=0, last_offset_delta=2, base_timestamp=0, max_timestamp=2
+        )
+    try:
+        expected = expected_rows(data)
+    except Exception:
+        with pytest.raises(BadBatch) as caught:
+            rows(data)
+        assert filler == caught.value.index
+    else:
+        assert expected == in_ms(rows(data))
+
+
+@pytest.mark.parametrize("count", [-1, 0, 1, 3, 2**31 - 1])
+def test_a_count_that_is_not_that_of_the_records_is_found(count: int) -> None:
+    """
+    Without memory for what a header claims.
+    """
+    payload = encode_records([record(0), record(1)], 0, 0)
+    data = seal_batch(
+        payload, count, base_offset=0, last_offset_delta=1, base_timestamp=0, max_timestamp=0
+    )
+
+    if count == 0:
+        assert [] == rows(data)  # Nothing is looked at, as in Kafka.
+    else:
+        with pytest.raises(BadBatch):
+            rows(data)
+
+
+def test_checksums_are_looked_at_by_batch() -> None:
+    """
+    The numbers of the batches in which a byte has changed.
+    """
+    data = bytearray()
+    starts = []
+    for base in range(5):
+        starts.append(len(data))
+        data += build_batch_with_offsets([record(base)], base_offset=base)
+    for index in (1, 4):
+        data[starts[index] + 65] ^= 1
+    buffer = memoryview(bytes(data))
+
+    assert [1, 4] == bad_checksums(buffer, walk(buffer).headers)
+
+
+def test_a_walk_ends_where_no_whole_batch_begins() -> None:
+    """
+    At a batch that is cut it says how long that is, and at zeros that there is none.
+    """
+    data = bytes(build_batch_with_offsets([record(0)], base_offset=0))
+
+    cut = walk(memoryview(data + data[:-1]))
+    zeros = walk(memoryview(data + bytes(100)))
+    little = walk(memoryview(data + bytes(60)))
+
+    assert (1, len(data), len(data)) == (len(cut.headers), cut.end, cut.next_size)
+    assert (1, len(data), -1) == (len(zeros.headers), zeros.end, zeros.next_size)
+    assert (1, len(data), 0) == (len(little.headers), little.end, little.next_size)
+    assert np.array_equal(cut.headers, zeros.headers)

@@ -55,6 +55,8 @@ def start_session(directory: Path, *, cores: int = 2, memory: str = "1g") -> Spa
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     settings: dict[str, str | int | float | bool | None] = {
+        # A test is over before more compiling pays.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.driver.memory": memory,
         "spark.jars": ",".join(str(jar) for jar in connector_jars()),
         "spark.local.dir": str(directory / "local"),

@@ -1,0 +1,73 @@
+"""
+Apache Spark's own connector to Kafka, reading from and writing to a broker.
+
+``BARNABAS_INTEROP_BROKER=apache`` runs the same tests against Apache Kafka: what fails there says
+nothing about Barnabas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.interop.conftest import new_broker
+from tests.pipeline.topics import Topic
+from tests.support.broker_process import BrokerProcess
+
+QUERY_FAILED: Final = (PySparkException, Py4JJavaError)
+"""
+What a failed query raises: PySpark translates Spark's exceptions, and not those of a connector.
+"""
+
+
+class Connector:
+    """
+    How a query names the broker and sees all columns.
+    """
+
+    def __init__(self, spark: SparkSession, broker: BrokerProcess) -> None:
+        self.spark = spark
+        self._options = {"kafka.bootstrap.servers": broker.bootstrap, "includeHeaders": "true"}
+
+    def read(self, topic: Topic | None = None, **options: Any) -> DataFrame:
+        """
+        A batch query of *topic*, or of what the *options* say.
+        """
+        reader = self.spark.read.format("kafka")
+        return reader.options(**self._named(topic, options)).load()
+
+    def stream(self, topic: Topic | None = None, **options: Any) -> DataFrame:
+        """
+        A streaming query of the same, from the beginning unless the *options* say otherwise.
+        """
+        reader = self.spark.readStream.format("kafka")
+        options.setdefault("startingOffsets", "earliest")
+        return reader.options(**self._named(topic, options)).load()
+
+    def _named(self, topic: Topic | None, options: dict[str, Any]) -> dict[str, Any]:
+        subscription = {} if topic is None else {"subscribe": topic.name}
+        return self._options | subscription | options
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """
+    One broker for all tests; it keeps records however old they say they are.
+    """
+    running = new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1")
+    running.start()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def connector(spark: SparkSession, broker: BrokerProcess) -> Connector:
+    """
+    The connector, and the broker that it talks to.
+    """
+    return Connector(spark, broker)

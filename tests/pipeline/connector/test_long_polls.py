@@ -1,0 +1,36 @@
+"""
+How the connector reads: it asks for more records, and then for offsets on the same connection.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.pipeline.connector.conftest import Connector
+from tests.pipeline.topics import Topic, records, seen_in
+from tests.support.broker_process import Barnabas, BrokerProcess
+
+PARTITIONS = 8
+LONG_MS = 20_000
+
+
+def test_questions_are_not_held_up_by_a_fetch_that_waits(
+    connector: Connector, broker: BrokerProcess
+) -> None:
+    """
+    At the end of each partition the connector has a fetch under way when it asks where the end is.
+    Answers of one connection are in order, so that a fetch which waited its time out would hold the
+    question up: here, for more than two minutes in all.
+    """
+    if not isinstance(broker, Barnabas):
+        pytest.skip("Apache Kafka lets the question wait")
+    topic = Topic(broker, "polls", PARTITIONS)
+    topic.send(records(10 * PARTITIONS, partitions=PARTITIONS))
+    began = time.monotonic()
+    rows = seen_in(connector.read(topic, **{"kafka.fetch.max.wait.ms": LONG_MS}))
+    took_ms = 1000 * (time.monotonic() - began)
+
+    assert topic.expected == rows
+    assert took_ms < PARTITIONS / 2 * LONG_MS

@@ -509,7 +509,11 @@ class TestIsolation:
         )
 
         assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
-        assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.responses[0].partitions[0].error_code
+        (refused,) = answer.responses[0].partitions
+        assert (ErrorCode.UNKNOWN_SERVER_ERROR, []) == (
+            refused.error_code,
+            refused.aborted_transactions,
+        )
         assert (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == (
             nowhere.error_code,
             nowhere.responses[0].partitions[0].error_code,

@@ -135,9 +135,17 @@ async def test_a_partition_may_be_asked_for_once(client: WireClient) -> None:
 
     answer = await client.ask(list_request(*asked), 11)
 
-    assert [(0, ErrorCode.INVALID_REQUEST), (1, 0), (0, ErrorCode.INVALID_REQUEST)] == [
+    assert [(0, ErrorCode.INVALID_REQUEST), (1, 0)] == [
         (each.partition_index, each.error_code) for each in answer.topics[0].partitions
     ]
+
+
+async def test_a_special_timestamp_is_refused_wherever_it_is_asked_for(client: WireClient) -> None:
+    asked = ListOffsetsPartition(partition_index=0, timestamp=MAX_TIMESTAMP)
+
+    answer = await client.ask(list_request(asked, topic="nowhere"), 6)
+
+    assert ErrorCode.UNSUPPORTED_VERSION == answer.topics[0].partitions[0].error_code
 
 
 @pytest.mark.parametrize(("topic", "index"), [("nowhere", 0), ("orders", 2)])

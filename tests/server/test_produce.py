@@ -129,6 +129,29 @@ async def test_an_unknown_topic_id_is_told(client: WireClient) -> None:
     assert ErrorCode.UNKNOWN_TOPIC_ID == answer.error_code
 
 
+async def test_a_partition_is_answered_once(broker: TestBroker, client: WireClient) -> None:
+    """
+    For the last batch that comes for it, wherever in the request.
+    """
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[
+            produce_topic("orders", {0: batch("a")}),
+            produce_topic("nowhere", {}),
+            produce_topic("orders", {1: batch("b"), 0: batch("c", "d")}),
+        ],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+
+    assert [("orders", [(0, 0), (1, 0)])] == [
+        (topic.name, [(p.index, p.error_code) for p in topic.partition_responses])
+        for topic in answer.responses
+    ]
+    assert 2 == broker.partitions.expect("orders", 0).log.log_end_offset
+
+
 async def test_each_partition_stands_for_itself(broker: TestBroker, client: WireClient) -> None:
     request = ProduceRequest(
         acks=1,

@@ -456,7 +456,7 @@ async def test_transactions_are_described_and_listed(client: Client) -> None:
 @pytest.mark.parametrize(
     ("options", "is_listed"),
     [
-        ({"state_filters": ["Ongoing", "What"]}, True),
+        ({"state_filters": ["Ongoing", "What", "What"]}, True),
         ({"state_filters": ["Empty"]}, False),
         ({"state_filters": ["What"]}, False),
         ({"producer_id_filters": [0]}, True),

@@ -89,11 +89,10 @@ class FetchPlan(NamedTuple):
                 # What is not there does not end the wait: Kafka answers for it apart from the read.
                 reading.urgent |= wanted.error not in UNKNOWN
                 reading.errors.append(wanted.error)
-                reading.add(self._error(wanted.request, wanted.error), None)
-                if wanted.error in UNKNOWN:
-                    reading.partitions[
-                        -1
-                    ].aborted_transactions = []  # not null, where none was read
+                data = self._error(wanted.request, wanted.error)
+                if wanted.error not in UNKNOWN:
+                    data.aborted_transactions = None
+                reading.add(data, None)
                 continue
             known = wanted.empty
             if (
@@ -109,7 +108,9 @@ class FetchPlan(NamedTuple):
             except KafkaError as error:
                 reading.urgent = True
                 reading.errors.append(error.code)
-                reading.add(self._error(wanted.request, error.code), None)
+                data = self._error(wanted.request, error.code)
+                data.aborted_transactions = None
+                reading.add(data, None)
                 continue
             data = _found(wanted.request, result)
             reading.add(data, result.data)
@@ -181,12 +182,14 @@ class FetchPlan(NamedTuple):
 def error_data(request: FetchPartition, code: ErrorCode) -> PartitionData:
     """
     The answer for a partition that cannot be read.
+
+    As nobody looked, no transactions were aborted; where a read fails, that is null.
     """
     return PartitionData(
         partition_index=request.partition,
         error_code=code,
         high_watermark=NO_OFFSET,
-        aborted_transactions=None,
+        aborted_transactions=[],
         records=NO_RECORDS,
     )
 

@@ -58,6 +58,11 @@ async def alter_partition_reassignments(
     """
     Begin the moves that can be, and take back those that are asked for without replicas.
     """
+    if not request.topics:
+        # Nobody looks at the request; what is told are the defaults of the fields.
+        return AlterPartitionReassignmentsResponse(
+            error_code=ErrorCode.NONE, error_message="", responses=[]
+        )
     may_change_factor = request.allow_replication_factor_change
 
     def alter(plan: PartitionPlan) -> list[ReassignableTopicResponse]:
@@ -75,7 +80,7 @@ async def alter_partition_reassignments(
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=may_change_factor,
         error_code=ErrorCode.NONE,
-        error_message=None if request.topics else "",  # As Kafka does.
+        error_message=None,
         responses=await context.topics.change_partitions(alter),
     )
 

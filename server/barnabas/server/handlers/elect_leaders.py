@@ -45,10 +45,12 @@ async def elect_leaders(request: ElectLeadersRequest, context: Context) -> Elect
     """
     Elect leaders of the partitions that are asked for; of all, those that need none left out.
     """
+    asked = request.topic_partitions
+    if asked is not None and not asked:
+        return ElectLeadersResponse(error_code=ErrorCode.NONE, replica_election_results=[])
     election = ELECTIONS.get(request.election_type)
     if election is None:
         raise InvalidRequest(f"Unknown election type {request.election_type}")
-    asked = request.topic_partitions
 
     def elect(plan: PartitionPlan) -> list[ReplicaElectionResult]:
         wanted = plan.places() if asked is None else ((t.topic, t.partitions) for t in asked)

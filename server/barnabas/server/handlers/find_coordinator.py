@@ -60,7 +60,10 @@ def find_coordinator(
     request: FindCoordinatorRequest, context: Context
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     if request.key_type == SHARE:
-        raise InvalidRequest("Share groups are not supported")
+        message = (
+            "Share groups are not supported" if context.version < FIRST_BATCHED_VERSION else ""
+        )
+        return error_response(request, context.version, InvalidRequest.code, message)
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")

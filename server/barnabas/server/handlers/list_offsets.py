@@ -8,9 +8,8 @@ are those of Kafka's ``ReplicaManager.fetchOffset`` and ``Partition.fetchOffsetF
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -82,29 +81,47 @@ async def _search(query: _Query, context: Context) -> ListOffsetsResponse:
     return await asyncio.get_running_loop().run_in_executor(context.io, query.answer)
 
 
+class _Asked(NamedTuple):
+    """
+    One partition of a request, and where it is or why it is not looked for.
+    """
+
+    partition: ListOffsetsPartition
+    where: Partition | KafkaError
+
+
+def _locate(topic: str, asked: ListOffsetsPartition, context: Context) -> Partition | KafkaError:
+    timestamp, version = asked.timestamp, context.version
+    if timestamp < 0 and FIRST_VERSION.get(timestamp, 99) > version:
+        return UnsupportedVersion(f"timestamp {timestamp} in v{version}")
+    try:
+        return context.partitions.expect(topic, asked.partition_index)
+    except KafkaError as error:
+        return error
+
+
 class _Query:
     """
     What a ListOffsets request asks for, with the partitions it asks of.
+
+    Each partition is answered once, and a topic of which nothing is asked not at all.
     """
 
-    __slots__ = ("_asked", "_request", "_version")
+    __slots__ = ("_asked", "_request")
 
     def __init__(self, request: ListOffsetsRequest, context: Context) -> None:
         self._request = request
-        self._version = context.version
-        times_asked = Counter(
-            (topic.name, partition.partition_index)
-            for topic in request.topics
-            for partition in topic.partitions
-        )
-        self._asked: dict[tuple[str, int], Partition | KafkaError] = {}
-        for (topic, index), times in times_asked.items():
-            try:
-                if times > 1:
-                    raise InvalidRequest(f"{topic}-{index} is in the request {times} times")
-                self._asked[topic, index] = context.partitions.expect(topic, index)
-            except KafkaError as error:
-                self._asked[topic, index] = error
+        self._asked: dict[str, dict[int, _Asked]] = {}
+        for topic in request.topics:
+            for asked in topic.partitions:
+                index = asked.partition_index
+                of_topic = self._asked.setdefault(topic.name, {})
+                where = (
+                    InvalidRequest(f"{topic.name}-{index} is in the request twice")
+                    if index in of_topic
+                    else _locate(topic.name, asked, context)
+                )
+                of_topic[index] = _Asked(asked, where)
 
     def answer(self) -> ListOffsetsResponse:
         """
@@ -113,24 +130,17 @@ class _Query:
         return ListOffsetsResponse(
             topics=[
                 ListOffsetsTopicResponse(
-                    name=topic.name,
-                    partitions=[
-                        self._look_up(self._asked[topic.name, partition.partition_index], partition)
-                        for partition in topic.partitions
-                    ],
+                    name=name, partitions=list(map(self._look_up, of_topic.values()))
                 )
-                for topic in self._request.topics
+                for name, of_topic in self._asked.items()
             ]
         )
 
-    def _look_up(
-        self, partition: Partition | KafkaError, asked: ListOffsetsPartition
-    ) -> ListOffsetsPartitionResponse:
+    def _look_up(self, one: _Asked) -> ListOffsetsPartitionResponse:
+        asked, partition = one
         try:
             if isinstance(partition, KafkaError):
                 raise partition
-            if asked.timestamp < 0 and FIRST_VERSION.get(asked.timestamp, 99) > self._version:
-                raise UnsupportedVersion(f"timestamp {asked.timestamp} in v{self._version}")
             partition.check_leader_epoch(asked.current_leader_epoch)
             return self._find(partition, asked)
         except KafkaError as error:

@@ -30,7 +30,7 @@ def list_transactions(
     return ListTransactionsResponse(
         error_code=0,
         unknown_state_filters=[
-            title for title in request.state_filters if title not in state.BY_TITLE
+            title for title in dict.fromkeys(request.state_filters) if title not in state.BY_TITLE
         ],
         transaction_states=[
             TransactionState(

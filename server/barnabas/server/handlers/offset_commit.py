@@ -7,6 +7,7 @@ exist is answered (Kafka's ``KafkaApis.handleOffsetCommitRequest``).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
@@ -65,8 +66,7 @@ def _known_part(
         found = context.topics.get(topic.name)
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found is None:
-        for partition in topic.partitions:
-            refused.add(topic.name, topic.topic_id, partition, unknown)
+        refused.add(topic.name, topic.topic_id, topic.partitions, unknown)
         return None
     known = []
     for partition in topic.partitions:
@@ -74,7 +74,7 @@ def _known_part(
             known.append(partition)
         else:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.add(found.name, found.id, partition, error)
+            refused.add(found.name, found.id, [partition], error)
     return OffsetCommitRequestTopic(name=found.name, topic_id=found.id, partitions=known)
 
 
@@ -89,12 +89,20 @@ class _Refused:
         self._topics: dict[tuple[str, UUID], list[OffsetCommitResponsePartition]] = {}
 
     def add(
-        self, name: str, topic_id: UUID, partition: OffsetCommitRequestPartition, error: ErrorCode
+        self,
+        name: str,
+        topic_id: UUID,
+        partitions: Iterable[OffsetCommitRequestPartition],
+        error: ErrorCode,
     ) -> None:
-        self._topics.setdefault((name, topic_id), []).append(
+        """
+        Refuse some partitions of a topic; it is named even if there are none.
+        """
+        self._topics.setdefault((name, topic_id), []).extend(
             OffsetCommitResponsePartition(
                 partition_index=partition.partition_index, error_code=error
             )
+            for partition in partitions
         )
 
     def topics(self) -> list[OffsetCommitResponseTopic]:

@@ -9,8 +9,9 @@ The order of the checks, and whether an error carries the log's start offset, ar
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from typing import Any, Final, cast
+from uuid import UUID
 
 from barnabas.protocol.errors import (
     CorruptMessage,
@@ -88,7 +89,7 @@ def error_response(
                     _error(data.index, code, message) for data in topic.partition_data
                 ],
             )
-            for topic in request.topic_data
+            for topic in _once_each(request.topic_data)
         ]
     )
 
@@ -132,7 +133,7 @@ def _produce(
             topic_id=topic.topic_id,
             partition_responses=[appends.append(topic, data) for data in topic.partition_data],
         )
-        for topic in request.topic_data
+        for topic in _once_each(request.topic_data)
     ]
     if request.acks == 0:
         _close_on_error(responses)
@@ -144,6 +145,24 @@ def _produce(
     if request.acks == ALL_REPLICAS:
         delayed.limit(context.clock, request.timeout_ms)
     return delayed
+
+
+def _once_each(topics: Sequence[TopicProduceData]) -> Iterable[TopicProduceData]:
+    """
+    Each partition once, with the last that the request has for it.
+
+    Kafka goes by a map of partitions: a topic without any is not answered.
+    """
+    if len(topics) == 1 and len(topics[0].partition_data) == 1:
+        return topics
+    found: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}
+    for topic in topics:
+        for data in topic.partition_data:
+            found.setdefault((topic.name, topic.topic_id), {})[data.index] = data
+    return [
+        TopicProduceData(name=name, topic_id=topic_id, partition_data=list(data.values()))
+        for (name, topic_id), data in found.items()
+    ]
 
 
 class _Appends:

@@ -133,7 +133,7 @@ def _known_part(
         missing = [p for p in topic.partitions if p not in there]
         if there:
             known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
-        if missing:
+        if missing or topic.name not in context.topics:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             refused.append(
                 TxnOffsetCommitResponseTopic(

@@ -12,17 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.clients.base import NewRecord
-from tests.interop.clients.confluent import Confluent
 from tests.interop.committed import committed
 from tests.interop.conftest import new_broker, unavailable
-from tests.interop.soak.run import RECORDS, Command, Run
-from tests.interop.soak.task import PARTITIONS, Task, Transaction
+from tests.interop.soak.run import Command, Run
+from tests.interop.soak.task import FENCED, PARTITIONS, Task, Transaction
 from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
 from tests.support.broker_process import BrokerProcess
 
 SOURCE = Path(__file__).parent / "java" / "Transformer.java"
 ROOT = Path(__file__).parents[2]
+SOON_STARTED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -38,7 +37,12 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     A broker for all runs, which are many restarts to it.
     """
-    broker = new_broker(tmp_path_factory.mktemp("soaked"))
+    # As many partitions of the coordinators as there are producers are enough, and soon recovered.
+    broker = new_broker(
+        tmp_path_factory.mktemp("soaked"),
+        offsets__topic__num__partitions="5",
+        transaction__state__log__num__partitions="5",
+    )
     broker.start()
     yield broker
     broker.close()
@@ -87,39 +91,34 @@ def test_second_protocol(
     """
 
     def command(task: Task) -> list[str]:
-        return java("Transformer", *task.arguments(), extra_class_path=str(classes))
+        return java(
+            "Transformer", *task.arguments(), options=SOON_STARTED, extra_class_path=str(classes)
+        )
 
     _soak(soaked, seed, [command] * PARTITIONS, tmp_path_factory.mktemp(f"second-{seed}-"))
 
 
 def _soak(broker: BrokerProcess, seed: int, commands: Sequence[Command], directory: Path) -> None:
-    client = Confluent()
     run = Run(broker, seed, commands, directory)
-    for topic in (run.topic_in, run.topic_out):
-        client.create_topic(broker.bootstrap, topic, PARTITIONS, {})
-    records = [
-        NewRecord(b"%d" % value, partition=source)
-        for source in range(PARTITIONS)
-        for value in range(RECORDS)
-    ]
-    client.produce(broker.bootstrap, run.topic_in, records, "none")
 
     run.play()
 
     print(run.story())
+    where = f"seed {seed}"
     read = committed(broker, run.topic_out, PARTITIONS)
     for source in range(PARTITIONS):
-        _assert_exactly_once(read, source, f"seed {seed}")
-        _assert_as_the_ledgers_say(read, source, run.transactions(source), f"seed {seed}")
+        _assert_exactly_once(read, source, run.records[source], where)
+        _assert_as_the_ledgers_say(read, source, run.transactions(source), where)
+    _assert_that_it_was_hard(run, where)
 
 
-def _assert_exactly_once(read: list[list[str]], source: int, where: str) -> None:
+def _assert_exactly_once(read: list[list[str]], source: int, count: int, where: str) -> None:
     """
     Each record of the source is there once and in order.
     """
     for partition, texts in enumerate(read):
         values = [int(text.split()[3]) for text in texts if int(text.split()[0]) == source]
-        assert list(range(partition, RECORDS, PARTITIONS)) == values, where
+        assert list(range(partition, count, PARTITIONS)) == values, where
 
 
 def _assert_as_the_ledgers_say(
@@ -140,3 +139,16 @@ def _assert_as_the_ledgers_say(
         assert values in ([whole] if one.is_committed else [set(), whole]), f"{where}: {one}"
         assert one.may_be_committed or not values, f"{where}: {one}"
     assert not found, where
+
+
+def _assert_that_it_was_hard(run: Run, where: str) -> None:
+    """
+    Producers aborted, were killed in the middle of a transaction, and told that they are fenced.
+    """
+    processes = [process for processes in run.processes for process in processes]
+    assert any(one.is_aborted for process in processes for one in process.transactions), where
+    assert any(process.was_killed and process.is_in_transaction for process in processes), where
+    assert 1 == run.broker_kills, where
+    assert run.fenced, where
+    for process in run.fenced:
+        assert process.failure in FENCED, f"{where}: {process.story}"

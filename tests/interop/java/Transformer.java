@@ -14,6 +14,7 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
@@ -25,8 +26,9 @@ import org.apache.kafka.common.serialization.StringSerializer;
  */
 public final class Transformer {
     private static final int PARTITIONS = 3;
-    private static final double ABORTS = 0.25;
+    private static final int ONE_ABORT_IN = 4;
     private static final int MOST_RECORDS = 12;
+    private static final String END = "end";
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
     private final int source;
@@ -44,7 +46,7 @@ public final class Transformer {
         topicOut = args[4];
         group = args[5];
         from = new TopicPartition(args[3], source);
-        ledger = new FileOutputStream(args[8], true);
+        ledger = new FileOutputStream(args[7], true);
         consumer = new KafkaConsumer<>(
                 Map.of(
                         "bootstrap.servers", args[0],
@@ -59,28 +61,53 @@ public final class Transformer {
     }
 
     public static void main(String[] args) throws IOException {
-        new Transformer(args).run(Integer.parseInt(args[6]), new Random(Long.parseLong(args[7])));
+        Transformer transformer = new Transformer(args);
+        try {
+            transformer.run(new Random(Long.parseLong(args[6])));
+        } catch (RuntimeException error) {
+            transformer.write("failed " + reason(error));
+            error.printStackTrace();
+        }
         // Without the closing of clients, which may wait for a broker that is gone.
         Runtime.getRuntime().halt(0);
     }
 
-    private void run(int records, Random chance) throws IOException {
+    /** What the broker said, by the name that Kafka's protocol has for it. */
+    private static String reason(Throwable error) {
+        Throwable cause = error;
+        while (cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        return Errors.forException(cause).name();
+    }
+
+    private void run(Random chance) throws IOException {
         producer.initTransactions();
         consumer.assign(List.of(from));
         OffsetAndMetadata committed = consumer.committed(Set.of(from), PATIENCE).get(from);
         int position = committed == null ? 0 : (int) committed.offset();
-        for (int number = 0; position < records; number++) {
-            int end = Math.min(position + 1 + chance.nextInt(MOST_RECORDS), records);
-            List<Integer> values = take(position, end - position);
+        write("started");
+        int aborted = 0;
+        for (int number = 0; ; number++) {
+            if (number % ONE_ABORT_IN == 0) {
+                aborted = number + chance.nextInt(ONE_ABORT_IN);
+            }
+            List<String> values = take(position, 1 + chance.nextInt(MOST_RECORDS));
+            values.remove(END);
+            if (values.isEmpty()) {
+                break;
+            }
+            int end = position + values.size();
             write("begin " + number + " " + position + " " + end);
             producer.beginTransaction();
-            for (int value : values) {
+            for (String written : values) {
+                int value = Integer.parseInt(written);
                 String text = source + " " + name + " " + number + " " + value;
                 producer.send(new ProducerRecord<>(topicOut, value % PARTITIONS, null, text));
             }
             producer.sendOffsetsToTransaction(
                     Map.of(from, new OffsetAndMetadata(end)), new ConsumerGroupMetadata(group));
-            if (chance.nextDouble() < ABORTS) {
+            if (number == aborted) {
                 write("abort " + number);
                 producer.abortTransaction();
                 write("aborted " + number);
@@ -94,13 +121,14 @@ public final class Transformer {
         write("done");
     }
 
-    private List<Integer> take(int first, int count) {
+    /** The values of so many records, or fewer if one of them is the end. */
+    private List<String> take(int first, int count) {
         consumer.seek(from, first);
-        List<Integer> values = new ArrayList<>();
-        while (values.size() < count) {
+        List<String> values = new ArrayList<>();
+        while (values.size() < count && !values.contains(END)) {
             for (ConsumerRecord<String, String> record : consumer.poll(PATIENCE)) {
                 if (values.size() < count) {
-                    values.add(Integer.parseInt(record.value()));
+                    values.add(record.value());
                 }
             }
         }

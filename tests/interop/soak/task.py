@@ -15,6 +15,31 @@ Partitions of the topics, and sources: producer n transforms what is in partitio
 """
 
 PATIENCE = 60
+"""
+Seconds that a client waits for one answer, but for the records that are still to come.
+"""
+
+END = b"end"
+"""
+The last record of each source.
+"""
+
+MOST_RECORDS = 12
+"""
+Of a transaction.
+"""
+
+FENCED = {
+    "_FENCED",
+    "ProducerFencedError",
+    "ProducerFenced",
+    "PRODUCER_FENCED",
+    "INVALID_PRODUCER_EPOCH",
+}
+"""
+What librdkafka, kafka-python, aiokafka, and the Java client say when another producer has taken
+over the transactional id; Java's has two words for it, as the coordinator and the partitions do.
+"""
 
 
 class Task(NamedTuple):
@@ -31,7 +56,6 @@ class Task(NamedTuple):
     topic_in: str
     topic_out: str
     group: str
-    records: int
     seed: int
     ledger: Path
 
@@ -53,7 +77,7 @@ class Task(NamedTuple):
         """
         The other way.
         """
-        bootstrap, source, name, topic_in, topic_out, group, records, seed, ledger = arguments
+        bootstrap, source, name, topic_in, topic_out, group, seed, ledger = arguments
         return cls(
             bootstrap,
             int(source),
@@ -61,7 +85,6 @@ class Task(NamedTuple):
             topic_in,
             topic_out,
             group,
-            int(records),
             int(seed),
             Path(ledger),
         )
@@ -72,8 +95,8 @@ class Ledger:
     One line for each step, in the file before the next step is taken: a killed process has written
     all that it did, but perhaps not the answer to its last request.
 
-    The lines: ``begin N FIRST END``, ``abort N``, ``aborted N``, ``commit N``, ``committed N``,
-    ``done``.
+    The lines: ``started``, which means that the producer before is fenced, ``begin N FIRST END``,
+    ``abort N``, ``aborted N``, ``commit N``, ``committed N``, and ``done`` or ``failed REASON``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -95,8 +118,9 @@ class Transaction(NamedTuple):
     number: int
     first: int
     end: int
-    may_be_committed: bool
-    is_committed: bool
+    may_be_committed: bool = False
+    is_committed: bool = False
+    is_aborted: bool = False
 
 
 def transactions(ledger: Path) -> list[Transaction]:
@@ -108,9 +132,11 @@ def transactions(ledger: Path) -> list[Transaction]:
         word, *numbers = line.split()
         if word == "begin":
             number, first, end = map(int, numbers)
-            found.append(Transaction(ledger.stem, number, first, end, False, False))
+            found.append(Transaction(ledger.stem, number, first, end))
         elif word == "commit":
             found[-1] = found[-1]._replace(may_be_committed=True)
         elif word == "committed":
             found[-1] = found[-1]._replace(is_committed=True)
+        elif word == "aborted":
+            found[-1] = found[-1]._replace(is_aborted=True)
     return found

@@ -15,12 +15,14 @@ import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from tests.interop.soak.task import PARTITIONS, PATIENCE, Ledger, Task
+from tests.interop.soak.task import END, MOST_RECORDS, PARTITIONS, PATIENCE, Ledger, Task
 
-ABORTS = 0.25
-MOST_RECORDS = 12
+ONE_ABORT_IN = 4
+"""
+One of so many transactions is aborted, and chance says which.
+"""
 
 T = TypeVar("T")
 
@@ -37,7 +39,8 @@ class Library(Protocol):
 
     def take(self, first: int, count: int) -> list[bytes]:
         """
-        The values of the *count* records of the source from offset *first*.
+        The values of the *count* records of the source from offset *first*, or fewer if one of them
+        is the end.
         """
 
     def begin(self) -> None:
@@ -96,10 +99,9 @@ class Librdkafka:
         wanted = TopicPartition(self._source.topic, self._source.partition, first)
         self._consumer.assign([wanted])
         values: list[bytes] = []
-        while len(values) < count:
+        while len(values) < count and END not in values:
             message = self._consumer.poll(PATIENCE)
-            assert message is not None, "no record"
-            if message.error() is None:
+            if message is not None and message.error() is None:
                 values.append(message.value() or b"")
         return values
 
@@ -148,7 +150,7 @@ class KafkaPython:
     def take(self, first: int, count: int) -> list[bytes]:
         self._consumer.seek(self._source, first)
         values: list[bytes] = []
-        while len(values) < count:
+        while len(values) < count and END not in values:
             found = self._consumer.poll(1000 * PATIENCE, max_records=count - len(values))
             values.extend(record.value for record in found.get(self._source, ()))
         return values
@@ -206,9 +208,12 @@ class AioKafka:
     def take(self, first: int, count: int) -> list[bytes]:
         async def take() -> list[bytes]:
             self._consumer.seek(self._source, first)
-            return [(await self._consumer.getone(self._source)).value for _ in range(count)]
+            values: list[bytes] = []
+            while len(values) < count and END not in values:
+                values.append((await self._consumer.getone(self._source)).value)
+            return values
 
-        return self._run(take())
+        return self._loop.run_until_complete(take())
 
     def begin(self) -> None:
         self._run(self._producer.begin_transaction())
@@ -237,24 +242,28 @@ LIBRARIES: dict[str, Callable[[Task], Library]] = {
 }
 
 
-def transform(library: Library, task: Task) -> None:
+def transform(library: Library, ledger: Ledger, task: Task) -> None:
     """
     Bring each record of the source to partition value modulo PARTITIONS, under the names of the
     process and the transaction.
     """
-    ledger = Ledger(task.ledger)
     chance = random.Random(task.seed)
-    position, number = library.start(), 0
-    while position < task.records:
-        end = min(position + chance.randint(1, MOST_RECORDS), task.records)
-        values = library.take(position, end - position)
+    position, number, aborted = library.start(), 0, 0
+    ledger.write("started")
+    while True:
+        if number % ONE_ABORT_IN == 0:
+            aborted = number + chance.randrange(ONE_ABORT_IN)
+        values = library.take(position, chance.randint(1, MOST_RECORDS))
+        end = position + len(values) - (END in values)
+        if end == position:
+            break
         ledger.write("begin", number, position, end)
         library.begin()
-        for value in values:
+        for value in values[: end - position]:
             text = f"{task.source} {task.name} {number} {int(value)}"
             library.send(int(value) % PARTITIONS, text.encode())
         library.send_offset(end)
-        if chance.random() < ABORTS:
+        if number == aborted:
             ledger.write("abort", number)
             library.abort()
             ledger.write("aborted", number)
@@ -267,12 +276,23 @@ def transform(library: Library, task: Task) -> None:
     ledger.write("done")
 
 
+def reason(error: Exception) -> str:
+    """
+    The name that the library has for what happened.
+    """
+    if isinstance(error, KafkaException):
+        return str(error.args[0].name())
+    return type(error).__name__
+
+
 if __name__ == "__main__":
     its_task = Task.parse(sys.argv[2:])
+    its_ledger = Ledger(its_task.ledger)
     try:
-        transform(LIBRARIES[sys.argv[1]](its_task), its_task)
-    except Exception:
+        transform(LIBRARIES[sys.argv[1]](its_task), its_ledger, its_task)
+    except Exception as error:
         # Whatever it was: what is left open now is for the next process to end.
+        its_ledger.write("failed", reason(error))
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)

@@ -40,7 +40,15 @@ def connector_jars() -> list[Path]:
     return sorted(jars(directory, "libs", _ARTIFACTS, with_dependencies=False).glob("*.jar"))
 
 
-def start_session(directory: Path, *, cores: int = 2, memory: str = "1g") -> SparkSession:
+QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""
+Options of a virtual machine that compiles little: a test is over before more pays.
+"""
+
+
+def start_session(
+    directory: Path, *, cores: int = 2, memory: str = "1g", java_options: str = QUICK
+) -> SparkSession:
     """
     A session in this process, with the connector, that keeps all its files in *directory*.
 
@@ -55,8 +63,7 @@ def start_session(directory: Path, *, cores: int = 2, memory: str = "1g") -> Spa
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     settings: dict[str, str | int | float | bool | None] = {
-        # A test is over before more compiling pays.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": java_options,
         "spark.driver.memory": memory,
         "spark.jars": ",".join(str(jar) for jar in connector_jars()),
         "spark.local.dir": str(directory / "local"),
@@ -66,6 +73,7 @@ def start_session(directory: Path, *, cores: int = 2, memory: str = "1g") -> Spa
         "spark.sql.shuffle.partitions": cores,
         "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
     }
     builder = SparkSession.builder.master(f"local[{cores},2]").appName("barnabas")
     return builder.config(map=settings).getOrCreate()

@@ -144,7 +144,10 @@ class Client:
             groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=topics)], require_stable=True
         )
         answer = await self.wire.ask(request, 8)
-        [found] = answer.groups[0].topics[0].partitions
+        [group] = answer.groups
+        if group.error_code != 0:
+            return -1, ErrorCode(group.error_code)
+        [found] = group.topics[0].partitions
         return found.committed_offset, ErrorCode(found.error_code)
 
     async def fetch(self, partition: int = 0) -> Any:

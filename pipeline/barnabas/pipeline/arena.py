@@ -33,11 +33,14 @@ class BadBatch(Exception):
 
     Args:
         too_large: whether it only decompresses to more than was allowed.
+        decoded: how many of the batches before it were given already.
     """
 
-    def __init__(self, index: int, reason: str, *, too_large: bool = False) -> None:
+    def __init__(
+        self, index: int, reason: str, *, too_large: bool = False, decoded: int = 0
+    ) -> None:
         super().__init__(index, reason)
-        self.index, self.reason, self.too_large = index, reason, too_large
+        self.index, self.reason, self.too_large, self.decoded = index, reason, too_large, decoded
 
 
 class Arena(NamedTuple):

@@ -27,7 +27,7 @@ from barnabas.pipeline.arena import Arena, BadBatch, fill_arena
 from barnabas.pipeline.arrow_columns import constant, header_lists, numbers, pieces, timestamps
 from barnabas.pipeline.batch_headers import Headers, ends, has_flag, last_offsets
 from barnabas.pipeline.record_spans import header_spans, record_spans, record_starts
-from barnabas.pipeline.schemas import HEADERS, RECORDS, project
+from barnabas.pipeline.schemas import CORRUPT_COLUMN, HEADERS, PERMISSIVE_RECORDS, RECORDS, project
 from barnabas.pipeline.varint_columns import Ints, Malformed
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.record_batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG
@@ -83,7 +83,7 @@ class Wanted:
 
     @property
     def schema(self) -> pa.Schema:
-        return project(RECORDS, self.columns)
+        return project(PERMISSIVE_RECORDS, self.columns)
 
     @property
     def needs_records(self) -> bool:
@@ -121,7 +121,8 @@ def decode(
     batches have records as any other.
 
     Raises:
-        BadBatch: by its number in *headers*; what was given before it was good.
+        BadBatch: by its number in *headers*. The batches before it are good, but not all of them
+            were given.
     """
     done = 0
     while done < len(headers):
@@ -136,7 +137,9 @@ def decode(
             some = rest[: arena.batches]
             rows = _rows(arena, some, place, wanted, offsets)
         except BadBatch as bad:
-            raise BadBatch(done + bad.index, bad.reason, too_large=bad.too_large) from bad
+            raise BadBatch(
+                done + bad.index, bad.reason, too_large=bad.too_large, decoded=done
+            ) from bad
         done += arena.batches
         if rows.num_rows:
             yield rows
@@ -205,7 +208,7 @@ class _Rows:
         return repeated if self._kept is None else repeated[self._kept]
 
     def column(self, name: str, place: Place) -> pa.Array:
-        kind = RECORDS.field(name).type
+        kind = PERMISSIVE_RECORDS.field(name).type
         made: Mapping[str, Callable[[], pa.Array]] = {
             "key": lambda: pieces(self._data, self._spans.keys),
             "value": lambda: pieces(self._data, self._spans.values),
@@ -215,6 +218,7 @@ class _Rows:
             "timestamp": lambda: timestamps(self._timestamps()),
             "timestampType": lambda: numbers(self._of_batch(self._by_broker), kind),
             "headers": self._header_lists,
+            CORRUPT_COLUMN: lambda: pa.nulls(self.count, kind),
         }
         return made[name]()
 

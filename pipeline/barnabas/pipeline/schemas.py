@@ -66,7 +66,7 @@ SEGMENTS: Final = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("baseOffset", pa.int64()),
-        ("nextBaseOffset", pa.int64()),
+        ("nextOffset", pa.int64()),
         ("size", pa.int64()),
         ("firstTimestamp", TIMESTAMP),
         ("maxTimestamp", TIMESTAMP),

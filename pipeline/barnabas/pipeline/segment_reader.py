@@ -1,0 +1,185 @@
+"""
+The rows of a range of one segment.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from barnabas.pipeline.arena import BadBatch
+from barnabas.pipeline.batch_headers import Headers, has_flag, last_offsets
+from barnabas.pipeline.batch_rows import batch_rows
+from barnabas.pipeline.decode import Place, Wanted, bad_checksums, decode
+from barnabas.pipeline.errors import CorruptBatch, OldFormat, TooManyBytes
+from barnabas.pipeline.offset_positions import next_indexed
+from barnabas.pipeline.options import OnCorrupt, ReadOptions
+from barnabas.pipeline.planning import SegmentRange, Work
+from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
+from barnabas.pipeline.segment_rows import segment_rows
+from barnabas.pipeline.segment_scan import Chunk, SegmentScan, Stop
+from barnabas.pipeline.segment_sources import Source, files_of, open_sources
+from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+
+logger = logging.getLogger(__name__)
+
+
+def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """
+    The rows of one task, of the level that the options say.
+
+    Args:
+        columns: of that level's schema, in the order that the rows are to have.
+
+    Raises:
+        CorruptBatch: a batch cannot be read, unless the options say what to do with it.
+        DataLoss: offsets were deleted since the plan was made, unless the options say to go on.
+    """
+    for piece in work.ranges:
+        if options.level is Level.SEGMENTS:
+            yield from segment_rows(piece, columns)
+        else:
+            yield from RangeReader(piece, columns, options).rows()
+
+
+class RangeReader:
+    """
+    Reads one range, once.
+    """
+
+    def __init__(self, piece: SegmentRange, columns: Sequence[str], options: ReadOptions) -> None:
+        self._piece = piece
+        self._options = options
+        self._place = Place(*piece.topic_partition)
+        self._columns = tuple(columns)
+        self._next_offset = piece.offsets.start
+        """Behind the last batch that was seen."""
+
+    def rows(self) -> Iterator[pa.RecordBatch]:
+        with open_sources(self._piece, self._options) as sources:
+            for source in sources:
+                yield from self._rows_of(source)
+
+    def _rows_of(self, source: Source) -> Iterator[pa.RecordBatch]:
+        position: int | None = source.position
+        while position is not None:
+            scan = SegmentScan(
+                source.file, position, source.end_position, self._options.chunk_bytes
+            )
+            for chunk in scan:
+                yield from self._rows_in(source, chunk)
+                self._next_offset = int(last_offsets(chunk.headers)[-1]) + 1
+                if self._next_offset >= self._piece.offsets.end:
+                    return
+            if scan.stop is None:
+                return
+            yield from self._corrupt(self._stopped(source, scan.stop))
+            position = self._behind(source, scan.stop)
+
+    def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        if self._options.level is Level.BATCHES:
+            headers = chunk.headers[self._in_range(chunk.headers)]
+            rows = batch_rows(
+                headers, self._place, self._piece.base_offset, chunk.position, self._columns
+            )
+            if rows.num_rows:
+                yield rows
+            return
+        headers = chunk.headers[self._is_row(chunk.headers)]
+        start = 0
+        for bad in bad_checksums(chunk.data, headers):
+            yield from self._decode(source, chunk, headers[start:bad])
+            reason = "the batch does not have the CRC that its header says"
+            yield from self._corrupt(_corrupt_batch(source, chunk, headers[bad], reason))
+            start = bad + 1
+        yield from self._decode(source, chunk, headers[start:])
+
+    def _decode(self, source: Source, chunk: Chunk, headers: Headers) -> Iterator[pa.RecordBatch]:
+        wanted = Wanted(self._columns, max_batch_bytes=self._options.max_batch_bytes)
+        while len(headers):
+            try:
+                yield from decode(chunk.data, headers, self._place, wanted, self._piece.offsets)
+            except BadBatch as bad:
+                good = headers[bad.decoded : bad.index]
+                yield from decode(chunk.data, good, self._place, wanted, self._piece.offsets)
+                kind = TooManyBytes if bad.too_large else CorruptBatch
+                yield from self._corrupt(
+                    _corrupt_batch(source, chunk, headers[bad.index], bad.reason, kind)
+                )
+                headers = headers[bad.index + 1 :]
+            else:
+                return
+
+    # Which batches.
+
+    def _in_range(self, headers: Headers) -> npt.NDArray[np.bool_]:
+        offsets = self._piece.offsets
+        in_range: npt.NDArray[np.bool_] = (last_offsets(headers) >= offsets.start) & (
+            headers["base_offset"] < offsets.end
+        )
+        return in_range
+
+    def _is_row(self, headers: Headers) -> npt.NDArray[np.bool_]:
+        """
+        Which batches have records for the reader: not markers, nor aborted ones if committed ones
+        are asked for, as consumers decide it (KIP-98).
+        """
+        kept = self._in_range(headers) & ~has_flag(headers, CONTROL_FLAG)
+        for transaction in self._piece.aborted:
+            kept &= ~(
+                has_flag(headers, TRANSACTIONAL_FLAG)
+                & (headers["producer_id"] == transaction.producer_id)
+                & (headers["base_offset"] >= transaction.first_offset)
+                & (headers["base_offset"] <= transaction.last_offset)
+            )
+        return kept
+
+    # What cannot be read.
+
+    def _stopped(self, source: Source, stop: Stop) -> CorruptBatch:
+        kind = OldFormat if stop.is_old_format else CorruptBatch
+        return kind(str(source.path), stop.position, self._next_offset, stop.reason)
+
+    def _corrupt(self, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
+        """
+        Raises:
+            CorruptBatch: unless the options say otherwise. An old format is not corruption that one
+                could pass over.
+        """
+        if self._options.on_corrupt is OnCorrupt.FAIL or isinstance(error, OldFormat):
+            raise error
+        logger.warning("%s", error)
+        if (
+            self._options.on_corrupt is OnCorrupt.PERMISSIVE
+            and self._options.level is Level.RECORDS
+        ):
+            row = {
+                "topic": self._place.topic,
+                "partition": self._place.partition,
+                "offset": error.offset,
+                CORRUPT_COLUMN: str(error),
+            }
+            yield pa.RecordBatch.from_pylist([row], schema=Wanted(self._columns).schema)
+
+    def _behind(self, source: Source, stop: Stop) -> int | None:
+        """
+        Where the next batch begins of which the index knows; what is between cannot be read.
+        """
+        files = files_of(self._piece.url)
+        position = next_indexed(files, source.path, stop.position)
+        return None if position is None or position >= source.end_position else position
+
+
+def _corrupt_batch(
+    source: Source,
+    chunk: Chunk,
+    header: np.void,
+    reason: str,
+    kind: type[CorruptBatch] = CorruptBatch,
+) -> CorruptBatch:
+    position = chunk.position + int(header["position"])
+    return kind(str(source.path), position, int(header["base_offset"]), reason)

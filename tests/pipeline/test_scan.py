@@ -1,0 +1,502 @@
+"""
+Reading whole log directories, without Spark.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
+from barnabas.pipeline.scan import parse_options, plan, scan
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.records import Header, SimpleRecord
+from tests.support.log_directory import (
+    HIGH_WATERMARKS,
+    START_OFFSETS,
+    WrittenDirectory,
+    append,
+    some_records,
+    stored_rows,
+)
+from tests.support.logs import end_transaction
+from tests.support.scanned import plain_rows, scanned_offsets, scanned_rows
+from tests.support.segments import FIRST_TIMESTAMP
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenDirectory:
+    """
+    A directory with one log of 100 records in 20 batches and several segments.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log(segment_bytes=1000, index_interval_bytes=200)
+    for start in range(0, 100, 5):
+        append(log, some_records(5, start=start))
+    directory.checkpoint()
+    assert len(log.segments.values()) > 4
+    return directory
+
+
+def test_every_record_is_a_row(tmp_path: Path) -> None:
+    """
+    Of all topics but internal ones, of all codecs, with and without keys, values and headers.
+    """
+    directory = WrittenDirectory(tmp_path)
+    headers = (Header("a", b"1"), Header("a", None), Header("é", b""))
+    for partition, codec in enumerate(CompressionType):
+        log = directory.log("orders", partition, segment_bytes=2000)
+        for start in range(0, 60, 10):
+            append(log, some_records(10, start=start), compression=codec)
+            odd = [SimpleRecord(start, None, b""), SimpleRecord(5, b"", None, headers)]
+            append(log, odd, compression=codec)
+    append(directory.log("users"), some_records(3), log_append_time=FIRST_TIMESTAMP)
+    append(directory.log("__internal"), some_records(3))
+    directory.stop()
+
+    rows = scanned_rows(tmp_path)
+
+    assert 5 * 72 + 3 == len(rows)
+    assert [row for row in stored_rows(tmp_path) if row[2] != "__internal"] == rows
+    assert list(stored_rows(tmp_path, "__internal")) == scanned_rows(
+        tmp_path, subscribe="__internal"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"subscribe": "b, a"}, ["a-0", "a-1", "b-0"]),
+        ({"subscribePattern": "a.*"}, ["a-0", "a-1", "ab-0"]),
+        ({"assign": '{"a": [1], "b": [0]}'}, ["a-1", "b-0"]),
+        ({}, ["a-0", "a-1", "ab-0", "b-0"]),
+    ],
+)
+def test_partitions_are_chosen_as_by_the_connector(
+    tmp_path: Path, options: dict[str, str], expected: list[str]
+) -> None:
+    """
+    By names, by a pattern for the whole name, or one by one.
+    """
+    directory = WrittenDirectory(tmp_path)
+    for topic, partition in (("a", 0), ("a", 1), ("ab", 0), ("b", 0), ("__c", 0)):
+        append(directory.log(topic, partition), some_records(1))
+    directory.stop()
+    (tmp_path / "a-2.0123456789abcdef0123456789abcdef-delete").mkdir()
+    (tmp_path / "lost+found").mkdir()
+
+    rows = scanned_rows(tmp_path, **options)
+
+    assert expected == [f"{row[2]}-{row[3]}" for row in rows]
+
+
+@pytest.mark.parametrize("bytes_per_task", [100, 700, 1 << 20])
+@pytest.mark.parametrize(
+    ("start", "end"), [(0, 100), (3, 97), (5, 10), (42, 43), (50, 50), (-2, -1)]
+)
+def test_offsets_are_those_asked_for(
+    written: WrittenDirectory, start: int, end: int, bytes_per_task: int
+) -> None:
+    """
+    To the record, however the segments are cut into tasks.
+    """
+    found = scanned_offsets(
+        written.path,
+        startingOffsets=json.dumps({"events": {"0": start}}),
+        endingOffsets=json.dumps({"events": {"0": end}}),
+        bytesPerTask=str(bytes_per_task),
+        segmentOpenBytes="0",
+    )
+
+    assert list(range(max(start, 0), 100 if end < 0 else end)) == found
+
+
+def test_a_plan_leaves_out_what_no_row_can_be_in(written: WrittenDirectory) -> None:
+    """
+    Segments by their names, the rest by the index.
+    """
+    options = {"path": str(written.path), "bytesPerTask": "300", "segmentOpenBytes": "0"}
+    bounds = {
+        "startingOffsets": '{"events": {"0": 52}}',
+        "endingOffsets": '{"events": {"0": 54}}',
+    }
+
+    everything = plan(parse_options(options))
+    little = plan(parse_options({**options, **bounds}))
+
+    stored = sum(segment.size for segment in written.events.segments.values())
+    assert stored == sum(piece.size for work in everything for piece in work.ranges)
+    assert len(everything) > 8
+    assert 1 == len(little)
+    assert sum(piece.size for piece in little[0].ranges) < 1000
+
+
+def test_small_segments_are_packed_and_plans_can_be_sent(written: WrittenDirectory) -> None:
+    """
+    Into as many tasks as are asked for.
+    """
+    few = plan(parse_options({"path": str(written.path)}))
+    many = plan(parse_options({"path": str(written.path), "minPartitions": "3"}))
+
+    assert 1 == len(few)
+    assert len(many) >= 3
+    assert many == pickle.loads(pickle.dumps(many))
+
+
+def test_only_the_columns_asked_for_are_made(written: WrittenDirectory) -> None:
+    """
+    In the order that they are asked for.
+    """
+    rows = pa.Table.from_batches(scan(str(written.path), columns=["partition", "offset"]))
+
+    assert ["partition", "offset"] == rows.schema.names
+    assert list(range(100)) == rows.column("offset").to_pylist()
+
+
+# What may be read.
+
+
+def test_nothing_is_read_past_the_high_watermark(written: WrittenDirectory) -> None:
+    """
+    As far as it was noted; a partition that was not is too new. Where none was ever noted, or on
+    demand, all is read.
+    """
+    written.checkpoint(events=42)
+    noted = scanned_offsets(written.path)
+    to_the_end = scanned_offsets(written.path, readUpTo="logEnd")
+    written.checkpoint(other=1)
+    not_noted = scanned_offsets(written.path)
+    (written.path / HIGH_WATERMARKS).unlink()
+    no_file = scanned_offsets(written.path)
+
+    assert list(range(42)) == noted
+    assert list(range(100)) == to_the_end == no_file
+    assert [] == not_noted
+
+
+def test_nothing_is_read_before_the_log_start(written: WrittenDirectory) -> None:
+    """
+    Where records were deleted, those that are still in the file are not there.
+    """
+    written.checkpoint(START_OFFSETS, events=13)
+
+    assert list(range(13, 100)) == scanned_offsets(written.path)
+
+
+def test_a_directory_of_one_partition_is_read_alone(written: WrittenDirectory) -> None:
+    """
+    With the checkpoints of the directory around it.
+    """
+    append(written.log("events", 1), some_records(3))
+    written.checkpoint(events=42)
+
+    assert list(range(42)) == scanned_offsets(written.path / "events-0")
+
+
+def test_several_directories_are_read_as_one(tmp_path: Path) -> None:
+    """
+    As brokers spread their logs over disks.
+    """
+    for number in range(2):
+        directory = WrittenDirectory(tmp_path / str(number))
+        append(directory.log("events", number), some_records(3))
+        directory.stop()
+
+    rows = scanned_rows(f"{tmp_path / '0'},{tmp_path / '1'}")
+
+    assert [0, 0, 0, 1, 1, 1] == [row[3] for row in rows]
+
+
+@pytest.mark.parametrize("with_snapshot", [True, False])
+def test_committed_is_what_no_open_or_aborted_transaction_has(
+    tmp_path: Path, with_snapshot: bool
+) -> None:
+    """
+    Up to where the first transaction begins that is open at the high watermark.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log(segment_bytes=300)
+    sequences = {1: 0, 2: 0, 3: 0}
+
+    def send(producer_id: int, value: int) -> None:
+        batch = {"producer_id": producer_id, "producer_epoch": 0, "is_transactional": True}
+        record = [SimpleRecord(FIRST_TIMESTAMP, None, b"%d" % value)]
+        append(log, record, base_sequence=sequences[producer_id], **batch)
+        sequences[producer_id] += 1
+
+    for value in range(12):
+        send(1, value)
+        send(2, value)
+        append(log, [SimpleRecord(FIRST_TIMESTAMP, None, b"plain")])
+        end_transaction(log, 1, commit=value % 3 != 0)
+        end_transaction(log, 2, commit=value % 2 == 0)
+    send(3, 100)
+    first_open = log.log_end_offset - 1
+    append(log, [SimpleRecord(FIRST_TIMESTAMP, None, b"behind")])
+    directory.stop()
+    if not with_snapshot:
+        for snapshot in (tmp_path / "events-0").glob("*.snapshot"):
+            snapshot.unlink()
+
+    committed = scanned_rows(tmp_path, isolationLevel="read_committed")
+    all_of_them = scanned_rows(tmp_path, **{"kafka.isolation.level": "read_uncommitted"})
+
+    expected_values = []
+    for value in range(12):
+        expected_values += [b"%d" % value] if value % 3 else []
+        expected_values += [] if value % 2 else [b"%d" % value]
+        expected_values += [b"plain"]
+    assert expected_values == [row[1] for row in committed]
+    assert max(row[4] for row in committed) < first_open
+    assert 12 * 3 + 2 == len(all_of_them)
+
+
+def test_a_transaction_that_ends_behind_the_high_watermark_is_open(tmp_path: Path) -> None:
+    """
+    Its marker may still be lost.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log()
+    append(log, some_records(2))
+    append(
+        log,
+        some_records(2),
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    directory.checkpoint(events=4)
+    end_transaction(log, 1)
+
+    assert [0, 1] == scanned_offsets(tmp_path, isolationLevel="read_committed")
+    directory.checkpoint(events=5)
+    assert [0, 1, 2, 3] == scanned_offsets(tmp_path, isolationLevel="read_committed")
+
+
+# Times.
+
+
+@pytest.mark.parametrize("index", ["with its index", "without its index"])
+def test_times_are_turned_into_offsets(written: WrittenDirectory, index: str) -> None:
+    """
+    Of the first record that is not older; the end is not a row. As the connector does it, with all
+    partitions or each for itself.
+    """
+    if index == "without its index":
+        for pattern in ("*.timeindex", "*.index"):
+            for file in (written.path / "events-0").glob(pattern):
+                file.unlink()
+
+    def between(start: int, end: int) -> dict[str, str]:
+        return {
+            "startingTimestamp": str(FIRST_TIMESTAMP + start),
+            "endingTimestamp": str(FIRST_TIMESTAMP + end),
+        }
+
+    for start, end in ((0, 1), (13, 77), (50, 51), (99, 100), (98, 1000)):
+        assert list(range(start, min(end, 100))) == scanned_offsets(
+            written.path, **between(start, end)
+        )
+    by_partition = scanned_offsets(
+        written.path,
+        startingOffsetsByTimestamp=json.dumps({"events": {"0": FIRST_TIMESTAMP + 95}}),
+        endingOffsetsByTimestamp=json.dumps({"events": {"0": FIRST_TIMESTAMP + 97}}),
+    )
+    assert [95, 96] == by_partition
+
+
+def test_times_need_not_grow(tmp_path: Path) -> None:
+    """
+    The first record in the log counts, not the oldest.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log(segment_bytes=200, index_interval_bytes=1)
+    for ms in (10, 50, 20, 60, 30, 70, 5):
+        append(log, [SimpleRecord(FIRST_TIMESTAMP + ms, b"k", bytes(40))])
+    directory.stop()
+
+    def first(ms: int) -> int:
+        return scanned_offsets(tmp_path, startingTimestamp=str(FIRST_TIMESTAMP + ms))[0]
+
+    assert [0, 1, 1, 3, 5] == [first(ms) for ms in (0, 20, 50, 51, 61)]
+
+
+def test_a_start_after_all_records_is_an_error_unless_it_is_to_be_the_end(
+    written: WrittenDirectory,
+) -> None:
+    """
+    As in the connector.
+    """
+    late = {"startingTimestamp": str(FIRST_TIMESTAMP + 100)}
+
+    with pytest.raises(InvalidOption, match="events-0 has no record from the starting timestamp"):
+        scanned_offsets(written.path, **late)
+    late["startingOffsetsByTimestampStrategy"] = "latest"
+    assert [] == scanned_offsets(written.path, **late)
+
+
+# The other levels.
+
+
+def test_batches_are_told_by_their_headers(tmp_path: Path) -> None:
+    """
+    Markers too; where they are, how large, and whose.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log()
+    append(log, some_records(5), compression=CompressionType.ZSTD)
+    append(
+        log,
+        some_records(1),
+        producer_id=7,
+        producer_epoch=3,
+        base_sequence=9,
+        is_transactional=True,
+    )
+    end_transaction(log, 7, 3)
+    directory.stop()
+
+    batches = scan(str(tmp_path), {"level": "batches"})
+    rows = [row for batch in batches for row in batch.to_pylist()]
+
+    assert [0, rows[0]["size"], rows[0]["size"] + rows[1]["size"]] == [
+        row["position"] for row in rows
+    ]
+    names = ("baseOffset", "lastOffset", "records", "codec", "producerId", "producerEpoch")
+    flags = ("baseSequence", "transactional", "control", "deleteHorizon")
+    assert [
+        (0, 4, 5, "zstd", -1, -1, -1, False, False, None),
+        (5, 5, 1, "none", 7, 3, 9, True, False, None),
+        (6, 6, 1, "none", 7, 3, -1, True, True, None),
+    ] == [tuple(row[name] for name in names + flags) for row in rows]
+
+
+def test_segments_are_told_by_names_and_indexes(written: WrittenDirectory) -> None:
+    """
+    The active one by its headers too, for its indexes lag behind.
+    """
+    segments = written.events.segments.values()
+
+    rows = plain_rows(scan(str(written.path), {"level": "segments"}))
+
+    bases = [segment.base_offset for segment in segments]
+    assert [
+        (
+            "events",
+            0,
+            base,
+            after,
+            segment.size,
+            FIRST_TIMESTAMP + base,
+            FIRST_TIMESTAMP + after - 1,
+            after == 100,
+            str(segment.log.path),
+        )
+        for base, after, segment in zip(bases, [*bases[1:], 100], segments, strict=True)
+    ] == [row[:7] + row[8:] for row in rows]
+
+
+# What is not there.
+
+
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    """
+    Its path is named.
+    """
+    with pytest.raises(FileNotFoundError, match=r"There is no directory .*/nowhere"):
+        scanned_rows(tmp_path / "nowhere")
+
+
+def test_a_topic_or_partition_that_is_not_there(written: WrittenDirectory) -> None:
+    """
+    It is named, and what there is too.
+    """
+    with pytest.raises(UnknownTopic, match=r"has no nothing\. There is events\."):
+        scanned_rows(written.path, subscribe="events,nothing")
+    with pytest.raises(UnknownTopic, match="has no events-1"):
+        scanned_rows(written.path, assign='{"events": [0, 1]}')
+    with pytest.raises(UnknownTopic, match="Offsets are given for events-3"):
+        scanned_rows(written.path, startingOffsets='{"events": {"3": 0}}')
+
+
+def test_a_directory_that_is_none_of_a_broker(tmp_path: Path) -> None:
+    """
+    An empty directory is a mistake, that of a new broker is not.
+    """
+    with pytest.raises(UnknownTopic, match="has no logs of topics"):
+        scanned_rows(tmp_path)
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    assert [] == scanned_rows(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"startingOffsets": '{"events": {"0": 5}}'},
+        {"endingOffsets": '{"events": {"0": 101}}'},
+        {"startingOffsets": '{"events": {"0": 101}}'},
+    ],
+)
+def test_offsets_that_are_not_there(written: WrittenDirectory, bounds: dict[str, str]) -> None:
+    """
+    They are an error, or passed over.
+    """
+    written.checkpoint(START_OFFSETS, events=10)
+
+    with pytest.raises(DataLoss, match="events-0 has offsets 10 to 100"):
+        scanned_rows(written.path, **bounds)
+    there = set(scanned_offsets(written.path, failOnDataLoss="false", **bounds))
+    assert there <= set(range(10, 100))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"topic": "events"}, "no option topic"),
+        ({"startingOffset": "5"}, "Did you mean startingOffsets"),
+        ({"subscribe": "a", "assign": "{}"}, "Only one of subscribe, assign"),
+        ({"assign": "[1]"}, "assign should be JSON like"),
+        ({"assign": '{"a": 1}'}, "assign should be JSON like"),
+        ({"startingOffsets": '{"a": 3}'}, "startingOffsets should be JSON like"),
+        ({"startingOffsets": '{"a": {"0": -3}}'}, "below -2"),
+        ({"endingOffsets": "tomorrow"}, "endingOffsets should be JSON like"),
+        ({"startingTimestamp": "yesterday"}, "startingTimestamp is a number"),
+        ({"subscribePattern": "("}, "subscribePattern is no pattern"),
+        ({"level": "bytes"}, "level is one of records, batches, segments, not 'bytes'"),
+        ({"failOnDataLoss": "maybe"}, "failOnDataLoss is true or false"),
+        ({"bytesPerTask": "0"}, "bytesPerTask is a number of at least 1"),
+    ],
+)
+def test_options_of_no_sense(
+    written: WrittenDirectory, options: dict[str, Any], message: str
+) -> None:
+    """
+    The option is named.
+    """
+    with pytest.raises(InvalidOption, match=message):
+        scanned_rows(written.path, **options)
+
+
+def test_a_column_that_is_not_there(written: WrittenDirectory) -> None:
+    """
+    Those that there are, are named.
+    """
+    with pytest.raises(InvalidOption, match="no column keys; there are key, value,"):
+        list(scan(str(written.path), columns=["keys"]))
+
+
+def test_options_of_a_kafka_client_are_passed_over(written: WrittenDirectory) -> None:
+    """
+    So that a query can come from the connector as it is.
+    """
+    options = {"kafka.bootstrap.servers": "localhost:9092", "includeHeaders": "false"}
+
+    rows = pa.Table.from_batches(scan(str(written.path), options))
+
+    assert "headers" not in rows.schema.names

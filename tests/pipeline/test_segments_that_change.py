@@ -1,0 +1,331 @@
+"""
+What a broker does to its files while they are read, and what is wrong with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.pipeline.errors import CorruptBatch, DataLoss, OldFormat, TooManyBytes
+from barnabas.pipeline.scan import parse_options, plan, read, scan, schema
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.record_batch import build_batch_with_offsets, seal_batch
+from barnabas.protocol.records import Record, encode_records
+from tests.support.legacy_messages import legacy_message
+from tests.support.log_directory import HIGH_WATERMARKS, WrittenDirectory, append, some_records
+from tests.support.scanned import plain_rows, scanned_offsets, scanned_rows
+
+ACTIVE = "00000000000000000080"
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenDirectory:
+    """
+    A directory with one log of five segments, each with four batches of five records.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log(segment_bytes=1000, index_interval_bytes=100)
+    for start in range(0, 100, 5):
+        append(log, some_records(5, start=start))
+    directory.checkpoint()
+    assert (0, 20, 40, 60, 80) == log.segments.base_offsets
+    return directory
+
+
+def segment(directory: WrittenDirectory, base: int, suffix: str = ".log") -> Path:
+    return directory.path / "events-0" / f"{base:020d}{suffix}"
+
+
+def offsets_after(
+    directory: WrittenDirectory, change: Callable[[], Any], **options: str
+) -> list[int]:
+    """
+    The offsets of a read that is planned before a change and made after it.
+    """
+    parsed = parse_options({"path": str(directory.path), **options})
+    works = plan(parsed)
+    change()
+    names = schema(parsed).names
+    return [row[4] for work in works for row in plain_rows(read(work, names, parsed))]
+
+
+# Segments that go.
+
+
+def test_a_segment_that_is_being_deleted_is_read(written: WrittenDirectory) -> None:
+    """
+    It has another name for a minute.
+    """
+
+    def delete() -> None:
+        for base in (0, 20):
+            segment(written, base).rename(segment(written, base, ".log.deleted"))
+
+    assert list(range(100)) == offsets_after(written, delete)
+
+
+def test_a_segment_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
+    """
+    The file and its offsets are named; or it is passed over.
+    """
+    deleted = re.escape(str(segment(written, 0)))
+
+    def delete() -> None:
+        for file in (written.path / "events-0").glob("00000000000000000000.*"):
+            file.unlink(missing_ok=True)
+
+    with pytest.raises(DataLoss, match=f"{deleted} is gone, and with it offsets 0 to 19"):
+        offsets_after(written, delete)
+    segment(written, 0).write_bytes(b"")
+    assert list(range(20, 100)) == offsets_after(written, delete, failOnDataLoss="false")
+
+
+def test_a_partition_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
+    """
+    As when its topic is deleted.
+    """
+
+    def delete() -> None:
+        directory = written.path / "events-0"
+        directory.rename(written.path / f"events-0.{'0' * 32}-delete")
+
+    with pytest.raises(DataLoss, match="offsets 0 to 19 of events-0"):
+        offsets_after(written, delete)
+
+
+@pytest.mark.parametrize("bytes_per_task", ["200", "100000"])
+def test_compaction_between_plan_and_read_loses_nothing(
+    written: WrittenDirectory, bytes_per_task: str
+) -> None:
+    """
+    It puts several segments into one, and leaves out records: what is left comes once.
+    """
+
+    def compact() -> None:
+        kept = bytearray()
+        for base in range(0, 60, 5):
+            offsets = [offset for offset in range(base, base + 5) if offset % 3 == 0]
+            records = [Record(offset, 0, b"key", b"value") for offset in offsets]
+            kept += build_batch_with_offsets(records, base_offset=base, last_offset=base + 4)
+        for base in (20, 40):
+            for file in (written.path / "events-0").glob(f"{base:020d}.*"):
+                file.unlink()
+        segment(written, 0, ".index").unlink()
+        segment(written, 0).write_bytes(kept)
+
+    expected = [offset for offset in range(100) if offset % 3 == 0 or offset >= 60]
+    found = offsets_after(written, compact, bytesPerTask=bytes_per_task, segmentOpenBytes="0")
+    assert expected == found
+
+
+def test_what_is_appended_after_the_plan_is_not_read(written: WrittenDirectory) -> None:
+    """
+    A query sees what there was when it was planned.
+    """
+
+    def grow() -> None:
+        for start in range(100, 150, 5):
+            append(written.events, some_records(5, start=start))
+        written.checkpoint()
+
+    assert list(range(100)) == offsets_after(written, grow)
+
+
+# The end of the active segment.
+
+
+@pytest.mark.parametrize("cut", [1, 20, 61, 150])
+def test_a_batch_that_is_not_whole_yet_is_not_read(written: WrittenDirectory, cut: int) -> None:
+    """
+    With and without a high watermark.
+    """
+    path = segment(written, 80)
+    path.write_bytes(path.read_bytes()[:-cut])
+
+    assert list(range(95)) == scanned_offsets(written.path)
+    (written.path / HIGH_WATERMARKS).unlink()
+    assert list(range(95)) == scanned_offsets(written.path)
+
+
+@pytest.mark.parametrize("zeros", [1, 30, 61, 5000])
+def test_zeros_behind_the_last_batch_are_not_read(written: WrittenDirectory, zeros: int) -> None:
+    """
+    A segment or an index may have its whole size from the beginning.
+    """
+    for suffix in (".log", ".index", ".timeindex"):
+        path = segment(written, 80, suffix)
+        path.write_bytes(path.read_bytes() + bytes(zeros))
+    (written.path / HIGH_WATERMARKS).unlink()
+
+    assert list(range(100)) == scanned_offsets(written.path)
+    assert [100] == [
+        row[3] for row in plain_rows(scan(str(written.path), {"level": "segments"})) if row[8]
+    ]
+
+
+def test_a_last_batch_that_is_torn_inside_is_not_read(written: WrittenDirectory) -> None:
+    """
+    Where a crash left the file's size but not its last bytes; below the high watermark it is an
+    error.
+    """
+    path = segment(written, 80)
+    path.write_bytes(path.read_bytes()[:-10] + bytes(10))
+
+    assert list(range(95)) == scanned_offsets(written.path)
+    assert list(range(95)) == scanned_offsets(written.path, readUpTo="logEnd")
+
+
+# Bytes that are no batch.
+
+
+def flip(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 0xFF
+    path.write_bytes(data)
+
+
+def batch_positions(directory: WrittenDirectory, base: int) -> list[int]:
+    batches = plain_rows(scan(str(directory.path), {"level": "batches"}))
+    return [row[3] for row in batches if row[2] == base]
+
+
+def test_a_wrong_checksum_fails(written: WrittenDirectory) -> None:
+    """
+    File, position and offset are named.
+    """
+    path, position = segment(written, 20), batch_positions(written, 20)[2]
+    flip(path, position + 80)
+
+    with pytest.raises(CorruptBatch, match="CRC") as caught:
+        scanned_rows(written.path)
+
+    error = caught.value
+    assert (str(path), position, 30) == (error.path, error.position, error.offset)
+    assert f"{path}: at byte {position} (offset 30): " in str(error)
+
+
+def test_a_wrong_checksum_is_passed_over(written: WrittenDirectory) -> None:
+    """
+    The records of that batch are missing, no others.
+    """
+    flip(segment(written, 20), batch_positions(written, 20)[2] + 80)
+
+    found = scanned_offsets(written.path, onCorrupt="skip")
+
+    assert [offset for offset in range(100) if not 30 <= offset < 35] == found
+
+
+def test_a_wrong_checksum_is_a_row(written: WrittenDirectory) -> None:
+    """
+    One for the batch, which says what is wrong with it; in the place of its records.
+    """
+    path, position = segment(written, 20), batch_positions(written, 20)[2]
+    flip(path, position + 80)
+
+    rows = scanned_rows(written.path, onCorrupt="permissive")
+
+    (bad,) = [row for row in rows if row[8] is not None]
+    assert (None, None, "events", 0, 30, None, None, None) == bad[:8]
+    assert bad[8].startswith(f"{path}: at byte {position} (offset 30): ")
+    assert [*range(31), *range(35, 100)] == [row[4] for row in rows]
+
+
+@pytest.mark.parametrize("at", [8, 16])
+def test_where_no_batch_can_be_found_the_index_leads_on(written: WrittenDirectory, at: int) -> None:
+    """
+    A wrong length or magic byte hides what follows, up to where the index knows a batch.
+    """
+    positions = batch_positions(written, 20)
+    flip(segment(written, 20), positions[1] + at)
+
+    with pytest.raises(CorruptBatch, match=rf"at byte {positions[1]} \(offset 25\)"):
+        scanned_rows(written.path)
+    found = scanned_offsets(written.path, onCorrupt="skip")
+    assert [offset for offset in range(100) if not 25 <= offset < 30] == found
+    segment(written, 20, ".index").unlink()
+    found = scanned_offsets(written.path, onCorrupt="skip")
+    assert [offset for offset in range(100) if not 25 <= offset < 40] == found
+
+
+def test_a_closed_segment_that_ends_early_fails(written: WrittenDirectory) -> None:
+    """
+    There, nobody is appending.
+    """
+    path = segment(written, 20)
+    path.write_bytes(path.read_bytes()[:-7])
+
+    with pytest.raises(CorruptBatch, match=rf"{path}: .*\(offset 35\): .*ends behind the file"):
+        scanned_rows(written.path)
+
+
+@pytest.mark.parametrize("size", [1, 100])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_formats_are_refused(tmp_path: Path, magic: int, size: int) -> None:
+    """
+    Also where what is corrupt is passed over: these are good records that nobody would see.
+    """
+    directory = tmp_path / "events-0"
+    directory.mkdir()
+    path = directory / "00000000000000000000.log"
+    path.write_bytes(legacy_message(magic, 0, b"key", bytes(size)) * 3)
+
+    for on_corrupt in ("fail", "skip", "permissive"):
+        with pytest.raises(OldFormat, match=rf"{path}: at byte 0 .*message format {magic}"):
+            scanned_rows(tmp_path, onCorrupt=on_corrupt)
+
+
+def test_records_that_are_none_are_found_behind_a_right_checksum(tmp_path: Path) -> None:
+    """
+    As some producer may have sent them; the batches around are good.
+    """
+    directory = tmp_path / "events-0"
+    directory.mkdir()
+    data = bytearray()
+    for base in range(4):
+        payload = encode_records([Record(base, 0, b"k", b"v")], base, 0)
+        if base == 2:
+            payload[3] ^= 0x40
+            payload[4] = 0x7F
+        data += seal_batch(
+            payload, 1, base_offset=base, last_offset_delta=0, base_timestamp=0, max_timestamp=0
+        )
+    (directory / "00000000000000000000.log").write_bytes(data)
+
+    with pytest.raises(CorruptBatch, match=r"\(offset 2\)"):
+        scanned_rows(tmp_path)
+    assert [0, 1, 3] == [row[4] for row in scanned_rows(tmp_path, onCorrupt="skip")]
+
+
+def test_a_bomb_is_refused(written: WrittenDirectory) -> None:
+    """
+    The limit is an option.
+    """
+    append(written.events, some_records(10, size=10_000), compression=CompressionType.GZIP)
+    written.checkpoint()
+
+    with pytest.raises(TooManyBytes, match=r"offset 100.*gzip decompress to more than the 50000"):
+        scanned_rows(written.path, maxBatchBytes="50000")
+    assert list(range(110)) == scanned_offsets(written.path)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x01", b"\xff" * 400, bytes(400)])
+def test_an_index_is_not_believed(written: WrittenDirectory, content: bytes) -> None:
+    """
+    Whatever is in its place, the rows are the same.
+    """
+    for base in (0, 20, 40, 60, 80):
+        segment(written, base, ".index").write_bytes(content)
+
+    found = scanned_offsets(
+        written.path,
+        startingOffsets='{"events": {"0": 33}}',
+        bytesPerTask="200",
+        segmentOpenBytes="0",
+    )
+
+    assert list(range(33, 100)) == found

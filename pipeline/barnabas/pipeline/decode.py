@@ -59,6 +59,10 @@ class Offsets:
     start: int = 0
     end: int = 2**63 - 1
 
+    @property
+    def count(self) -> int:
+        return max(0, self.end - self.start)
+
     def covers(self, headers: Headers) -> bool:
         """
         Whether no offset of these batches, of which there is at least one, is outside.

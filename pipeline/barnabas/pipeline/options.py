@@ -146,6 +146,24 @@ def parse_options(given: Mapping[str, str]) -> ReadOptions:
     return _Parser(given).parse()
 
 
+def parse_stream_options(given: Mapping[str, str]) -> ReadOptions:
+    """
+    The options of a stream, which begins at the end of the logs unless told otherwise, as the
+    connector's does.
+
+    Raises:
+        InvalidOption: as ``parse_options``; or the option is of no use in a stream.
+    """
+    parser = _Parser(given)
+    options = parser.parse(start=LATEST)
+    no_use = parser.given_of("endingOffsets", "endingTimestamp", "endingOffsetsByTimestamp")
+    if no_use:
+        raise InvalidOption(f"A stream has no end: {no_use[0]} is for batch queries.")
+    if options.level is Level.SEGMENTS:
+        raise InvalidOption("level=segments is for batch queries: a segment is never finished.")
+    return options
+
+
 _NAMES: Final = (
     "path",
     "subscribe",
@@ -192,13 +210,16 @@ class _Parser:
                 hint = f" Did you mean {known[close[0]]}?" if close else ""
                 raise InvalidOption(f"The source barnabas has no option {name}.{hint}")
 
-    def parse(self) -> ReadOptions:
+    def given_of(self, *names: str) -> list[str]:
+        return [name for name in names if name in self._given]
+
+    def parse(self, start: int = EARLIEST) -> ReadOptions:
         default = ReadOptions(paths=())
         number = self._number
         return ReadOptions(
             paths=self._paths(),
             topics=self._topics(),
-            start=self._bound("starting", EARLIEST),
+            start=self._bound("starting", start),
             end=self._bound("ending", LATEST),
             no_such_time=self._choice("startingOffsetsByTimestampStrategy", default.no_such_time),
             isolation_level=self._choice("isolationLevel", default.isolation_level),
@@ -226,9 +247,7 @@ class _Parser:
         return paths
 
     def _topics(self) -> Topics:
-        given = [
-            name for name in ("subscribe", "subscribePattern", "assign") if name in self._given
-        ]
+        given = self.given_of("subscribe", "subscribePattern", "assign")
         if len(given) > 1:
             raise InvalidOption(f"Only one of {', '.join(given)} can be given.")
         if given == ["subscribe"]:
@@ -269,13 +288,21 @@ class _Parser:
             return Bound(default)
         words = {"earliest": EARLIEST, "latest": LATEST}
         if text.lower() in words:
-            return Bound(words[text.lower()])
-        offsets = self._per_partition(name)
-        if any(offset < EARLIEST for offset in offsets.values()):
+            bound = Bound(words[text.lower()])
+        else:
+            bound = Bound(default, self._per_partition(name))
+        self._check(name, bound)
+        return bound
+
+    @staticmethod
+    def _check(name: str, bound: Bound) -> None:
+        offsets = {bound.offset, *bound.offsets.values()}
+        if any(offset is not None and offset < EARLIEST for offset in offsets):
             raise InvalidOption(
                 f"{name} has an offset below {EARLIEST}, which stands for earliest."
             )
-        return Bound(default, offsets)
+        if EARLIEST in offsets and name == "endingOffsets":
+            raise InvalidOption(f"{name} cannot be earliest.")
 
     def _per_partition(self, name: str) -> dict[TopicPartition, int]:
         example = '{"topic": {"0": 42, "1": -1}}'

@@ -103,8 +103,10 @@ def plan(options: ReadOptions) -> list[Work]:
     Raises:
         FileNotFoundError, UnknownTopic: as ``open_logs``.
         DataLoss: offsets that are asked for are not there.
-        InvalidOption: a time is asked for that no record has.
+        InvalidOption: a time is asked for that no record has, or a start at the end.
     """
+    if LATEST in (options.start.offset, *options.start.offsets.values()):
+        raise InvalidOption("startingOffsets cannot be latest in a batch query: it has no rows.")
     logs = open_logs(options)
     wanted = resolve(options, logs)
     if options.min_partitions:

@@ -8,6 +8,9 @@ The data source ``barnabas`` for Spark: rows out of log directories, with no bro
     register(spark)
     orders = spark.read.format("barnabas").option("subscribe", "orders").load("/var/lib/kafka/data")
 
+``readStream`` in the place of ``read`` gives what comes, in steps of ``maxBytesPerTrigger`` or
+``maxOffsetsPerTrigger``, from where its checkpoint says.
+
 The workers of Spark run this code, so ``barnabas`` has to be installed for the Python that they
 run, which is the one in ``PYSPARK_PYTHON``.
 
@@ -21,18 +24,19 @@ again later does not see what came meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from barnabas.pipeline.options import ReadOptions, parse_options
+from barnabas.pipeline.options import ReadOptions, parse_options, parse_stream_options
 from barnabas.pipeline.planning import Work, plan
 from barnabas.pipeline.scan import schema as schema_of_rows
 from barnabas.pipeline.segment_reader import read
 from barnabas.pipeline.spark_schemas import chosen_columns, spark_schema
+from barnabas.pipeline.spark_tasks import Task
+from barnabas.pipeline.stream_reader import LogStreamReader
 
 NAME = "barnabas"
 
@@ -59,18 +63,12 @@ class BarnabasSource(DataSource):
     def reader(self, schema: StructType) -> LogReader:
         return LogReader(self._options, schema)
 
+    def streamReader(self, schema: StructType) -> LogStreamReader:
+        return LogStreamReader(parse_stream_options(self.options), schema)
+
     @property
     def _options(self) -> ReadOptions:
         return parse_options(self.options)
-
-
-@dataclass
-class Task(InputPartition):
-    """
-    A task's work, on its way to a worker.
-    """
-
-    work: Work
 
 
 class LogReader(DataSourceReader):

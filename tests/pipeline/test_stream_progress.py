@@ -1,0 +1,210 @@
+"""
+How far the steps of a stream go.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.pipeline.errors import DataLoss, InvalidOption
+from barnabas.pipeline.options import ReadOptions, parse_stream_options
+from barnabas.pipeline.scan import read
+from barnabas.pipeline.stream_progress import (
+    admit,
+    from_json,
+    initial,
+    latest,
+    to_json,
+    work_between,
+)
+from barnabas.storage.log_files import TopicPartition
+from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
+
+BOTH = {TopicPartition("events", 0): 300, TopicPartition("events", 1): 100}
+NOTHING = dict.fromkeys(BOTH, 0)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenDirectory:
+    """
+    300 records in one partition and 100 in another, in batches of five.
+    """
+    directory = WrittenDirectory(tmp_path)
+    for (topic, partition), count in BOTH.items():
+        log = directory.log(topic, partition, segment_bytes=5000, index_interval_bytes=100)
+        for start in range(0, count, 5):
+            append(log, some_records(5, start=start))
+    directory.checkpoint()
+    return directory
+
+
+def options(directory: WrittenDirectory, **given: str) -> ReadOptions:
+    return parse_stream_options({"path": str(directory.path), **given})
+
+
+def step(directory: WrittenDirectory, start: Any, **given: Any) -> Any:
+    more = {"target": None, "max_offsets": None, "max_bytes": None, **given}
+    return admit(options(directory), start, **more)
+
+
+def offsets(directory: WrittenDirectory, start: Any, end: Any, **given: str) -> list[int]:
+    """
+    Those of the rows of one step.
+    """
+    parsed = options(directory, **given)
+    return [
+        offset
+        for work in work_between(parsed, start, end)
+        for batch in read(work, ["offset"], parsed)
+        for offset in batch.column(0).to_pylist()
+    ]
+
+
+def test_offsets_are_noted_as_by_the_connector() -> None:
+    """
+    Always in the same order.
+    """
+    progress = {
+        TopicPartition("b", 0): 1,
+        TopicPartition("a", 10): 2,
+        TopicPartition("a", 9): 3,
+    }
+
+    noted = to_json(progress)
+
+    assert '{"a": {"9": 3, "10": 2}, "b": {"0": 1}}' == str(noted).replace("'", '"')
+    assert progress == from_json(noted)
+
+
+def test_a_stream_begins_at_the_end_unless_told_otherwise(written: WrittenDirectory) -> None:
+    """
+    As the connector's.
+    """
+    some = '{"events": {"0": 42}}'
+
+    assert BOTH == initial(options(written)) == latest(options(written))
+    assert NOTHING == initial(options(written, startingOffsets="earliest"))
+    assert {**BOTH, TopicPartition("events", 0): 42} == initial(
+        options(written, startingOffsets=some)
+    )
+
+
+def test_without_limits_a_step_goes_to_the_end(written: WrittenDirectory) -> None:
+    """
+    Or to the target; what is not in that, stays.
+    """
+    first, second = BOTH
+
+    assert BOTH == step(written, NOTHING)
+    assert {first: 70, second: 30} == step(written, {**NOTHING, second: 30}, target={first: 70})
+
+
+def test_offsets_are_shared_by_what_waits(written: WrittenDirectory) -> None:
+    """
+    Each partition gets a part, and in the end each gets there.
+    """
+    first, second = BOTH
+
+    progress = step(written, NOTHING, max_offsets=40)
+    assert {first: 30, second: 10} == progress
+    for _ in range(20):
+        progress = step(written, progress, max_offsets=40)
+    assert BOTH == progress
+
+
+def test_bytes_are_shared_by_what_waits(written: WrittenDirectory) -> None:
+    """
+    Steps are about as large as asked for and end where a batch does; nothing is missing or double.
+    """
+    progress: Any = NOTHING
+    seen: list[int] = []
+    steps = 0
+    while progress != BOTH:
+        end = step(written, progress, max_bytes=2000)
+        assert all(offset % 5 == 0 for offset in end.values())
+        found = offsets(written, progress, end)
+        assert 0 < len(found) <= 80
+        seen += found
+        progress = end
+        steps += 1
+
+    assert sorted([*range(300), *range(100)]) == sorted(seen)
+    assert 8 <= steps <= 20
+
+
+def test_one_batch_is_read_however_small_the_limit(written: WrittenDirectory) -> None:
+    """
+    Else a stream would stand still; also where there is no index.
+    """
+    for index in written.path.glob("events-1/*.index"):
+        index.unlink()
+
+    end = step(written, NOTHING, max_bytes=1)
+
+    assert all(end.values())
+
+
+def test_a_new_partition_is_read_from_its_beginning(written: WrittenDirectory) -> None:
+    """
+    If its beginning is gone, records are.
+    """
+    first, _ = BOTH
+    start = {first: 300}
+
+    end = step(written, start)
+    assert BOTH == end
+    assert list(range(100)) == offsets(written, start, end)
+    (written.path / START_OFFSETS).write_text("0\n1\nevents 1 20\n")
+    with pytest.raises(DataLoss, match="Offsets 0 to 19 of events-1 are gone"):
+        offsets(written, start, end)
+    assert list(range(20, 100)) == offsets(written, start, end, failOnDataLoss="false")
+
+
+def test_a_partition_that_is_gone_is_a_loss(written: WrittenDirectory) -> None:
+    """
+    Before a step and between its plan and its work.
+    """
+    first, _ = BOTH
+    shutil.rmtree(written.path / "events-1")
+
+    with pytest.raises(DataLoss, match="events-1 is gone"):
+        step(written, NOTHING)
+    with pytest.raises(DataLoss, match="events-1 is gone"):
+        offsets(written, NOTHING, BOTH)
+    goes_on = admit(
+        options(written, failOnDataLoss="false"),
+        NOTHING,
+        target=None,
+        max_offsets=None,
+        max_bytes=None,
+    )
+    assert {first: 300} == goes_on
+
+
+def test_a_log_that_became_shorter_is_a_loss(written: WrittenDirectory) -> None:
+    """
+    As when its topic was deleted and made again.
+    """
+    beyond = {**BOTH, TopicPartition("events", 1): 120}
+
+    with pytest.raises(DataLoss, match="events-1 was read up to offset 120, and ends at 100 now"):
+        step(written, beyond)
+    with pytest.raises(DataLoss, match="events-1 is to be read up to offset 120"):
+        offsets(written, BOTH, beyond)
+
+
+@pytest.mark.parametrize(
+    "given", [{"endingOffsets": "latest"}, {"endingTimestamp": "5"}, {"level": "segments"}]
+)
+def test_options_that_a_stream_cannot_have(
+    written: WrittenDirectory, given: dict[str, str]
+) -> None:
+    """
+    They are refused.
+    """
+    with pytest.raises(InvalidOption, match="batch queries"):
+        options(written, **given)

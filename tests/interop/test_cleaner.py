@@ -4,10 +4,12 @@ Apache Kafka's cleaner and ours, given the same directories: the bytes that they
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from random import Random
 from typing import Final
 
 import pytest
@@ -15,16 +17,19 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import batches
 from barnabas.storage.disk import DiskFiles
+from barnabas.storage.errors import KafkaError
 from barnabas.storage.log_to_clean import LogToClean
 from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
 from tests.support.cleaning import new_cleaner
 from tests.support.clock import StillClock
+from tests.support.legacy_logs import LegacyWriter
 from tests.support.random_logs import RandomLog
 
 SOURCE: Final = Path(__file__).parent / "java" / "CleanLog.java"
 FILES: Final = DiskFiles()
 NOW_MS: Final = 1_700_000_500_000
+DAY_SECONDS: Final = 86_400
 ROUNDS: Final = 3
 """With horizons of a second and less, what is marked in one round is gone in the next one."""
 
@@ -65,11 +70,19 @@ class TwoLogs:
     A random log twice, and how it is cleaned.
     """
 
-    def __init__(self, seed: int, directory: Path, codec: CompressionType) -> None:
+    def __init__(
+        self, seed: int, directory: Path, codec: CompressionType, *, magic: int | None = None
+    ) -> None:
+        """
+        Args:
+            magic: the format version of segments that are older than the rest.
+        """
         self.clock = StillClock(NOW_MS - 400_000)
         self.ours = directory / f"{seed}-barnabas" / "t-0"
         self.kafkas = directory / f"{seed}-kafka" / "t-0"
         self.log = RandomLog(seed, self.ours, FILES, self.clock, codec=codec)
+        if magic is not None:
+            self._write_old_segments(Random(seed), magic, codec)
         self.log.write(60)
         shutil.copytree(self.ours, self.kafkas)
         opened = self.log.open("compact")
@@ -79,6 +92,18 @@ class TwoLogs:
         # Large enough, or too small for all keys; and for the largest batches.
         self.slots = self.log.random.choice((5000, 5000, 12, 30))
         self.buffer_bytes = self.log.random.choice((300, 2000, 65_536))
+
+    def _write_old_segments(self, random: Random, magic: int, codec: CompressionType) -> None:
+        """
+        Some segments with a day between them.
+        """
+        writer = LegacyWriter(random, magic=magic, codecs=(CompressionType.NONE, codec))
+        self.ours.mkdir(parents=True)
+        for number in range(4):
+            path = self.ours / f"{writer.next_offset:020d}.log"
+            path.write_bytes(writer.segment(random.randint(1, 40)))
+            modified = NOW_MS // 1000 - (9 - number) * DAY_SECONDS
+            os.utime(path, (modified, modified))
 
     def job(self) -> list[str]:
         """
@@ -114,7 +139,7 @@ class TwoLogs:
                     uncleanable_offset=self.uncleanable_offset,
                 )
             )
-        except ValueError:
+        except (ValueError, KafkaError):
             return [FAILED]
         finally:
             log.close()
@@ -159,9 +184,28 @@ def test_random_logs_become_the_same_bytes(kafkas_cleaner: KafkasCleaner, tmp_pa
     """
     Segments, indexes, transaction indexes, snapshots, the time of the segments and all counters.
     """
-    logs = [TwoLogs(seed, tmp_path, CompressionType.LZ4) for seed in range(60)]
-    compared = 0
+    compare([TwoLogs(seed, tmp_path, CompressionType.LZ4) for seed in range(60)], kafkas_cleaner)
 
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_formats_become_the_same_batches(
+    kafkas_cleaner: KafkasCleaner, tmp_path: Path, magic: int
+) -> None:
+    """
+    Of logs that began before Apache Kafka 0.11, also in the segments that are left as they were.
+    """
+    seeds = range(2000, 2012)
+    compare(
+        [TwoLogs(seed, tmp_path, CompressionType.LZ4, magic=magic) for seed in seeds],
+        kafkas_cleaner,
+    )
+
+
+def compare(logs: list[TwoLogs], kafkas_cleaner: KafkasCleaner) -> None:
+    """
+    Clean all of them several times, here and there.
+    """
+    cleanings, compared = 2 * len(logs), 0
     for _ in range(ROUNDS):
         answers = kafkas_cleaner([log.job() for log in logs])
         for log, answer in zip(list(logs), answers, strict=True):
@@ -175,7 +219,7 @@ def test_random_logs_become_the_same_bytes(kafkas_cleaner: KafkasCleaner, tmp_pa
             else:
                 compared += 1
 
-    assert compared > 2 * 60
+    assert compared > cleanings
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ class Filter:
         given: dict[str, Any] = {
             "now_ms": NOW_MS,
             "delete_retention_ms": DAY_MS,
+            "legacy_horizon_ms": 0,
             "end_offset": 10_000,
             "pause": self._pause,
         }

@@ -12,11 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.protocol.compression import CompressionType
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.errors import CorruptRecord, KafkaError, KafkaStorageError
-from barnabas.storage.file_records import BatchHeader, FileRecords, TimestampAndOffset
+from barnabas.storage.file_records import (
+    BatchHeader,
+    FileRecords,
+    LogOffsetPosition,
+    TimestampAndOffset,
+)
 from barnabas.storage.files import Buffer, WouldBlock
 from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
+from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
 from tests.support.segments import batch_of, padded_batch
 
 D = Path("/data")
@@ -273,16 +280,52 @@ def test_a_length_beyond_the_end_of_the_file_ends_the_walk() -> None:
     assert records.search_for_offset_from_position(1, 0) is None
 
 
-def test_batches_of_old_formats_are_refused() -> None:
+def test_formats_below_0_are_refused() -> None:
     """
-    Versions 0 and 1; brokers have not written them for years.
+    The number is a signed byte.
     """
-    records = records_of(damaged(padded_batch(0), 16, b"\1"))
+    records = records_of(damaged(padded_batch(0), 16, b"\xff"))
 
-    with pytest.raises(CorruptRecord, match="format version 1 at byte 0"):
+    with pytest.raises(CorruptRecord, match="format version -1 at byte 0"):
         list(records.batches())
-    with pytest.raises(CorruptRecord, match="format version 1"):
+    with pytest.raises(CorruptRecord, match="format version -1"):
         records.search_for_offset_from_position(0, 0)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_are_found_like_batches(magic: int) -> None:
+    """
+    Between newer ones, shorter than a header of today at the end, and in wrappers.
+    """
+    inner = [Legacy(at + 1 - magic, None, b"x", 10 + at) for at in range(3)]
+    old = [
+        legacy_message(magic, 0, b"k", b"v", timestamp=9),
+        legacy_wrapper(magic, CompressionType.GZIP, inner, offset=3, timestamp=12),
+        legacy_message(magic, 9, None, None, timestamp=11),
+    ]
+    at = [0, len(old[0]), len(old[0]) + len(old[1])]
+    records = records_of(*old)
+    newest = 12 if magic else -1
+
+    assert [(0, 0), (1, 3), (9, 9)] == [
+        (header.base_offset, header.last_offset) for header in records.headers()
+    ]
+    assert [0, 1, 2, 3, 9] == [
+        record.offset for batch in records.batches() for record in batch.records()
+    ]
+    assert at == [header.position for header in records.headers()]
+    for target, (base_offset, number) in {0: (0, 0), 1: (1, 1), 3: (1, 1), 4: (9, 2)}.items():
+        found = records.search_for_offset_from_position(target, 0)
+        assert LogOffsetPosition(base_offset, at[number], len(old[number])) == found
+    assert records.search_for_offset_from_position(10, 0) is None
+    assert TimestampAndOffset(newest, 3 if magic else -1, None) == records.largest_timestamp_after(
+        0
+    )
+    found_time = records.search_for_timestamp(11, 0, 0)
+    assert (TimestampAndOffset(11, 2, None) if magic else None) == found_time
+    assert [9] == [
+        record.offset for record in records.batch_at(list(records.headers())[2]).records()
+    ]
 
 
 def test_a_batch_shorter_than_its_header_is_corrupt() -> None:

@@ -8,6 +8,8 @@ What becomes of a batch::
     only a header  no record stays, but the batch is the last of its producer or of the cleaning
     nothing        no record stays
 
+A message of an old format is written anew in any case if something of it stays.
+
 The first and last offset, the producer and its sequence stay what they were, so that offsets do not
 move and a producer goes on where it stopped (Kafka's MemoryRecords.filterTo and Cleaner.cleanInto).
 
@@ -21,12 +23,19 @@ from enum import Enum
 from typing import Final
 
 from barnabas.protocol.compression import decompress
-from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import HEADER_SIZE, NO_TIMESTAMP, RecordBatch, seal_batch
+from barnabas.protocol.errors import InvalidRecord, KafkaError
+from barnabas.protocol.record_batch import (
+    HEADER_SIZE,
+    NO_TIMESTAMP,
+    LegacyBatch,
+    RecordBatch,
+    seal_batch,
+)
 from barnabas.protocol.records import encode_records, iter_records
 from barnabas.storage.batch_rebuild import check_producer
 from barnabas.storage.cleaned_transactions import CleanedTransactionMetadata
 from barnabas.storage.cleaner_stats import CleanerStats
+from barnabas.storage.legacy_cleaning import look_at_legacy, rebuild_legacy
 from barnabas.storage.log_producers import LastRecord
 from barnabas.storage.offset_map import OffsetMap
 from barnabas.storage.record_filter import (
@@ -127,6 +136,7 @@ class BatchFilter:
         *,
         now_ms: int,
         delete_retention_ms: int,
+        legacy_horizon_ms: int,
         end_offset: int,
         pause: Callable[[], None],
     ) -> None:
@@ -134,12 +144,15 @@ class BatchFilter:
         Args:
             now_ms: the time of the cleaning, the same for all batches.
             delete_retention_ms: how long tombstones and markers stay once they have a horizon.
+            legacy_horizon_ms: tombstones of old formats go if their segment was not modified since.
             end_offset: what is from here on stays as it is in this cleaning. The batch before it
                 never goes, so that it is still known where the log ended.
             pause: called in the middle of large batches, so that other threads can run.
         """
         self.last_records: Mapping[int, LastRecord] = {}
         """The last record of each producer that may go on."""
+        self._legacy_horizon_ms = legacy_horizon_ms
+        self._keep_legacy_tombstones = True
         self._map = offset_map
         self._transactions = transactions
         self._stats = stats
@@ -150,6 +163,12 @@ class BatchFilter:
         self._end_offset = end_offset
         self._pause = pause
 
+    def begin_segment(self, last_modified_ms: int) -> None:
+        """
+        The batches that come now are in a segment that was modified then.
+        """
+        self._keep_legacy_tombstones = last_modified_ms > self._legacy_horizon_ms
+
     def filter(self, batch: RecordBatch, data: bytes, out: CleanedBatches) -> None:
         """
         Decide about *batch*, which lies in *data*, and put what stays of it into *out*.
@@ -159,6 +178,9 @@ class BatchFilter:
             CorruptCompressedData: the compressed stream is broken.
             UnknownServerError: a batch would have to be written anew that makes no sense.
         """
+        if isinstance(batch, LegacyBatch):
+            self._filter_legacy(batch, out)
+            return
         is_control = batch.is_control
         horizon_ms = batch.delete_horizon_ms
         if is_control:
@@ -187,6 +209,22 @@ class BatchFilter:
         new = self._rebuild(batch, found, self._new_horizon_ms if needs_horizon else horizon_ms)
         largest_offset = batch.base_offset + found.largest_offset_delta
         self._write(new, largest_offset, found.kept, out)
+
+    def _filter_legacy(self, batch: LegacyBatch, out: CleanedBatches) -> None:
+        """
+        What stays of a message of an old format becomes a batch of the current one.
+        """
+        self._transactions.on_batch_read(batch)
+        stats = self._stats
+        stats.bytes_read += batch.size
+        found = look_at_legacy(batch, self._map, keep_tombstones=self._keep_legacy_tombstones)
+        stats.messages_read += found.messages_read
+        stats.invalid_messages_read += found.invalid
+        if found.kept:
+            new = rebuild_legacy(batch, found.kept, self._new_horizon_ms)
+            self._write(new, found.kept[-1].offset, len(found.kept), out)
+        elif batch.next_offset == self._end_offset:
+            raise KafkaError("Empty batches are only supported for magic v2 and above")
 
     def _write(self, batch: bytearray, offset: int, records: int, out: CleanedBatches) -> None:
         out.add(batch, offset)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.record_batch import LegacyBatch, RecordBatch
 from barnabas.storage.batch_filter import records_of, run_to_end
 from barnabas.storage.cleaned_transactions import CleanedTransactionMetadata
 from barnabas.storage.cleaner_stats import CleanerStats
@@ -60,6 +60,9 @@ class BatchIndexer:
             stats.map_messages_read += 1
         elif self._transactions.on_batch_read(batch):
             stats.map_messages_read += batch.record_count
+        elif isinstance(batch, LegacyBatch):
+            if not self._take_in_legacy_keys(batch):
+                return False
         elif not self._take_in_keys(batch, data):
             return False
         if batch.last_offset >= self._start_offset:
@@ -82,3 +85,12 @@ class BatchIndexer:
         run_to_end(indexer, self._pause)
         self._stats.map_messages_read += indexer.messages_read
         return not indexer.is_full
+
+    def _take_in_legacy_keys(self, batch: LegacyBatch) -> bool:
+        for record in batch.records():
+            if record.key is not None and record.offset >= self._start_offset:
+                if self._map.size >= self._most_keys:
+                    return False
+                self._map.put(record.key, record.offset)
+            self._stats.map_messages_read += 1
+        return True

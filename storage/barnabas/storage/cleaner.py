@@ -117,7 +117,7 @@ class Cleaner:
             end_offset = self.offset_map.latest_offset + 1
             # Before a record goes because of a later one, that one must survive a crash.
             log.flush(end_offset)
-            self._rewrite(log, end_offset, end_of_round, now_ms, stats)
+            self._rewrite(to_clean, end_offset, now_ms, stats)
             stats.buffer_utilization = self.offset_map.utilization
         finally:
             self.offset_map.clear()
@@ -194,12 +194,14 @@ class Cleaner:
     # The second pass.
 
     def _rewrite(
-        self, log: Log, end_offset: int, end_of_round: int, now_ms: int, stats: CleanerStats
+        self, to_clean: LogToClean, end_offset: int, now_ms: int, stats: CleanerStats
     ) -> None:
         """
         Write all segments anew that begin below *end_offset*.
         """
+        log, end_of_round = to_clean.log, to_clean.uncleanable_offset
         config = log.config
+        clean = log.segments.values_between(0, to_clean.first_dirty_offset)
         transactions = CleanedTransactionMetadata()
         batch_filter = BatchFilter(
             self.offset_map,
@@ -207,6 +209,9 @@ class Cleaner:
             stats,
             now_ms=now_ms,
             delete_retention_ms=config.delete_retention_ms,
+            legacy_horizon_ms=(
+                clean[-1].last_modified() - config.delete_retention_ms if clean else 0
+            ),
             end_offset=end_of_round,
             pause=self._pause,
         )
@@ -252,6 +257,7 @@ class Cleaner:
         """
         Append to *cleaned* what stays of *segment*.
         """
+        batch_filter.begin_segment(segment.last_modified())
         for read in self._read(log, segment):
             out = CleanedBatches(read.data)
             for batch in self._with_pauses(read.batches):

@@ -7,6 +7,8 @@ FileLogInputStream read them one by one; what they find is the same).
 
 The walk ends without an error where the rest is too short to tell a batch, and where a batch says
 to be longer than the rest. Only a length that no batch can have is an error.
+
+Segments of before Apache Kafka 0.11 have messages of older formats, which count as batches.
 """
 
 from __future__ import annotations
@@ -21,11 +23,13 @@ from barnabas.protocol.record_batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
     MAGIC,
+    MAGIC_AT,
     MAGIC_END,
     NO_PARTITION_LEADER_EPOCH,
     NO_TIMESTAMP,
     SMALLEST_LENGTH,
     RecordBatch,
+    read_legacy_batch,
 )
 from barnabas.storage.errors import CorruptRecord, KafkaError
 from barnabas.storage.fetch_data import FileSlice
@@ -188,12 +192,23 @@ class FileRecords:
             base_offset, length, _, magic, delta, _ = unpack(chunk, at)
             if length >= SMALLEST_LENGTH and length > end - LOG_OVERHEAD - position:
                 return None
-            if length < SMALLEST_LENGTH or magic < MAGIC:
+            if length < SMALLEST_LENGTH or magic < 0:
                 raise self._corrupt(position, length, magic)
-            if base_offset + delta >= target_offset or base_offset >= target_offset:
+            if magic < MAGIC:
+                # The offset in front of an old message is that of the last record in it.
+                if base_offset >= target_offset:
+                    return self._legacy_place(position, length + LOG_OVERHEAD, nowait)
+            elif base_offset + delta >= target_offset or base_offset >= target_offset:
                 return LogOffsetPosition(base_offset, position, length + LOG_OVERHEAD)
             position += length + LOG_OVERHEAD
         return None
+
+    def _legacy_place(self, position: int, size: int, nowait: bool) -> LogOffsetPosition:
+        batch = self._legacy_batch(position, size, nowait)
+        return LogOffsetPosition(batch.base_offset, position, size)
+
+    def _legacy_batch(self, position: int, size: int, nowait: bool = False) -> RecordBatch:
+        return read_legacy_batch(memoryview(self._file.read(position, size, nowait=nowait)))
 
     def headers(self, position: int = 0) -> Iterator[BatchHeader]:
         """
@@ -213,15 +228,19 @@ class FileRecords:
             size = length + LOG_OVERHEAD
             if length >= SMALLEST_LENGTH and size > end - position:
                 return
-            if length < SMALLEST_LENGTH or magic < MAGIC:
+            if length < SMALLEST_LENGTH or magic < 0:
                 raise self._corrupt(position, length, magic)
-            yield BatchHeader(base_offset, base_offset + delta, epoch, timestamp, position, size)
+            if magic < MAGIC:
+                yield _legacy_header(self._legacy_batch(position, size), position)
+            else:
+                last_offset = base_offset + delta
+                yield BatchHeader(base_offset, last_offset, epoch, timestamp, position, size)
             position += size
 
     def _chunk(self, position: int, nowait: bool) -> bytes:
         chunk = self._file.read(position, _SEARCH_CHUNK, nowait=nowait)
-        # A batch of an old format may end before the fields that ours has. It is refused by its
-        # magic byte, which is there; zeros stand in for the rest.
+        # A message of an old format may end before the fields that a batch has, which are not
+        # looked at where the magic byte tells so; zeros stand in for them.
         return bytes(chunk) if len(chunk) >= SCAN.size else bytes(chunk).ljust(SCAN.size, b"\0")
 
     def batches(self, position: int = 0) -> Iterator[RecordBatch]:
@@ -242,9 +261,9 @@ class FileRecords:
             size = length + LOG_OVERHEAD
             if length >= SMALLEST_LENGTH and size > end - position:
                 return
-            if length < SMALLEST_LENGTH or magic < MAGIC:
+            if length < SMALLEST_LENGTH or magic < 0:
                 raise self._corrupt(position, length, magic)
-            if size < HEADER_SIZE:
+            if size < HEADER_SIZE and magic >= MAGIC:
                 raise CorruptRecord(
                     f"Record batch is corrupt (the size {size} is smaller than the minimum allowed "
                     f"overhead {HEADER_SIZE})",
@@ -254,7 +273,7 @@ class FileRecords:
             if at + size > len(chunk):
                 chunk, chunk_at = self._long_chunk(position, max(size, _READ_CHUNK)), position
                 at = 0
-            yield RecordBatch._make((*HEADER.unpack_from(chunk, at), chunk, at))
+            yield _batch(chunk, at, magic)
             position += size
 
     def _long_chunk(self, position: int, size: int) -> memoryview:
@@ -268,7 +287,7 @@ class FileRecords:
         All of the batch that *header* places.
         """
         data = memoryview(self._file.read(header.position, header.size))
-        return RecordBatch._make((*HEADER.unpack_from(data, 0), data, 0))
+        return _batch(data, 0, data[MAGIC_AT])
 
     def _corrupt(self, position: int, length: int, magic: int) -> CorruptRecord:
         if length < SMALLEST_LENGTH:
@@ -278,8 +297,8 @@ class FileRecords:
             )
         else:
             sentence = (
-                f"Found a batch of format version {magic} at byte {position} of {self._path}; "
-                f"only version {MAGIC} is supported."
+                f"Found a batch of format version {magic} at byte {position} of {self._path}, "
+                "which does not exist."
             )
         return CorruptRecord(sentence, path=self._path, position=position)
 
@@ -382,6 +401,26 @@ class FileRecords:
 
     def __repr__(self) -> str:
         return f"<FileRecords {self._path} size={self.size}>"
+
+
+def _batch(view: memoryview, position: int, magic: int) -> RecordBatch:
+    """
+    The whole batch at *position*. A later format is taken for the current one, as in Kafka.
+    """
+    if magic < MAGIC:
+        return read_legacy_batch(view, position)
+    return RecordBatch._make((*HEADER.unpack_from(view, position), view, position))
+
+
+def _legacy_header(batch: RecordBatch, position: int) -> BatchHeader:
+    return BatchHeader(
+        batch.base_offset,
+        batch.last_offset,
+        batch.partition_leader_epoch,
+        batch.max_timestamp,
+        position,
+        batch.size,
+    )
 
 
 def _maybe_epoch(epoch: int) -> int | None:

@@ -84,7 +84,10 @@ def find_max_timestamp(segments: LogSegments) -> TimestampAndOffset | None:
 
 def _first_record(segment: LogSegment, header: BatchHeader) -> TimestampAndOffset | None:
     epoch = header.leader_epoch if header.leader_epoch >= 0 else None
-    for record in segment.log.batch_at(header).records():
+    batch = segment.log.batch_at(header)
+    if batch.magic == 0:  # Its records have no time.
+        return None
+    for record in batch.records():
         if record.timestamp == header.max_timestamp:
             return TimestampAndOffset(record.timestamp, record.offset, epoch)
     return None

@@ -17,7 +17,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.protocol.record_batch import LOG_OVERHEAD
+from barnabas.protocol.record_batch import LOG_OVERHEAD, RecordBatch
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, SegmentOffsetOverflow
 from barnabas.storage.fetch_data import FetchDataInfo, LogOffsetMetadata
@@ -141,7 +141,7 @@ class LogSegment(SegmentTimes):
 
     def append(self, largest_offset: int, records: memoryview) -> None:
         """
-        Write whole batches, and index entries for some of them.
+        Write whole batches of the current format, and index entries for some of them.
 
         An entry is due for a batch when more than ``index.interval.bytes`` lie between it and the
         one that had the last entry.
@@ -192,9 +192,24 @@ class LogSegment(SegmentTimes):
         for batch in records.batches(start):
             if not self._can_convert(batch.last_offset):
                 break
-            self.append(batch.last_offset, batch.data)
+            self._append_batch(batch)
             position += batch.size
         return position - start
+
+    def _append_batch(self, batch: RecordBatch) -> None:
+        """
+        Append one batch, which may be of an old format.
+        """
+        offset_index, position = self.offset_index, self.log.size
+        self.log.append(batch.data)
+        self.note_timestamp(batch.max_timestamp, batch.last_offset)
+        if self._bytes_since_last_index_entry > self.index_interval_bytes:
+            offset_index.append(batch.last_offset, position)
+            self.append_largest_timestamp()
+            self._bytes_since_last_index_entry = 0
+        self._bytes_since_last_index_entry += batch.size
+        place = LogOffsetPosition(batch.base_offset, position, batch.size)
+        self._last_batch = place, batch.last_offset
 
     def update_txn_index(self, completed_txn: CompletedTxn, last_stable_offset: int) -> None:
         """

@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.record_batch import MAGIC, RecordBatch
 from barnabas.storage.append_origin import AppendOrigin
 
 if TYPE_CHECKING:
@@ -81,8 +81,9 @@ class SegmentRecovery:
         if self.valid_bytes - self._last_index_entry > segment.index_interval_bytes:
             self._append_to_indexes(batch.last_offset)
         self.valid_bytes += batch.size
-        self._learn_epoch(batch)
-        self._update_producer_state(batch)
+        if batch.magic >= MAGIC:
+            self._learn_epoch(batch)
+            self._update_producer_state(batch)
 
     def _append_to_indexes(self, offset: int) -> None:
         segment = self._segment

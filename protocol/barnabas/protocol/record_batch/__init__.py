@@ -16,6 +16,8 @@ Record batches of format version 2, as they travel and as they lie in a segment.
 The broker writes base offset and leader epoch over what the producer sent; the checksum begins
 behind them so that it stays as it was. Everything here works on the caller's buffer: a batch is
 looked at and changed where it lies. What is inside it is the affair of ``records``.
+
+What old brokers have left behind is told in ``legacy``.
 """
 
 from __future__ import annotations
@@ -59,12 +61,9 @@ from barnabas.protocol.record_batch.layout import (
     increment_sequence,
     set_max_timestamp,
 )
-from barnabas.protocol.record_batch.view import (
-    RecordBatch,
-    batch_size,
-    batches,
-    read_batch,
-)
+from barnabas.protocol.record_batch.legacy import LegacyBatch, read_legacy_batch
+from barnabas.protocol.record_batch.sequence import batches, stored_batch
+from barnabas.protocol.record_batch.view import RecordBatch, batch_size, read_batch
 
 __all__ = [
     "ATTRIBUTES_AT",
@@ -93,6 +92,7 @@ __all__ = [
     "TRANSACTIONAL_FLAG",
     "BatchOptions",
     "Buffer",
+    "LegacyBatch",
     "RecordBatch",
     "TimestampType",
     "assign",
@@ -104,6 +104,8 @@ __all__ = [
     "decrement_sequence",
     "increment_sequence",
     "read_batch",
+    "read_legacy_batch",
     "seal_batch",
     "set_max_timestamp",
+    "stored_batch",
 ]

@@ -29,7 +29,6 @@ from barnabas.protocol.record_batch.layout import (
     NO_SEQUENCE,
     SMALLEST_LENGTH,
     TRANSACTIONAL_FLAG,
-    Buffer,
     TimestampType,
     increment_sequence,
 )
@@ -262,20 +261,3 @@ def read_batch(view: memoryview, position: int = 0) -> RecordBatch:
             f"minimum allowed overhead {HEADER_SIZE})"
         )
     return RecordBatch._make((*header, view, position))
-
-
-def batches(data: Buffer, position: int = 0) -> Iterator[RecordBatch]:
-    """
-    The whole batches that lie one after the other in *data*, from *position* on.
-
-    What follows the last whole batch is passed over, as in Kafka: a fetch ends where its size ends,
-    and a file where the machine stopped.
-
-    Raises:
-        CorruptMessage: as ``batch_size`` and ``read_batch``.
-    """
-    view = data if isinstance(data, memoryview) else memoryview(data)
-    end = len(view)
-    while size := batch_size(view, position, end):
-        yield read_batch(view, position)
-        position += size

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from barnabas.protocol.record_batch import COMPRESSION_MASK, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
-from barnabas.protocol.xxhash32 import xxhash32
+from barnabas.protocol.record_batch.legacy import with_lz4_checksum
 from barnabas.storage.dump.batch_view import (
     CREATE_TIME,
     LOG_APPEND_TIME,
@@ -182,24 +182,13 @@ def _unwrapped(wrapper: LegacyRecord) -> Iterator[LegacyRecord]:
             f"Found invalid compressed record set with null value (magic = {wrapper.magic})",
         )
     if codec == _LZ4 and wrapper.magic == 0:
-        value = _with_lz4_checksum(value)
+        value = with_lz4_checksum(value)
     inner = list(_entries(decompressed(codec, memoryview(value)), wrapper))
     if not inner:
         raise DumpFailure(
             INVALID_RECORD, "Found invalid compressed record set with no inner records"
         )
     return _placed(inner, _base_offset(wrapper, inner[-1].offset))
-
-
-def _with_lz4_checksum(value: bytes) -> bytes:
-    """
-    *value* with the checksum in the header of its LZ4 frame that belongs there.
-
-    Clients of version 0 computed it of other bytes, so that Kafka does not look at it there.
-    """
-    descriptor_end = 6 + (8 if len(value) > 4 and value[4] & 0x08 else 0)
-    checksum = xxhash32(value[4:descriptor_end]) >> 8 & 0xFF
-    return value[:descriptor_end] + bytes([checksum]) + value[descriptor_end + 1 :]
 
 
 def _entries(data: bytes, wrapper: LegacyRecord) -> Iterator[LegacyRecord]:

@@ -8,8 +8,8 @@ from typing import Final
 
 from barnabas.protocol.compression import CorruptCompressedData
 from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import MAGIC, NO_SEQUENCE, RecordBatch
+from barnabas.protocol.errors import CorruptMessage, InvalidRecord
+from barnabas.protocol.record_batch import MAGIC, NO_SEQUENCE, LegacyBatch, RecordBatch
 from barnabas.protocol.record_batch.layout import LOG_APPEND_TIME_FLAG
 from barnabas.protocol.record_scan import RecordScan
 from barnabas.storage.verify import rules
@@ -17,6 +17,7 @@ from barnabas.storage.verify.report import FileReport
 from barnabas.storage.verify.rules import Rule
 
 _CODECS: Final = 5
+_LEGACY_CODECS: Final = 4
 _MOST_CONTROL_BYTES: Final = 1 << 20
 """No control batch is so large; one that says so is not taken into memory."""
 
@@ -44,12 +45,18 @@ def check_batch(batch: RecordBatch, position: int, file_report: FileReport) -> b
     Check a batch whose length is good; whether what its header says can be relied upon.
     """
     report = _BatchReport(batch, position, file_report)
-    if batch.magic != MAGIC:
+    if batch.magic > MAGIC:
         # Kafka takes any later format for this one; the checksum does not cover the number.
-        report.add(rules.BATCH_MAGIC, f"format {batch.magic}", f"format {MAGIC}")
+        report.add(rules.BATCH_MAGIC, f"format {batch.magic}", f"format 0 to {MAGIC}")
     if not batch.is_valid():
         report.add(rules.BATCH_CRC, f"checksum {batch.crc}", str(batch.computed_crc()))
         return False
+    if isinstance(batch, LegacyBatch):
+        return _check_legacy(batch, report)
+    return _check_records(batch, report)
+
+
+def _check_records(batch: RecordBatch, report: _BatchReport) -> bool:
     if batch.codec >= _CODECS:
         report.add(rules.BATCH_CODEC, f"codec {batch.codec}", "0 to 4")
         return False
@@ -69,6 +76,27 @@ def check_batch(batch: RecordBatch, position: int, file_report: FileReport) -> b
     if batch.has_producer_id and batch.base_sequence < 0:
         found = f"sequence {batch.base_sequence} of producer {batch.producer_id}"
         report.add(rules.BATCH_PRODUCER, found, "0 or more")
+    return True
+
+
+def _check_legacy(batch: LegacyBatch, report: _BatchReport) -> bool:
+    """
+    Check a message of an old format, or all those in a wrapper.
+    """
+    if batch.codec >= _LEGACY_CODECS:
+        report.add(rules.BATCH_CODEC, f"codec {batch.codec}", f"0 to {_LEGACY_CODECS - 1}")
+        return False
+    try:
+        offsets = [record.offset for record in batch.records()]
+    except CorruptCompressedData as error:
+        report.add(rules.BATCH_COMPRESSION, str(error), "a whole stream")
+        return False
+    except (CorruptMessage, InvalidRecord) as error:
+        report.add(rules.RECORD_FORMAT, str(error), _records(batch))
+        return False
+    if offsets != sorted(set(offsets)) or offsets[-1] != batch.last_offset:
+        found = f"offsets {offsets[0]} to {offsets[-1]}"
+        report.add(rules.RECORD_OFFSETS, found, f"ascending up to {batch.last_offset}")
     return True
 
 

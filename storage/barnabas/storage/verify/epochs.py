@@ -7,7 +7,7 @@ may have fallen back. Of batches before its first entry it says nothing.
 
 from __future__ import annotations
 
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.record_batch import MAGIC, RecordBatch
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, EpochEntry
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.readonly import PartitionDirectory
@@ -53,7 +53,7 @@ class EpochCheck:
         The next batch of the log, in the segment of *report*.
         """
         entries, epoch = self._entries, batch.partition_leader_epoch
-        if entries is None:
+        if entries is None or batch.magic < MAGIC:
             return
         at, offset = self._at, batch.base_offset
         while at + 1 < len(entries) and entries[at + 1].start_offset <= offset:

@@ -52,7 +52,9 @@ def _warning(name: str, sentence: str) -> Rule:
 # Batches.
 
 BATCH_SIZE = _error("batch-size", "The length of a batch is not below that of its header.")
-BATCH_MAGIC = _error("batch-magic", "A batch is of format 2.")
+BATCH_MAGIC = _error(
+    "batch-magic", "A batch is of format 2, or of the formats 0 and 1 that old brokers wrote."
+)
 BATCH_INCOMPLETE = _error(
     "batch-incomplete",
     "Nothing but whole batches is in a segment. What lies behind the last one is the end of a write"

@@ -162,11 +162,11 @@ class SegmentCheck:
                 self._progress.end_damaged = True
             return None
         header = self._header(position)
-        if header is None or header[0] < SMALLEST_LENGTH or header[1] == MAGIC:
+        if header is None or header[0] < SMALLEST_LENGTH or header[1] >= 0:
             self._report.add(rules.BATCH_SIZE, sentence, "a batch", position=position)
         else:
-            found = f"format {header[1]}"
-            self._report.add(rules.BATCH_MAGIC, found, f"format {MAGIC}", position=position)
+            found, expected = f"format {header[1]}", f"format 0 to {MAGIC}"
+            self._report.add(rules.BATCH_MAGIC, found, expected, position=position)
         self._unknown()
         return position
 

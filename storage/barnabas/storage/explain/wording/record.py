@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.record_batch import MAGIC, RecordBatch
 from barnabas.protocol.records import Record
 from barnabas.storage.explain.records import LaterValues, RecordAt
 from barnabas.storage.explain.report import PartitionReport
@@ -87,6 +87,12 @@ def _horizon(found: RecordAt, batch: RecordBatch, now_ms: int) -> Iterator[str]:
             f"Its tombstones and markers may be read until {moment(horizon)}, which {passed}; a"
             " cleaning after that takes them out."
         )
+    elif found.is_tombstone and batch.magic < MAGIC:
+        yield (
+            "It is a tombstone of an old format. The first cleaning that comes across it takes it"
+            " out, if its segment was modified delete.retention.ms before the last clean one;"
+            " otherwise it gives it a horizon, as to those of today."
+        )
     elif found.is_tombstone:
         yield (
             "It is a tombstone. The first cleaning that comes across it gives it a horizon,"
@@ -104,6 +110,8 @@ def _batch(found: RecordAt) -> str:
         sentence += f", of {kind} {batch.producer_id} (epoch {batch.producer_epoch})"
         if batch.base_sequence >= 0:
             sentence += f" from sequence {batch.base_sequence} on"
+    if batch.magic < MAGIC:
+        return f"{sentence}, in message format {batch.magic}, which has no leader epoch."
     return f"{sentence}, in leader epoch {batch.partition_leader_epoch}."
 
 

@@ -39,9 +39,9 @@ class LogHome:
         self.recovery_point = self.log_start_offset = 0
         self.was_clean = True
 
-    def open(self, **options: Any) -> Log:
+    def open(self, directory: Path = DIRECTORY, **options: Any) -> Log:
         """
-        Open the log; *options* are those of ``Log.create``.
+        Open the log, which may have got another *directory*; *options* are those of ``Log.create``.
         """
         given: dict[str, Any] = {
             "recovery_point": self.recovery_point,
@@ -50,7 +50,7 @@ class LogHome:
             "transaction_verification": False,
         }
         log = Log.create(
-            DIRECTORY,
+            directory,
             self.config,
             files=self.files,
             clock=self.clock,

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
-from uuid import UUID
 
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.meta_properties import (
@@ -23,7 +22,7 @@ from barnabas.storage.meta_properties import (
 )
 from tests.support.crash.ledger import Ledger
 from tests.support.crash.workloads import Workload
-from tests.support.crash.world import ROOT, World
+from tests.support.crash.world import DIRECTORY_ID, NODE_ID, ROOT, World
 from tests.support.crashable_disk import (
     EVERYTHING,
     NOTHING,
@@ -121,7 +120,7 @@ def points_of(workload: Workload, keeps: tuple[Keep, ...]) -> list[Point]:
     world = World(files)
     files.make_directory(ROOT)
     files.sync_directory(ROOT.parent)
-    meta = MetaProperties(cluster_id="crash", node_id=1, directory_id=UUID(int=5001))
+    meta = MetaProperties(cluster_id="crash", node_id=NODE_ID, directory_id=DIRECTORY_ID)
     write_meta_properties(files, ROOT / META_PROPERTIES, meta, 0)
     watch = _Watch(world, workload.__name__, keeps)
     files.before_change = watch.before_change

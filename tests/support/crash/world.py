@@ -20,6 +20,7 @@ from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_files import STRAY_DIR_SUFFIX, TopicPartition
 from barnabas.storage.manager import LogManager, LogManagerSettings
+from barnabas.storage.verify.cluster import KnownTopic
 from barnabas.storage.verify.report import Violation
 from tests.support.clock import StillClock
 from tests.support.crash.checks import check_indexes, check_log, segments_in_use
@@ -29,6 +30,8 @@ from tests.support.disk import MemoryFiles
 from tests.support.verifying import verified
 
 ROOT: Final = Path("/data")
+NODE_ID: Final = 1
+DIRECTORY_ID: Final = UUID(int=5001)
 SETTINGS: Final = LogManagerSettings(
     retention_check_ms=300_000,
     flush_check_ms=2**63 - 1,
@@ -335,7 +338,9 @@ class World:
         self.logs.shutdown()
 
     def _violations(self, logs: Iterable[Log]) -> Sequence[str]:
-        found, _ = verified([ROOT], files=self.files, clock=self.clock)
+        found, _ = verified(
+            [ROOT], lambda root: self._known_topics(), files=self.files, clock=self.clock
+        )
         bases = {log.dir: segments_in_use(log)[0].base_offset for log in logs}
         return [
             f"{violation.path}: {violation.rule}: {violation.found}"
@@ -343,17 +348,31 @@ class World:
             if not _is_harmless(violation, bases.get(violation.path.parent, 0))
         ]
 
+    def _known_topics(self) -> dict[str, KnownTopic]:
+        """
+        The logs that are there, as the metadata of a cluster would have them.
+        """
+        return {
+            partition.topic: KnownTopic(
+                ledger.topic_id,
+                {"cleanup.policy": "compact" if ledger.config.compact else "delete"},
+                {partition.partition: {NODE_ID: DIRECTORY_ID}},
+            )
+            for partition, ledger in self.ledgers.items()
+            if partition in self.logs.logs()
+        }
+
 
 def _is_harmless(violation: Violation, first: int) -> bool:
     """
     Nobody looks after logs that nobody knows; what was being written is written over; and of a
-    snapshot that is torn the checksum tells, so that an older one is used. A compacted log may
-    lack what was not flushed, and what is below the *first* segment in use does not matter.
+    snapshot that is torn the checksum tells, so that an older one is used. What is below the
+    *first* segment in use does not matter.
     """
     base = violation.path.name.partition(".")[0]
     return (
         any(part.endswith(STRAY_DIR_SUFFIX) for part in violation.path.parts)
         or (violation.rule == "leftover" and violation.found.endswith(TEMPORARY_SUFFIX))
         or (base.isdecimal() and int(base) < first)
-        or violation.rule in ("snapshot-format", "segment-missing")
+        or violation.rule == "snapshot-format"
     )

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 import pytest
 
-from barnabas.server.cli import main
+from barnabas.server.cli import EXIT_USAGE, main
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,3 +25,28 @@ def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert ended.value.code == 2
     assert "COMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [("serv", "serve"), ("verfy", "verify"), ("dumplog", "dump-log"), ("option", "options")],
+)
+def test_a_misspelled_command_names_the_one_that_was_meant(
+    given: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([given, "--help"])
+
+    assert EXIT_USAGE == ended.value.code
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"barnabas: error: unknown command {given}; did you mean {meant}?" == said
+
+
+def test_a_command_that_is_like_no_other_leads_to_the_help(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["zzz"])
+
+    assert EXIT_USAGE == ended.value.code
+    assert "unknown command zzz, see barnabas --help" in capsys.readouterr().err

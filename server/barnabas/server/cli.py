@@ -11,7 +11,7 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 EXIT_USAGE = 2
@@ -27,12 +27,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from barnabas.storage.dump.command import main as dump_log  # noqa: PLC0415  # only here
 
         return dump_log(given[1:])
-    options = _parser().parse_args(given)
+    parser, commands = _parser()
+    _check_command(given, parser, commands)
+    options = parser.parse_args(given)
     command: Callable[[argparse.Namespace], int] = options.command
     return command(options)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _check_command(
+    given: Sequence[str], parser: argparse.ArgumentParser, commands: Collection[str]
+) -> None:
+    """
+    End with a sentence if there is no such command, naming the one that may have been meant.
+    """
+    command = next((word for word in given if not word.startswith("-")), None)
+    if command is not None and command not in commands:
+        from barnabas.storage.options import did_you_mean  # noqa: PLC0415  # only for mistakes
+
+        hint = did_you_mean(command, commands)
+        parser.error(f"unknown command {command}{hint or ', see barnabas --help'}")
+
+
+def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
+    """
+    What reads the command line, and the names of all commands.
+    """
     parser = argparse.ArgumentParser(
         prog="barnabas",
         description="A message broker: Apache Kafka's wire protocol on Apache Kafka's own files.",
@@ -47,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_verify(commands.add_parser("verify", help="check every file of a log directory"))
     commands.add_parser("dump-log", help="print what is in the files of a log")
     _add_options(commands.add_parser("options", help="list every option of the broker"))
-    return parser
+    return parser, commands.choices
 
 
 class _Version(argparse.Action):

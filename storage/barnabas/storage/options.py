@@ -85,14 +85,21 @@ class ConfigError(ValueError):
     """
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """
+    The end of a sentence that names what is most like *name*; nothing if nothing is like it.
+    """
+    nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {nearest[0]}?" if nearest else ""
+
+
 class UnknownOption(ConfigError):
     """
     No option has this name; the sentence names the nearest one that exists.
     """
 
     def __init__(self, name: str, known: Iterable[str], kind: str = "option") -> None:
-        nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-        hint = f"; did you mean {nearest[0]}?" if nearest else ""
+        hint = did_you_mean(name, known)
         super().__init__(f"Unknown {kind} {name}{hint}")
         self.name = name
 

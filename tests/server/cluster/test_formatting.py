@@ -114,12 +114,22 @@ def test_logs_without_an_owner_are_not_taken_for_a_new_directory(name: str) -> N
         prepare(files, A)
 
 
-def test_other_directories_are_no_obstacle() -> None:
+def test_a_directory_with_others_that_are_no_logs_stays_as_it_is() -> None:
     """
-    A fresh file system has its own, such as lost+found.
+    A fresh file system has its own, such as lost+found, with which no broker starts.
     """
     files = MemoryFiles()
     files.make_directory(A / "lost+found")
+
+    with pytest.raises(InvalidLogDirectory, match="'lost\\+found' is not in the form"):
+        prepare(files, A)
+
+    assert ["lost+found"] == files.names(A)
+
+
+def test_the_cache_of_remote_logs_is_no_obstacle() -> None:
+    files = MemoryFiles()
+    files.make_directory(A / "remote-log-index-cache")
 
     prepare(files, A)
 

@@ -22,7 +22,7 @@ from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import snapshot_batches
 from barnabas.storage.errors import InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.files import Files
-from barnabas.storage.log_files import parse_topic_partition_name
+from barnabas.storage.log_files import REMOTE_LOG_INDEX_CACHE, parse_topic_partition_name
 from barnabas.storage.meta_properties import MetaPropertiesEnsemble
 from barnabas.storage.uuids import random_uuid, uuid_text
 
@@ -81,15 +81,16 @@ def _made(log_dirs: Sequence[Path], files: Files) -> list[Path]:
 
 def _check_fresh(log_dir: Path, files: Files) -> None:
     """
-    What lost its ``meta.properties`` must not be taken for new: its logs would be strays.
+    What lost its ``meta.properties`` must not be taken for new: its logs would be strays. Nor is
+    anything written into what no broker would start with, such as the top of a file system.
+
+    Raises:
+        InvalidLogDirectory: there is a log, or a directory that is none.
     """
     for name in files.names(log_dir):
-        if not files.is_directory(log_dir / name):
+        if name == REMOTE_LOG_INDEX_CACHE or not files.is_directory(log_dir / name):
             continue
-        try:
-            parse_topic_partition_name(log_dir / name)
-        except InvalidLogDirectory:
-            continue
+        parse_topic_partition_name(log_dir / name)
         raise InvalidLogDirectory(
             f"{log_dir} has no meta.properties, but it holds {name}: restore the file, or use an"
             " empty directory",

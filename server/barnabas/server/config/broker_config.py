@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.config.coordinators import GroupOptions, TransactionOptions
@@ -17,6 +17,9 @@ from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
 from barnabas.storage.options import InvalidValue, MiB, table
+
+_NOT_USED: Final = "-1"
+"""What ``broker.id`` says where only ``node.id`` counts."""
 
 
 @table
@@ -75,6 +78,7 @@ class BrokerConfig(
 
     @classmethod
     def parse(cls, texts: Mapping[str, str | None]) -> Self:
+        texts = _with_both_ids(texts)
         config = super().parse(texts)
         given = {name: text for name, text in texts.items() if text is not None}
         return dataclasses.replace(config, given=given)
@@ -91,7 +95,7 @@ class BrokerConfig(
         """
         ``log.dirs``, or else ``log.dir``; the first one also holds the metadata log.
         """
-        return tuple(Path(name) for name in self.log_dirs or self.log_dir.split(","))
+        return tuple(Path(name) for name in self.log_dirs or self.log_dir)
 
     @property
     def metadata_directory(self) -> Path:
@@ -100,10 +104,8 @@ class BrokerConfig(
     @property
     def own_node_id(self) -> int:
         """
-        ``node.id``, which ``broker.id`` may say for it.
+        ``node.id``, which ``broker.id`` may have said for it.
         """
-        if "node.id" not in self.given and self.broker_id >= 0:
-            return self.broker_id
         return self.node_id
 
     def _check_retention(self) -> None:
@@ -111,3 +113,16 @@ class BrokerConfig(
             value = getattr(self, name.replace(".", "_"))
             if value == 0:
                 raise InvalidValue(name, value, "Value must be -1 or at least 1")
+
+
+def _with_both_ids(texts: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    """
+    *texts* in which ``node.id`` and ``broker.id`` are given, or neither (Kafka's
+    ``AbstractKafkaConfig.populateSynonyms``).
+    """
+    node, broker = texts.get("node.id"), texts.get("broker.id")
+    if broker == _NOT_USED:
+        broker = None
+    if node is None and broker is None:
+        return texts
+    return {**texts, "node.id": node or broker, "broker.id": broker or node}

@@ -37,7 +37,7 @@ class LogOptions(Options):
     Log directories, and when segments roll, leave and reach the disk.
     """
 
-    log_dir: Text = option("data", "The log directory, where log.dirs is not set.")
+    log_dir: Names = option(("data",), "The log directory, where log.dirs is not set.")
     log_dirs: Names | None = option(None, "The log directories.")
     log_segment_bytes: Int = option(
         1 * GiB, "Roll the active segment before it grows past this.", at_least=MiB, update=NOW

@@ -18,7 +18,7 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.server.broker import Broker
 from barnabas.server.clock import ManualClock
 from barnabas.server.listening import CannotListen
@@ -220,6 +220,24 @@ async def test_a_failed_directory_does_not_take_the_others_with_it() -> None:
         assert ErrorCode.KAFKA_STORAGE_ERROR == told.responses[0].partitions[0].error_code
         assert 0 == served.error_code
         assert 1 == broker.metrics.value("log_directories_offline")
+        assert {lost: (-1, [1]), kept: (1, [])}.items() <= (await leaders(broker, lost)).items()
+
+
+async def leaders(broker: TestBroker, lost: int) -> dict[int, tuple[int, list[int]]]:
+    """
+    Who leads the partitions of a topic and which replicas are offline, once it is told that the
+    one which was *lost* has no leader.
+    """
+    request = MetadataRequest(topics=[MetadataRequestTopic(name="orders")])
+    async with await broker.client() as client:
+        while True:
+            answer = await client.ask(request, 12)
+            found = {
+                partition.partition_index: (partition.leader_id, partition.offline_replicas)
+                for partition in answer.topics[0].partitions
+            }
+            if found[lost][0] == -1:
+                return found
 
 
 async def test_a_broker_without_a_directory_ends() -> None:

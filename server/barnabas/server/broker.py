@@ -347,6 +347,7 @@ class Broker:
             log_manager,
             self.partitions,
             metadata_dir=self.config.metadata_directory.absolute(),
+            lost=lambda: self._lose_directories(log_manager),
             fatal=self.background.fail,
         )
         self._failure_handler.start()
@@ -361,6 +362,11 @@ class Broker:
         self.metrics.gauge(
             "fetches_waiting", "Fetches that wait for bytes.", lambda: len(self.fetches.waiting)
         )
+
+    def _lose_directories(self, log_manager: LogManager) -> None:
+        if self._controller is not None:
+            online = log_manager.directory_ids.values()
+            self.background.spawn("lost-log-dir", self._controller.lose_directories(online))
 
     def _administrate(
         self, controller: Controller, configs: TopicConfigs, log_manager: LogManager

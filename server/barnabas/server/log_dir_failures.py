@@ -2,7 +2,8 @@
 What the server does when a log directory fails (Kafka's ``LogDirFailureHandler``).
 
 The storage engine refuses everything that concerns a directory from its first error on. Here those
-who wait for its partitions are told, and a broker without metadata log or without any directory
+who wait for its partitions are told, the cluster's metadata learn that these have no leader, and a
+broker without metadata log or without any directory
 ends: it could only serve wrongly.
 """
 
@@ -30,15 +31,18 @@ class LogDirFailureHandler:
         partitions: Partitions,
         *,
         metadata_dir: Path,
+        lost: Callable[[], None],
         fatal: Callable[[Exception], None],
     ) -> None:
         """
         Args:
+            lost: called on the event loop when there are fewer directories, and the broker goes on.
             fatal: called on the event loop when the broker cannot go on.
         """
         self._log_manager = log_manager
         self._partitions = partitions
         self._metadata_dir = metadata_dir
+        self._lost = lost
         self._fatal = fatal
         self._loop = asyncio.get_running_loop()
         self._stopped = False
@@ -77,3 +81,5 @@ class LogDirFailureHandler:
             )
         elif not self._log_manager.live_directories:
             self._fatal(KafkaStorageError("all log directories are offline"))
+        else:
+            self._lost()

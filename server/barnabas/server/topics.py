@@ -28,7 +28,8 @@ from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.server.cluster import features
 from barnabas.server.cluster.controller import Controller
 from barnabas.server.cluster.image import Topic, Versioned
-from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY
+from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
+from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.default_topics import default_topic
 from barnabas.server.partition import Partition
@@ -110,6 +111,12 @@ class Topics:
         The topic of that id.
         """
         return self._image.topics_by_id.get(topic_id)
+
+    def offline_replicas(self, partition: PartitionRegistration) -> list[int]:
+        """
+        The replicas of *partition* that nobody can reach now.
+        """
+        return offline_replicas(self._image, partition)
 
     def __contains__(self, name: str) -> bool:
         return name in self._image.topics_by_name

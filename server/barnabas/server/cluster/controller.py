@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from concurrent.futures import Executor
 from typing import Final, TypeVar
+from uuid import UUID
 
 from barnabas.protocol.metadata_records import NoOpRecord
 from barnabas.server.cluster import lifecycle
@@ -183,6 +184,17 @@ class Controller:
             await self.write(made, atomic=False)
 
         await self.change(unfence)
+
+    async def lose_directories(self, online: Collection[UUID]) -> None:
+        """
+        Give up what this node has in log directories other than those *online*.
+        """
+
+        async def lose() -> None:
+            made = lifecycle.failed_directories(self.image, self._broker_id, online, self._defaults)
+            await self.write(made, atomic=False)
+
+        await self.change(lose)
 
     async def stop(self) -> None:
         """

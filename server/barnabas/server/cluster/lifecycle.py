@@ -1,5 +1,5 @@
 """
-What a node writes into the metadata log when it starts and when it stops.
+What a node writes into the metadata log when it starts, loses a log directory, and stops.
 
 An Apache Kafka that combines broker and controller writes the same records in the same order::
 
@@ -11,6 +11,8 @@ An Apache Kafka that combines broker and controller writes the same records in t
             REGISTER_BROKER, whose offset is the broker epoch
             BROKER_REGISTRATION_CHANGE: no cordoned directories
             BROKER_REGISTRATION_CHANGE: unfenced, PARTITION_CHANGE: led again
+    failure PARTITION_CHANGE for what was led in a log directory that has failed
+            BROKER_REGISTRATION_CHANGE: the directories that are left
     stop    BROKER_REGISTRATION_CHANGE: in controlled shutdown, PARTITION_CHANGE: without a leader
             BROKER_REGISTRATION_CHANGE: fenced
 
@@ -20,7 +22,7 @@ Everything here is a function of the image (Kafka's ``ActivationRecordsGenerator
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -256,9 +258,38 @@ def fencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Ve
     return [*_removal(image, broker_id, defaults), (fence, 0)]
 
 
-def _removal(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+def failed_directories(
+    image: MetadataImage, broker_id: int, online: Collection[UUID], defaults: Defaults
+) -> list[Versioned]:
+    """
+    Of the directories that a broker has registered, only those *online* still work: what is in
+    another one has no leader any more (KIP-858).
+    """
+    broker = image.brokers[broker_id]
+    lost = [directory for directory in broker.log_dirs if directory not in online]
+    if not lost:
+        return []
+    made: list[Versioned] = []
+    for directory in lost:
+        made += _removal(image, broker_id, defaults, directory)
+    change = records.BrokerRegistrationChangeRecord(
+        broker_id=broker_id,
+        broker_epoch=broker.broker_epoch,
+        log_dirs=[directory for directory in broker.log_dirs if directory in online],
+    )
+    return [*made, (change, 2)]
+
+
+def _removal(
+    image: MetadataImage, broker_id: int, defaults: Defaults, directory: UUID | None = None
+) -> list[Versioned]:
+    """
+    A broker is in sync no more, or only what it has in a *directory*.
+    """
     made: list[Versioned] = []
     for topic, index, partition in _partitions(image):
+        if directory not in (None, *partition.directories):
+            continue
         if broker_id in partition.isr:
             made += change_partition(
                 image, topic, index, partition, defaults=defaults, removed=broker_id

@@ -113,6 +113,21 @@ def _config(image: MetadataImage, topic: str, name: str, defaults: Defaults) -> 
     return image.config(ResourceType.TOPIC, topic).get(name) or cluster.get(name, defaults[name])
 
 
+def offline_replicas(image: MetadataImage, partition: PartitionRegistration) -> list[int]:
+    """
+    The replicas that nobody can reach now: on brokers that are away, or in directories that failed
+    (Kafka's ``KRaftMetadataCache.getOfflineReplicas``).
+    """
+    brokers = image.brokers
+    return [
+        replica
+        for replica in partition.replicas
+        if (broker := brokers.get(replica)) is None
+        or broker.fenced
+        or not _is_online(partition, broker)
+    ]
+
+
 def _is_online(partition: PartitionRegistration, broker: records.RegisterBrokerRecord) -> bool:
     """
     Whether the directory of the broker's replica works, as far as the metadata knows (KIP-858).

@@ -62,7 +62,7 @@ def describe_topic_partitions(
             continue
         first = start.partition_index if start is not None and start.topic_name == name else 0
         end = min(len(topic.partitions), first + left)
-        described.append(_describe(topic, range(first, end), context.node_id))
+        described.append(_describe(topic, range(first, end), context))
         if end < len(topic.partitions):
             cursor = Cursor(topic_name=name, partition_index=end)
             return DescribeTopicPartitionsResponse(topics=described, next_cursor=cursor)
@@ -116,29 +116,30 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
     )
 
 
-def _describe(topic: Topic, indexes: range, node_id: int) -> DescribeTopicPartitionsResponseTopic:
+def _describe(
+    topic: Topic, indexes: range, context: Context
+) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[_partition(index, topic.partitions[index], node_id) for index in indexes],
+        partitions=[_partition(index, topic.partitions[index], context) for index in indexes],
         topic_authorized_operations=TOPIC_OPERATIONS,
     )
 
 
 def _partition(
-    index: int, partition: PartitionRegistration, node_id: int
+    index: int, partition: PartitionRegistration, context: Context
 ) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE,
         partition_index=index,
-        leader_id=node_id if partition.leader == node_id else NO_LEADER,
+        leader_id=partition.leader if partition.leader == context.node_id else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=list(partition.eligible_leader_replicas),
         last_known_elr=list(partition.last_known_elr),
-        # No other broker is up.
-        offline_replicas=[replica for replica in partition.replicas if replica != node_id],
+        offline_replicas=context.topics.offline_replicas(partition),
     )

@@ -155,21 +155,21 @@ def _unknown(
 
 
 def _describe(topic: Topic, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
-    node_id = context.node_id
     make = _partition if context.version > 0 else _partition_v0
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[make(index, p, node_id) for index, p in topic.partitions.items()],
+        partitions=[make(index, p, context) for index, p in topic.partitions.items()],
         topic_authorized_operations=_topic_operations(request),
     )
 
 
 def _partition(
-    index: int, partition: PartitionRegistration, node_id: int
+    index: int, partition: PartitionRegistration, context: Context
 ) -> MetadataResponsePartition:
+    node_id = context.node_id
     is_led = partition.leader == node_id
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -178,18 +178,18 @@ def _partition(
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        # No other broker is up.
-        offline_replicas=[replica for replica in partition.replicas if replica != node_id],
+        offline_replicas=context.topics.offline_replicas(partition),
     )
 
 
 def _partition_v0(
-    index: int, partition: PartitionRegistration, node_id: int
+    index: int, partition: PartitionRegistration, context: Context
 ) -> MetadataResponsePartition:
     """
     The oldest clients cannot bear replicas on brokers that are not in the answer.
     """
-    described = _partition(index, partition, node_id)
+    node_id = context.node_id
+    described = _partition(index, partition, context)
     described.replica_nodes = [node_id] if node_id in partition.replicas else []
     described.isr_nodes = [node_id] if node_id in partition.isr else []
     is_complete = described.replica_nodes == list(partition.replicas)

@@ -1,0 +1,292 @@
+"""
+Several log directories, of which one fails: Apache Kafka and Barnabas side by side.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
+from barnabas.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.messages.metadata import MetadataRequest
+from tests.interop.conftest import unavailable
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
+from tests.support.server import batch, produce_request
+from tests.support.wire_client import WireClient
+
+PATIENCE: Final = 60.0
+DIRECTORIES: Final = ("first", "second", "third")
+TOPICS: Final = ("one", "two", "three", "four", "five", "six")
+OFFLINE: Final = 56
+LEADER_NOT_AVAILABLE, NOT_LEADER = 5, 6
+NOTHING: Final = (-1, -1, -1)
+
+Facts = dict[str, Any]
+
+
+class BarnabasWithLogDirs(Barnabas):
+    """
+    Where the data is, is among the settings.
+    """
+
+    def command(self) -> list[str]:
+        command = super().command()
+        at = command.index("--data-dir")
+        return command[:at] + command[at + 2 :]
+
+
+class Broker:
+    """
+    One of the brokers and its log directories.
+    """
+
+    def __init__(self, kind: type[BrokerProcess], directory: Path) -> None:
+        directory.mkdir()
+        self.directories = [directory / name for name in DIRECTORIES]
+        for path in self.directories:
+            path.mkdir()
+        self.process = kind(
+            directory,
+            settings={
+                "node.id": "1",
+                "log.dirs": ",".join(map(str, self.directories)),
+                "metadata.log.dir": str(self.directories[0]),
+                "auto.create.topics.enable": "false",
+                # A directory that has failed is noticed when something is written into it.
+                "log.flush.offset.checkpoint.interval.ms": "500",
+                "log.initial.task.delay.ms": "100",
+                "log.retention.ms": "-1",
+            },
+        )
+        self.process.data = self.directories[0]
+
+    def ask(self, request: Any, version: int) -> Any:
+        async def once() -> Any:
+            async with await WireClient.open(self.process.port) as client:
+                return await client.ask(request, version)
+
+        return asyncio.run(once())
+
+    def lose(self, name: str) -> None:
+        """
+        Put a file where a directory was; what is open stays open.
+        """
+        path = self.process.directory / name
+        path.rename(path.with_suffix(".away"))
+        path.write_text("not a directory")
+
+    def give_back(self, name: str) -> None:
+        path = self.process.directory / name
+        path.unlink()
+        path.with_suffix(".away").rename(path)
+
+    def wait_until_noticed(self) -> None:
+        wait_for(lambda: OFFLINE in self.log_dir_codes(), "a directory to be offline", PATIENCE)
+        wait_for(
+            lambda: any(offline for *_, offline in self.metadata().values()),
+            "the metadata to tell of it",
+            PATIENCE,
+        )
+
+    def wait_for_leader(self, partition: str) -> None:
+        wait_for(
+            lambda: self.metadata().get(partition, NOTHING)[:3] == (0, 0, 1),
+            f"{partition} to have a leader",
+            PATIENCE,
+        )
+
+    def log_dir_codes(self) -> list[int]:
+        answer = self.ask(DescribeLogDirsRequest(topics=None), 4)
+        return [result.error_code for result in answer.results]
+
+    # What clients see
+
+    def create(self, topic: str, partitions: int = 1) -> int:
+        creatable = CreatableTopic(
+            name=topic, num_partitions=partitions, replication_factor=1, assignments=[], configs=[]
+        )
+        answer = self.ask(CreateTopicsRequest(topics=[creatable], timeout_ms=30_000), 7)
+        return int(answer.topics[0].error_code)
+
+    def place(self) -> dict[str, list[str]]:
+        """
+        Which partitions each directory has, also of topics that were deleted meanwhile.
+        """
+        return {
+            path.name: sorted(
+                each.name.partition(".")[0]
+                for each in path.iterdir()
+                if each.is_dir() and not each.name.startswith("__") and "-delete" not in each.name
+            )
+            for path in self.directories
+            if path.is_dir()
+        }
+
+    def facts(self) -> Facts:
+        return {
+            "metadata": self.metadata(),
+            "log dirs": self.log_dirs(),
+            "produce": {topic: self.produce(topic) for topic in TOPICS},
+            "fetch": {topic: self.fetch(topic) for topic in TOPICS},
+            "offsets": {topic: self.offsets(topic) for topic in TOPICS},
+            "delete records": {topic: self.delete_records(topic) for topic in TOPICS},
+        }
+
+    def metadata(self) -> Facts:
+        answer = self.ask(MetadataRequest(topics=None), 12)
+        return {
+            f"{topic.name}-{partition.partition_index}": (
+                topic.error_code,
+                partition.error_code,
+                partition.leader_id,
+                partition.replica_nodes,
+                partition.isr_nodes,
+                partition.offline_replicas,
+            )
+            for topic in answer.topics
+            for partition in topic.partitions
+        }
+
+    def log_dirs(self) -> Facts:
+        answer = self.ask(DescribeLogDirsRequest(topics=None), 4)
+        return {
+            Path(result.log_dir).name: (
+                result.error_code,
+                sorted(
+                    (topic.name, partition.partition_index, partition.offset_lag)
+                    for topic in result.topics
+                    for partition in topic.partitions
+                    if not topic.name.startswith("__")
+                ),
+                result.total_bytes > 0,
+                result.usable_bytes > 0,
+            )
+            for result in answer.results
+        }
+
+    def produce(self, topic: str) -> int:
+        answer = self.ask(produce_request(topic, batch("value"), acks=-1), 11)
+        return int(answer.responses[0].partition_responses[0].error_code)
+
+    def fetch(self, topic: str) -> Any:
+        partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
+        topics = [FetchTopic(topic=topic, partitions=[partition])]
+        answer = self.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics), 11)
+        (found,) = answer.responses[0].partitions
+        return found.error_code, found.high_watermark, len(found.records or b"")
+
+    def offsets(self, topic: str) -> Any:
+        partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+        topics = [ListOffsetsTopic(name=topic, partitions=[partition])]
+        answer = self.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 7)
+        (found,) = answer.topics[0].partitions
+        return found.error_code, found.offset
+
+    def delete_records(self, topic: str) -> Any:
+        partition = DeleteRecordsPartition(partition_index=0, offset=0)
+        topics = [DeleteRecordsTopic(name=topic, partitions=[partition])]
+        answer = self.ask(DeleteRecordsRequest(topics=topics, timeout_ms=10_000), 2)
+        (found,) = answer.topics[0].partitions
+        return found.error_code, found.low_watermark
+
+    def grow(self, topic: str, count: int) -> int:
+        topics = [CreatePartitionsTopic(name=topic, count=count, assignments=None)]
+        request = CreatePartitionsRequest(topics=topics, timeout_ms=30_000, validate_only=False)
+        return int(self.ask(request, 3).results[0].error_code)
+
+    def delete(self, topic: str) -> int:
+        request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000)
+        return int(self.ask(request, 5).responses[0].error_code)
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[list[Broker]]:
+    try:
+        class_path()
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    both = [
+        Broker(ApacheKafka, tmp_path / "kafka"),
+        Broker(BarnabasWithLogDirs, tmp_path / "barnabas"),
+    ]
+    yield both
+    for broker in both:
+        broker.process.close()
+        print(broker.process.log_text()[-6000:])
+
+
+def alike(brokers: list[Broker], ask: Callable[[Broker], Any]) -> Any:
+    """
+    What both say, which has to be the same.
+    """
+    kafkas, ours = (ask(broker) for broker in brokers)
+    assert kafkas == ours, f"{kafkas}\n{ours}"
+    return ours
+
+
+def test_a_directory_fails_and_comes_back(brokers: list[Broker]) -> None:
+    """
+    Where partitions go, what clients are told while a directory is lost, what they can still do,
+    also after a restart without it; and all of it is there when the directory is.
+    """
+    for broker in brokers:
+        broker.process.start()
+    alike(brokers, lambda broker: [broker.create(topic) for topic in TOPICS])
+    alike(brokers, lambda broker: broker.create("large", 4))
+    for broker in brokers:
+        broker.wait_for_leader("large-3")
+    assert ["five-0", "large-1", "two-0"] == alike(brokers, Broker.place)["second"]
+    alike(brokers, Broker.facts)
+
+    for broker in brokers:
+        broker.lose("second")
+        broker.wait_until_noticed()
+    told = alike(brokers, Broker.facts)
+    assert {"five", "two"} == {topic for topic, code in told["produce"].items() if code == OFFLINE}
+    assert (0, LEADER_NOT_AVAILABLE, -1, [1], [], [1]) == told["metadata"]["two-0"]
+    alike(brokers, lambda broker: broker.create("new"))
+    alike(brokers, lambda broker: broker.create("big", 3))
+    alike(brokers, lambda broker: broker.grow("large", 5))
+    alike(brokers, lambda broker: broker.delete("two"))
+    alike(brokers, lambda broker: broker.delete("six"))
+    for broker in brokers:
+        broker.wait_for_leader("large-4")
+    alike(brokers, Broker.metadata)
+
+    for broker in brokers:
+        broker.process.restart()
+        broker.wait_for_leader("one-0")
+    told = alike(brokers, Broker.facts)
+    assert NOT_LEADER == told["produce"]["five"]
+    alike(brokers, lambda broker: sorted(map(len, broker.place().values())))
+
+    for broker in brokers:
+        broker.process.stop()
+        broker.give_back("second")
+        broker.process.start()
+        broker.wait_for_leader("five-0")
+    told = alike(brokers, Broker.facts)
+    assert (0, 2, 73 * 2) == told["fetch"]["five"]
+    assert {"five-0", "large-1"} < set(alike(brokers, Broker.place)["second"])

@@ -41,6 +41,11 @@ What librdkafka, kafka-python, aiokafka, and the Java client say when another pr
 over the transactional id; Java's has two words for it, as the coordinator and the partitions do.
 """
 
+GAVE_UP = {"_TIMED_OUT", "KafkaTimeoutError", "TimeoutError", "TimeoutException"}
+"""
+What they say when they have waited for long enough.
+"""
+
 
 class Task(NamedTuple):
     """

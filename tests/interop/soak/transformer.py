@@ -24,6 +24,8 @@ ONE_ABORT_IN = 4
 One of so many transactions is aborted, and chance says which.
 """
 
+TRIES = 6
+
 T = TypeVar("T")
 
 
@@ -117,10 +119,21 @@ class Librdkafka:
         self._producer.send_offsets_to_transaction([position], group, PATIENCE)
 
     def commit(self) -> None:
-        self._producer.commit_transaction(PATIENCE)
+        self._patiently(self._producer.commit_transaction)
 
     def abort(self) -> None:
-        self._producer.abort_transaction(PATIENCE)
+        self._patiently(self._producer.abort_transaction)
+
+    def _patiently(self, step: Callable[[float], None]) -> None:
+        # A step that ran out of time goes on when it is taken again.
+        for tries_left in reversed(range(TRIES)):
+            try:
+                step(PATIENCE / TRIES)
+            except KafkaException as error:
+                if not (tries_left and error.args[0].retriable()):
+                    raise
+            else:
+                return
 
 
 class KafkaPython:

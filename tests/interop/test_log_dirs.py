@@ -290,3 +290,25 @@ def test_a_directory_fails_and_comes_back(brokers: list[Broker]) -> None:
     told = alike(brokers, Broker.facts)
     assert (0, 2, 73 * 2) == told["fetch"]["five"]
     assert {"five-0", "large-1"} < set(alike(brokers, Broker.place)["second"])
+
+
+@pytest.mark.parametrize("kind", [ApacheKafka, Barnabas])
+def test_with_a_directory_that_is_no_log_neither_starts(
+    kind: type[BrokerProcess], tmp_path: Path
+) -> None:
+    """
+    As the top of a file system has one.
+    """
+    try:
+        class_path()
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    broker = kind(tmp_path)
+    (broker.data / "lost+found").mkdir(parents=True)
+
+    with pytest.raises(AssertionError, match="ended at once"):
+        broker.start()
+
+    assert "'lost+found' is not in the form of topic-partition" in broker.log_text()
+    if kind is Barnabas:
+        assert not (broker.data / "meta.properties").exists()

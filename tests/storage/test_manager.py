@@ -23,6 +23,7 @@ from barnabas.storage.manager import LogManager
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.log_manager import T0, T1, TOPIC_ID, fill, load, open_manager
+from tests.support.logs import append
 
 DATA = Path("/data")
 OTHER = Path("/other")
@@ -155,6 +156,33 @@ def test_the_mark_of_a_clean_stop_is_gone_before_anything_is_loaded() -> None:
         load(broken)
 
     assert not files.exists(DATA / ".kafka_cleanshutdown")
+
+
+def test_a_start_that_fails_leaves_the_checkpoints_as_they_are() -> None:
+    """
+    They are about logs that were not loaded: deleted records would be back at the next start.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    append(log, 10)
+    log.delete_records(7)
+    manager.shutdown()
+    names = [name for name in files.names(DATA) if name.endswith("-checkpoint")]
+    noted = {name: files.read_bytes(DATA / name) for name in names}
+    files.make_directory(DATA / "lost+found")
+
+    broken = open_manager(files)
+    with pytest.raises(InvalidLogDirectory):
+        load(broken)
+    broken.shutdown()
+
+    assert len(noted) == 4
+    assert noted == {name: files.read_bytes(DATA / name) for name in names}
+    files.rename(DATA / "lost+found", Path("/elsewhere"))
+    again = load(open_manager(files)).get_log(T0)
+    assert again is not None
+    assert (7, 10, 10) == (again.log_start_offset, again.high_watermark, again.log_end_offset)
 
 
 @pytest.mark.scenario(70)

@@ -22,6 +22,7 @@ def close_directory(
     *,
     threads: int,
     broker_epoch: int,
+    are_all: bool = True,
 ) -> bool:
     """
     Flush and close *logs*, and mark their directory as stopped cleanly.
@@ -29,6 +30,8 @@ def close_directory(
     Args:
         threads: how many logs are closed at a time.
         broker_epoch: noted in the mark.
+        are_all: whether *logs* are all that were to be loaded. If not, the checkpoints stay as they
+            are: of what was not loaded, nobody else knows where it starts.
 
     Returns:
         Whether all went well. If not there is no mark, so that the next start recovers the logs.
@@ -38,8 +41,9 @@ def close_directory(
     if not all(closed):
         return False
     try:
-        directory.checkpoint_log_start_offsets(logs)
-        directory.checkpoint_recovery_points(logs)
+        if are_all:
+            directory.checkpoint_log_start_offsets(logs)
+            directory.checkpoint_recovery_points(logs)
         directory.mark_clean(broker_epoch)
     except KafkaStorageError:
         logger.exception("%s could not be marked as stopped cleanly", directory.path)

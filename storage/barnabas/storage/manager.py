@@ -93,6 +93,7 @@ class LogManager:
         self._deletions = LogDeletions(clock, self._alarm)
         self._changing = threading.RLock()
         self._closed = False
+        self._loaded = False
         self._all = tuple(path.absolute() for path in directories)
         try:
             for path in self._all:
@@ -197,6 +198,7 @@ class LogManager:
             threads=self._settings.recovery_threads_per_directory,
         )
         report = loading.load()
+        self._loaded = True
         self._unserved += loading.unserved
         for log in loading.deleted:
             self._schedule_deletion(log)
@@ -480,10 +482,13 @@ class LogManager:
             # First of all: it replaces segments of logs that are to be flushed.
             self.cleaner.stop(seconds)
         self.upkeep.stop(seconds)
-        self.upkeep.checkpoint_high_watermarks()
+        if self._loaded:
+            self.upkeep.checkpoint_high_watermarks()
         threads = self._settings.recovery_threads_per_directory
         clean = [
-            close_directory(directory, logs, threads=threads, broker_epoch=broker_epoch)
+            close_directory(
+                directory, logs, threads=threads, broker_epoch=broker_epoch, are_all=self._loaded
+            )
             for directory, logs in self._catalog.by_directory()
         ]
         self._close_unserved()

@@ -4,6 +4,7 @@ Logs whose older segments are of the format versions 0 and 1.
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import batches
 from barnabas.protocol.records import Record
+from barnabas.server.cli import main
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.log import Log
 from barnabas.storage.offsets_by_time import MAX_TIMESTAMP
@@ -20,6 +22,7 @@ from tests.support.legacy_logs import LegacyWriter
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
 from tests.support.logs import DIRECTORY, NAME, LogHome, append, bases, offsets, read_records
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.verifying import verified
 
 MAGIC = pytest.mark.parametrize("magic", [0, 1])
 
@@ -243,3 +246,59 @@ def test_the_end_of_a_cleaning_cannot_be_told_by_an_old_format() -> None:
         clean(log, home.clock)
 
     assert [(0, b"a", b"1"), (1, None, b"x")] == pairs(log)
+
+
+# Tools.
+
+
+def found_in(home: LogHome) -> set[str]:
+    """
+    The rules that the log breaks; what is around it is not there.
+    """
+    violations, _ = verified([DIRECTORY.parent], files=home.files, clock=home.clock)
+    return {violation.rule for violation in violations} - {"meta-properties", "partition-metadata"}
+
+
+@MAGIC
+def test_verify_finds_nothing_wrong_with_them(magic: int) -> None:
+    home = random_home(magic)
+    log = home.open()
+    append(log, 3)
+    home.stop(log)
+
+    assert set() == found_in(home)
+
+
+@MAGIC
+def test_verify_finds_damage_in_them(magic: int) -> None:
+    """
+    Of a message, of what a wrapper wraps, and of its offsets.
+    """
+    inner = [Legacy(at, b"k", b"x") for at in (0, 2, 1)]
+    whole = legacy_message(magic, 0, b"a", b"1")
+    broken = {
+        "batch-crc": whole[:-1] + b"?",
+        "batch-compression": legacy_message(magic, 0, None, b"no stream", attributes=1),
+        "batch-codec": legacy_message(magic, 0, None, b"zstd", attributes=4),
+        "record-format": legacy_message(magic, 0, None, None, attributes=1),
+        "record-offsets": legacy_wrapper(magic, CompressionType.GZIP, inner, offset=1),
+    }
+
+    for rule, data in broken.items():
+        assert rule in found_in(old_home((0, data))), rule
+
+
+@MAGIC
+def test_explain_names_the_format(
+    magic: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    message = legacy_message(magic, 0, b"a", None, timestamp=5)
+    (directory / NAME.format(0, ".log")).write_bytes(message)
+
+    assert 0 == main(["explain", "t-0", "--data-dir", str(tmp_path), "--offset", "0"])
+
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"in message format {magic}, which has no leader epoch" in told
+    assert "It is a tombstone of an old format." in told

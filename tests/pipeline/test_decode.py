@@ -36,7 +36,7 @@ def rows(data: bytes | bytearray, **options: Any) -> list[dict[str, Any]]:
     """
     offsets = options.pop("offsets", Offsets())
     wanted = Wanted(**options)
-    buffer = memoryview(bytes(data))
+    buffer = bytes(data)
     found = walk(buffer)
     assert len(buffer) == found.end
     batches = list(decode(buffer, found.headers, PLACE, wanted, offsets))
@@ -61,7 +61,7 @@ def expected_rows(data: bytes | bytearray) -> list[dict[str, Any]]:
             "timestampType": int(batch.timestamp_type),
             "headers": [header._asdict() for header in record.headers] or None,
         }
-        for batch in batches_in(memoryview(bytes(data)))
+        for batch in batches_in(bytes(data))
         for record in batch.records()
     ]
 
@@ -186,7 +186,7 @@ def test_what_is_decoded_together_is_limited() -> None:
             base_offset=base,
             compression=CompressionType.ZSTD,
         )
-    buffer = memoryview(bytes(data))
+    buffer = bytes(data)
     wanted = Wanted(columns=("offset",), enough_bytes=15_000)
 
     pieces = list(decode(buffer, walk(buffer).headers, PLACE, wanted))
@@ -216,7 +216,7 @@ def test_a_timestamp_may_be_before_1970_or_too_late_for_microseconds() -> None:
     """
     records = [Record(0, -1, None, None), Record(1, 2**62, None, None)]
     data = build_batch_with_offsets(records, base_offset=0)
-    buffer = memoryview(bytes(data))
+    buffer = bytes(data)
 
     (batch,) = decode(buffer, walk(buffer).headers, PLACE, Wanted(("timestamp",)))
 
@@ -294,7 +294,7 @@ def test_checksums_are_looked_at_by_batch() -> None:
         data += build_batch_with_offsets([record(base)], base_offset=base)
     for index in (1, 4):
         data[starts[index] + 65] ^= 1
-    buffer = memoryview(bytes(data))
+    buffer = bytes(data)
 
     assert [1, 4] == bad_checksums(buffer, walk(buffer).headers)
 
@@ -305,9 +305,9 @@ def test_a_walk_ends_where_no_whole_batch_begins() -> None:
     """
     data = bytes(build_batch_with_offsets([record(0)], base_offset=0))
 
-    cut = walk(memoryview(data + data[:-1]))
-    zeros = walk(memoryview(data + bytes(100)))
-    little = walk(memoryview(data + bytes(60)))
+    cut = walk(data + data[:-1])
+    zeros = walk(data + bytes(100))
+    little = walk(data + bytes(60))
 
     assert (1, len(data), len(data)) == (len(cut.headers), cut.end, cut.next_size)
     assert (1, len(data), -1) == (len(zeros.headers), zeros.end, zeros.next_size)

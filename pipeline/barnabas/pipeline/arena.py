@@ -48,9 +48,16 @@ class Arena(NamedTuple):
     The records of the first ``len(starts)`` of some batches.
     """
 
-    data: Bytes
+    raw: bytes
     starts: Ints
     ends: Ints
+
+    @property
+    def data(self) -> Bytes:
+        """
+        All of it as an array, not copied.
+        """
+        return np.frombuffer(self.raw, np.uint8)
 
     @property
     def batches(self) -> int:
@@ -58,7 +65,7 @@ class Arena(NamedTuple):
 
 
 def fill_arena(
-    buffer: memoryview, headers: Headers, *, enough_bytes: int, max_batch_bytes: int
+    buffer: bytes, headers: Headers, *, enough_bytes: int, max_batch_bytes: int
 ) -> Arena:
     """
     The records of the first batches, of at least one.
@@ -72,10 +79,9 @@ def fill_arena(
         BadBatch: a batch cannot be decompressed, or is larger than allowed.
     """
     if not np.any(headers["attributes"] & COMPRESSION_MASK):
-        return Arena(
-            np.frombuffer(buffer, np.uint8), headers["position"] + HEADER_SIZE, ends(headers)
-        )
-    data = bytearray()
+        return Arena(buffer, headers["position"] + HEADER_SIZE, ends(headers))
+    view = memoryview(buffer)
+    pieces: list[bytes | memoryview] = []
     filled = [0]
     for index, (start, end, attributes) in enumerate(
         zip(
@@ -86,25 +92,35 @@ def fill_arena(
         )
     ):
         codec = attributes & COMPRESSION_MASK
+        payload = view[start:end]
         if codec:
-            _decompress(index, codec, buffer[start:end], data, max_batch_bytes)
+            size = _decompress(index, codec, payload, pieces, max_batch_bytes)
         else:
-            data += buffer[start:end]
-        filled.append(len(data))
-        if len(data) >= enough_bytes:
+            pieces.append(payload)
+            size = end - start
+        filled.append(filled[-1] + size)
+        if filled[-1] >= enough_bytes:
             break
     edges = np.array(filled, np.int64)
-    return Arena(np.frombuffer(data, np.uint8), edges[:-1], edges[1:])
+    return Arena(b"".join(pieces), edges[:-1], edges[1:])
 
 
 def _decompress(
-    index: int, codec: int, payload: memoryview, out: bytearray, max_batch_bytes: int
-) -> None:
-    limit = len(out) + max_batch_bytes
+    index: int,
+    codec: int,
+    payload: memoryview,
+    pieces: list[bytes | memoryview],
+    max_batch_bytes: int,
+) -> int:
+    """
+    Append what *payload* becomes to *pieces*, and tell how many bytes that are.
+    """
+    size = 0
     try:
-        for chunk in decompress_chunks(CompressionType.of(codec), payload, _CHUNK_BYTES):
-            out += chunk
-            if len(out) > limit:
+        for piece in decompress_chunks(CompressionType.of(codec), payload, _CHUNK_BYTES):
+            pieces.append(piece)
+            size += len(piece)
+            if size > max_batch_bytes:
                 raise BadBatch(
                     index,
                     f"{len(payload)} bytes of {CompressionType(codec).name.lower()} decompress to "
@@ -113,3 +129,4 @@ def _decompress(
                 )
     except (CorruptCompressedData, UnknownCompression) as error:
         raise BadBatch(index, str(error)) from error
+    return size

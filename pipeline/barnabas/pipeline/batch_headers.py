@@ -62,7 +62,7 @@ class Walk(NamedTuple):
     """
 
 
-def walk(buffer: memoryview, start: int = 0) -> Walk:
+def walk(buffer: bytes, start: int = 0) -> Walk:
     """
     All batches from *start* on. Old formats have lengths of their own and may end the walk.
     """
@@ -83,7 +83,7 @@ def walk(buffer: memoryview, start: int = 0) -> Walk:
     return Walk(_gather(buffer, np.array(positions, dtype=np.intp)), position, next_size)
 
 
-def _gather(buffer: memoryview, positions: npt.NDArray[np.intp]) -> Headers:
+def _gather(buffer: bytes, positions: npt.NDArray[np.intp]) -> Headers:
     headers = np.empty(len(positions), HEADERS)
     if not len(positions):
         return headers

@@ -97,22 +97,23 @@ class Wanted:
         return not _IN_RECORDS.isdisjoint(self.columns)
 
 
-def bad_checksums(buffer: memoryview, headers: Headers) -> list[int]:
+def bad_checksums(buffer: bytes, headers: Headers) -> list[int]:
     """
     The batches, by number, whose bytes do not give the CRC that the header has.
     """
     bad = []
+    view = memoryview(buffer)
     starts = (headers["position"] + ATTRIBUTES_AT).tolist()
     for index, (start, end, crc) in enumerate(
         zip(starts, ends(headers).tolist(), headers["crc"].tolist(), strict=True)
     ):
-        if crc32c(buffer[start:end]) != crc:
+        if crc32c(view[start:end]) != crc:
             bad.append(index)
     return bad
 
 
 def decode(
-    buffer: memoryview,
+    buffer: bytes,
     headers: Headers,
     place: Place,
     wanted: Wanted,
@@ -153,7 +154,7 @@ def _rows(
     arena: Arena, headers: Headers, place: Place, wanted: Wanted, offsets: Offsets
 ) -> pa.RecordBatch:
     filled = np.flatnonzero(headers["record_count"])
-    arena = Arena(arena.data, arena.starts[filled], arena.ends[filled])
+    arena = Arena(arena.raw, arena.starts[filled], arena.ends[filled])
     try:
         rows = _Rows(arena, headers[filled], wanted, offsets)
         columns = [rows.column(name, place) for name in wanted.columns]
@@ -182,10 +183,10 @@ class _Rows:
         if all_in_range and not wanted.needs_records:
             return
         record_at, self._record_end = record_starts(
-            arena.data, arena.starts, arena.ends, self._counts
+            arena.raw, self._data, arena.starts, arena.ends, self._counts
         )
         self._spans = record_spans(
-            arena.data,
+            self._data,
             record_at,
             self._record_end,
             keys="key" in wanted.columns,

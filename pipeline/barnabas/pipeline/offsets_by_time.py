@@ -90,7 +90,7 @@ class _Search(NamedTuple):
                     return found
         return None
 
-    def _in_batch(self, data: memoryview, header: Headers) -> int | None:
+    def _in_batch(self, data: bytes, header: Headers) -> int | None:
         for rows in decode(data, header, Place("", 0), self.wanted, self.offsets):
             ms = rows.column("timestamp").cast(pa.int64()).to_numpy() // 1000
             late_enough = np.flatnonzero(ms >= self.timestamp_ms)

@@ -158,9 +158,7 @@ class PartitionLog:
         bases = np.array([segment.base_offset for segment in self.segments], np.int64)
         return self.segments[max(0, int(np.searchsorted(bases, offset, side="right")) - 1) :]
 
-    def _scan(
-        self, segment: ReadOnlySegment, position: int
-    ) -> Iterator[tuple[memoryview, Headers]]:
+    def _scan(self, segment: ReadOnlySegment, position: int) -> Iterator[tuple[bytes, Headers]]:
         try:
             file = self.directory.files.open(segment.path, create=False, read_only=True)
         except FileNotFoundError:

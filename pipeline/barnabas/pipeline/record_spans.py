@@ -3,8 +3,8 @@ Where the fields of many records are.
 
 Where a record begins, only the one before it tells. But the batches of a chunk can be walked side
 by side: a step reads the length of the i-th record of every batch at once. Where batches are few
-and large, a plain loop over the lengths is quicker. As soon as all starts are known, each field of
-all records is a matter of a few array operations.
+and large, a plain loop over the lengths is quicker, and where that is compiled nearly always. As
+soon as all starts are known, each field of all records is a matter of a few array operations.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from barnabas.pipeline.record_positions import COMPILED, note_records
 from barnabas.pipeline.varint_columns import (
-    VARINT_BYTES,
     VARLONG_BYTES,
     Bytes,
     Ints,
@@ -27,9 +27,12 @@ from barnabas.pipeline.varint_columns import (
 SMALLEST_RECORD: Final = 7
 """Bytes of a record without key, value and headers, with its length."""
 
+_BATCH_NS: Final = 500
+_RECORD_NS: Final = 60 if COMPILED else 200
+"""What the loop takes about, of a batch and of each of its records."""
 _STEP_NS: Final = 25_000
-_LOOP_NS: Final = 110
-"""What a step over all batches and a turn of the loop take about, to choose between them."""
+_RECORD_IN_STEP_NS: Final = 60
+"""What a step over all batches takes, and of each record in it."""
 
 
 class Spans(NamedTuple):
@@ -85,11 +88,14 @@ class RecordSpans(NamedTuple):
         )
 
 
-def record_starts(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> tuple[Ints, Ints]:
+def record_starts(
+    raw: bytes, data: Bytes, starts: Ints, ends: Ints, counts: Ints
+) -> tuple[Ints, Ints]:
     """
     Where each record begins, behind its length, and where it ends.
 
     Args:
+        raw: the bytes that *data* are the array of.
         starts: where the records of each batch begin; they end at *ends*.
         counts: records of each batch.
 
@@ -101,67 +107,47 @@ def record_starts(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> tuple[
         return np.empty(0, np.int64), np.empty(0, np.int64)
     if np.any(counts < 0) or np.any(counts * SMALLEST_RECORD > ends - starts):
         raise Malformed
-    if int(counts.max()) * _STEP_NS < int(counts.sum()) * _LOOP_NS:
-        return _side_by_side(data, starts, ends, counts)
-    return _one_by_one(data, starts, ends, counts)
+    records = int(counts.sum())
+    loop_ns = len(counts) * _BATCH_NS + records * _RECORD_NS
+    if int(counts.max()) * _STEP_NS + records * _RECORD_IN_STEP_NS < loop_ns:
+        at = _side_by_side(data, starts, ends, counts)
+    else:
+        at = _one_by_one(raw, starts, ends, counts)
+    lengths = read_raw(data, at) >> 1
+    return at, at + lengths
 
 
-def _side_by_side(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> tuple[Ints, Ints]:
+def _side_by_side(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> Ints:
+    """
+    Where the length of each record is.
+    """
     slots = np.cumsum(counts) - counts
     # Largest batches first, so that those still under way are always the first ones.
     order = np.argsort(-counts, kind="stable")
     at, slots, falling = starts[order], slots[order], -counts[order]
-    record_at = np.empty(int(counts.sum()), np.int64)
-    record_end = np.empty_like(record_at)
+    found = np.empty(int(counts.sum()), np.int64)
     lives = np.searchsorted(falling, -np.arange(int(counts.max())), side="left")
     for step, live in enumerate(lives.tolist()):
         here = at[:live]
+        found[slots[:live] + step] = here
         raw = read_raw(data, here)
         if np.any(raw & 1):
             raise Malformed
-        slot = slots[:live] + step
-        record_at[slot] = here
         here += raw >> 1
-        record_end[slot] = here
     if np.any(at != ends[order]):
         raise Malformed
-    return record_at, record_end
+    return found
 
 
-def _one_by_one(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> tuple[Ints, Ints]:
-    raw_bytes = data.tobytes()
-    record_at: list[int] = []
-    note = record_at.append
-    record_end: list[int] = []
-    note_end = record_end.append
+def _one_by_one(raw: bytes, starts: Ints, ends: Ints, counts: Ints) -> Ints:
+    """
+    The same where batches are few, or the loop is compiled.
+    """
+    found: list[int] = []
     for start, end, count in zip(starts.tolist(), ends.tolist(), counts.tolist(), strict=True):
-        at = start
-        for _ in range(count):
-            length = raw_bytes[at]
-            at += 1
-            if length > 0x7F:
-                length += (raw_bytes[at] << 7) - 0x80
-                at += 1
-                if length > 0x3FFF:
-                    length, at = _long_length(raw_bytes, at - 2)
-            if length & 1:
-                raise Malformed
-            note(at)
-            at += length >> 1
-            note_end(at)
-        if at != end:
+        if not note_records(raw, start, end, count, found):
             raise Malformed
-    return np.array(record_at, np.int64), np.array(record_end, np.int64)
-
-
-def _long_length(data: bytes, at: int) -> tuple[int, int]:
-    raw = 0
-    for width in range(VARINT_BYTES):
-        byte = data[at + width]
-        raw |= (byte & 0x7F) << (7 * width)
-        if byte < 0x80:
-            return raw & 0xFFFFFFFF, at + width + 1
-    raise Malformed
+    return np.array(found, np.int64)
 
 
 def record_spans(

@@ -24,7 +24,7 @@ class Chunk(NamedTuple):
 
     position: int
     """Where in the file *data* begin."""
-    data: memoryview
+    data: bytes
     headers: Headers
     """Their positions count from the beginning of *data*."""
 
@@ -62,10 +62,10 @@ class SegmentScan:
 
     def _next(self) -> Chunk | None:
         position, left = self.position, self.end - self.position
-        data = memoryview(self._file.read(position, min(self._chunk_bytes, left)))
+        data = bytes(self._file.read(position, min(self._chunk_bytes, left)))
         walked = walk(data)
         if self._chunk_bytes < walked.next_size <= left and not len(walked.headers):
-            data = memoryview(self._file.read(position, walked.next_size))
+            data = bytes(self._file.read(position, walked.next_size))
             walked = walk(data)
         headers = walked.headers
         others = np.flatnonzero(headers["magic"] != MAGIC)
@@ -78,7 +78,7 @@ class SegmentScan:
         self.position += int(last["position"] + last["batch_length"]) + LOG_OVERHEAD
         return Chunk(position, data, headers)
 
-    def _what_is_wrong(self, data: memoryview, next_size: int) -> Stop:
+    def _what_is_wrong(self, data: bytes, next_size: int) -> Stop:
         position = self.position
         magic = data[MAGIC_AT] if len(data) > MAGIC_AT else MAGIC
         if not any(data[:HEADER_SIZE]):

@@ -39,7 +39,8 @@ def read_raw(data: Bytes, at: Ints, most_bytes: int = VARINT_BYTES) -> Ints:
         Malformed: a number is too long.
         IndexError: one is not inside *data*.
     """
-    raw = data[at].astype(np.int64)
+    # To take is twice as fast as to index.
+    raw = data.take(at).astype(np.int64)
     at += 1
     longer = np.flatnonzero(raw >= _GOES_ON)
     if not len(longer):
@@ -50,7 +51,7 @@ def read_raw(data: Bytes, at: Ints, most_bytes: int = VARINT_BYTES) -> Ints:
         if width == most_bytes:
             raise Malformed
         where = at[longer]
-        byte = data[where].astype(np.int64)
+        byte = data.take(where).astype(np.int64)
         at[longer] = where + 1
         raw[longer] |= (byte & _LOW_BITS) << (7 * width)
         longer = longer[byte >= _GOES_ON]

@@ -13,6 +13,12 @@ import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.known import Cluster
+    from barnabas.storage.files import Files
 
 EXIT_USAGE = 2
 
@@ -64,6 +70,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     _add_healthcheck(commands.add_parser("healthcheck", help="ask a broker whether it answers"))
     _add_explain(commands.add_parser("explain", help="explain why a log is as it is"))
     _add_verify(commands.add_parser("verify", help="check every file of a log directory"))
+    _add_spark(commands.add_parser("spark", help="jobs on logs that run on Apache Spark"))
     commands.add_parser("dump-log", help="print what is in the files of a log")
     _add_options(commands.add_parser("options", help="list every option of the broker"))
     return parser, commands.choices
@@ -194,6 +201,18 @@ def _verify(options: argparse.Namespace) -> int:
     from barnabas.storage.verify.command import run  # noqa: PLC0415  # the same
 
     return run(options, read_topics)
+
+
+def _add_spark(parser: argparse.ArgumentParser) -> None:
+    from barnabas.pipeline.command import add_arguments  # noqa: PLC0415  # loads nothing else
+
+    add_arguments(parser, _read_cluster)
+
+
+def _read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Cluster:
+    from barnabas.server.known_cluster import read_cluster  # noqa: PLC0415  # only jobs need it
+
+    return read_cluster(options, files, clock)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:

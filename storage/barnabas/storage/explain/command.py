@@ -88,7 +88,7 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
     from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
 
-    _allow_many_files()
+    allow_many_files()
     # What the engine logs while a log is opened is not done to it.
     logging.getLogger("barnabas").addHandler(logging.NullHandler())
     clock = SystemClock()
@@ -107,7 +107,7 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     return 0
 
 
-def _allow_many_files() -> None:
+def allow_many_files() -> None:
     """
     A log with thousands of segments has as many indexes to look into.
     """
@@ -135,7 +135,7 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
     from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
 
     shelf = Shelf(cluster, files, clock)
-    now_ms = clock.now_ms() if options.at is None else _moment(options.at)
+    now_ms = clock.now_ms() if options.at is None else moment_of(options.at)
     reports = _reports(options, cluster, shelf, now_ms)
     if options.format == "json":
         return as_json(reports)
@@ -154,7 +154,10 @@ def _reports(
     asks = [
         (report.report_on_segment, options.segment),
         (report.report_on_offset, options.offset),
-        (report.report_on_time, None if options.timestamp is None else _moment(options.timestamp)),
+        (
+            report.report_on_time,
+            None if options.timestamp is None else moment_of(options.timestamp),
+        ),
     ]
     asked = [(ask, value) for ask, value in asks if value is not None]
     if asked and len(partitions) > 1:
@@ -167,10 +170,16 @@ def _reports(
             found = ask(found, value)
         return found
 
-    return [_patiently(partial(explain, partition)) for partition in partitions]
+    return [patiently(partial(explain, partition)) for partition in partitions]
 
 
-def _patiently(explain: Callable[[], PartitionReport]) -> PartitionReport:
+def patiently(explain: Callable[[], PartitionReport]) -> PartitionReport:
+    """
+    Look again, up to ten times, where a broker has changed files meanwhile.
+
+    Raises:
+        FilesChanged: it always had.
+    """
     from barnabas.storage.explain.known import FilesChanged  # noqa: PLC0415  # see run
 
     for _ in range(ATTEMPTS - 1):
@@ -179,7 +188,13 @@ def _patiently(explain: Callable[[], PartitionReport]) -> PartitionReport:
     return explain()
 
 
-def _moment(text: str) -> int:
+def moment_of(text: str) -> int:
+    """
+    The ms since 1970 that *text* stands for.
+
+    Raises:
+        ConfigError: it is no time.
+    """
     from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see run
     from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see run
 

@@ -1,0 +1,175 @@
+"""
+``barnabas spark report``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.storage.explain.command import ReadCluster, allow_many_files
+
+if TYPE_CHECKING:
+    from barnabas.pipeline.report.facts import Report
+    from barnabas.pipeline.report.making import Scope
+    from barnabas.storage.clock import Clock
+    from barnabas.storage.explain.known import Cluster
+    from barnabas.storage.files import Files
+    from barnabas.storage.log_files import TopicPartition
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    What may be asked.
+    """
+    parser.description = (
+        "Report on logs: segments, batches, codecs, order, gaps, keys, repetitions; and how long"
+        " records really stay, beside what retention.ms asks for. Works on the files, whether a"
+        " broker runs on them or not, and changes nothing."
+    )
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TOPIC[-PARTITION]",
+        help="such as orders or orders-0; if none is named, all topics that are not internal",
+    )
+    parser.add_argument(
+        "--data-dir",
+        action="append",
+        default=[],
+        dest="data_dirs",
+        type=Path,
+        metavar="DIR",
+        help="the log directory; may be repeated. If it is left out, that of the configuration",
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="assignments",
+        metavar="NAME=VALUE",
+        help="what would be so with this setting of the topics or the broker; may be repeated",
+    )
+    parser.add_argument(
+        "--at",
+        metavar="TIME",
+        help="what would be so at that time: 2026-01-31T12:00:00Z, or ms since 1970",
+    )
+    parser.add_argument(
+        "--headers-only",
+        action="store_true",
+        help="read no records but the headers of their batches: much faster, and nothing of keys",
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots there")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be read")
+    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
+    parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+
+
+def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
+    """
+    Say what is going to be read, and unless that is all, make the report; the exit status is 0, or
+    1 if a log cannot be read, or 2 if the question makes no sense.
+    """
+    # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.errors import PipelineError  # noqa: PLC0415  # see above
+    from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
+    from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see above
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
+    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
+
+    allow_many_files()
+    logging.getLogger("barnabas").addHandler(logging.NullHandler())
+    files, clock = DiskFiles(), SystemClock()
+    try:
+        cluster = read_cluster(options, files, clock)
+        report = _reported(options, cluster, files, clock)
+    except ConfigError as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (ExplainError, PipelineError) as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    if report is not None:
+        _show(report, options.html)
+    return 0
+
+
+def _reported(
+    options: argparse.Namespace, cluster: Cluster, files: Files, clock: Clock
+) -> Report | None:
+    """
+    The report; None if only a plan was asked for.
+    """
+    from barnabas.pipeline.report.making import (  # noqa: PLC0415  # see run
+        Scope,
+        make_report,
+        partitions_of,
+    )
+    from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.command import moment_of  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
+
+    now_ms = clock.now_ms() if options.at is None else moment_of(options.at)
+    partitions = partitions_of(Shelf(cluster, files, clock), options.targets)
+    scope = Scope(partitions, not options.headers_only, now_ms)
+    print(_plan(options, cluster, scope, files), file=sys.stderr)
+    if options.dry_run:
+        return None
+    with spark_session(options.master, options.memory) as spark:
+        return make_report(spark, cluster, scope, files=files, clock=clock)
+
+
+def _plan(options: argparse.Namespace, cluster: Cluster, scope: Scope, files: Files) -> str:
+    from barnabas.storage.explain.units import (  # noqa: PLC0415  # see run
+        counted,
+        moment,
+        rounded_size,
+    )
+
+    segments, size = _size(cluster, scope.partitions, files)
+    what = "and all their records" if scope.with_keys else "but no records"
+    where = ", ".join(map(str, cluster.data_dirs))
+    page = f" A page goes to {options.html}." if options.html else ""
+    return (
+        f"Report on {counted(len(scope.partitions), 'partition')} in {where}, as of"
+        f" {moment(scope.now_ms)}: reads the headers of all batches, {what}, in"
+        f" {counted(segments, 'segment')} of {rounded_size(size)}, on {options.master}."
+        f" Nothing is changed.{page}"
+    )
+
+
+def _size(cluster: Cluster, partitions: Sequence[TopicPartition], files: Files) -> tuple[int, int]:
+    """
+    How many segments there are, and their bytes.
+    """
+    from barnabas.storage.readonly.log_root import LogRoot  # noqa: PLC0415  # see run
+
+    wanted = set(partitions)
+    found = [
+        segment
+        for directory in cluster.data_dirs
+        for partition in LogRoot(directory, files).partitions
+        if partition.topic_partition in wanted and not partition.mark
+        for segment in partition.segments
+    ]
+    return len(found), sum(segment.size for segment in found)
+
+
+def _show(report: Report, page: Path | None) -> None:
+    from barnabas.pipeline.report.page import as_page  # noqa: PLC0415  # see run
+    from barnabas.pipeline.report.text import as_text  # noqa: PLC0415  # see run
+
+    if page is not None:
+        page.write_text(as_page(report), encoding="utf-8")
+    print(as_text(report), end="")

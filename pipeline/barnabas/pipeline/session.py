@@ -1,0 +1,96 @@
+"""
+The Spark session of a job.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.errors import PipelineError
+
+SETTINGS: Final[dict[str, str | int | float | bool | None]] = {
+    "spark.log.level": "ERROR",
+    # A task in Python starts in a third of the time.
+    "spark.python.unix.domain.socket.enabled": True,
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": False,
+}
+
+_OURS: Final = re.compile(r"^barnabas\.[\w.]+: (.+)$", re.MULTILINE)
+"""The last line of a traceback that ends with one of our exceptions."""
+
+
+class JobFailed(PipelineError):
+    """
+    A query failed; the sentence is that of its cause.
+    """
+
+
+class NoJava(PipelineError):
+    """
+    Spark runs on a Java virtual machine, and there is none.
+    """
+
+
+def cause_of(error: PySparkException) -> JobFailed:
+    """
+    Why a query failed, without the traceback of the worker in which it did.
+    """
+    text = str(error)
+    ours = _OURS.findall(text)
+    return JobFailed(ours[-1] if ours else next(iter(text.splitlines()), repr(error)))
+
+
+@contextmanager
+def spark_session(master: str, memory: str) -> Iterator[SparkSession]:
+    """
+    The session of this process, or else a new one that ends with the block.
+
+    Args:
+        master: as Spark takes it: ``local[2]`` for two tasks at a time in this process.
+        memory: of the driver, as Spark takes it, such as ``2g``.
+
+    Raises:
+        NoJava: there is none to run a new one.
+        JobFailed: a query in the block failed.
+    """
+    with _translated():
+        yield from _session(master, memory)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except PySparkException as error:
+        raise cause_of(error) from error
+
+
+def _session(master: str, memory: str) -> Iterator[SparkSession]:
+    there = SparkSession.getActiveSession()
+    if there is not None:
+        yield there
+        return
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        raise NoJava("Spark needs Java 17 or newer, and there is no java on the path.")
+    # Workers would otherwise run the first python3 on the path, which may know nothing of Barnabas.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local"):
+        # Nobody else talks to it.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.master(master).appName("barnabas")
+    session = builder.config(map={**SETTINGS, "spark.driver.memory": memory}).getOrCreate()
+    session.conf.set("spark.sql.shuffle.partitions", 2 * session.sparkContext.defaultParallelism)
+    try:
+        yield session
+    finally:
+        session.stop()

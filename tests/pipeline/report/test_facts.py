@@ -1,0 +1,191 @@
+"""
+What a report finds in logs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.report.facts import (
+    Counts,
+    Keys,
+    Life,
+    PartitionFacts,
+    Pin,
+    Producers,
+    Report,
+)
+from barnabas.pipeline.report.frames import partitions_frame, segments_frame
+from barnabas.storage.disk import DiskFiles
+from barnabas.storage.explain.looking import Shelf
+from barnabas.storage.explain.report import report_on
+from barnabas.storage.readonly import LogRoot
+from tests.pipeline.report.conftest import CHECK_MS, HOUR, NOW, RETENTION_MS, cluster
+from tests.support.clock import StillClock
+from tests.support.segments import FIRST_TIMESTAMP
+
+
+def facts_of(report: Report, name: str) -> PartitionFacts:
+    return next(facts for facts in report.partitions if str(facts.partition) == name)
+
+
+def test_all_partitions_are_there(report: Report) -> None:
+    """
+    In order, the empty one too.
+    """
+    names = [str(facts.partition) for facts in report.partitions]
+
+    assert ["empty-0", "keys-0", "producers-0", "times-0", "times-1"] == names
+
+
+def test_headers_are_counted(report: Report, logs: Path) -> None:
+    """
+    As they are when each is looked at in turn.
+    """
+    for partition in LogRoot(logs, DiskFiles()).partitions:
+        facts = facts_of(report, str(partition.topic_partition))
+        counts, codecs, fill = Counts(), Counter[str](), Counter[int]()
+        for segment in partition.segments:
+            for _, batch in segment.batches():
+                codec = batch.compression.name.lower()
+                counts.batches += 1
+                counts.records += batch.record_count
+                counts.size += batch.size
+                codecs[codec] += batch.size
+                fill[batch.record_count.bit_length() - 1] += 1
+
+        found = facts.counts
+        assert (counts.batches, counts.records) == (found.batches, found.records)
+        assert counts.size == found.size == facts.size
+        assert codecs == found.codecs
+        assert fill == found.fill
+
+
+def test_times_out_of_order(report: Report) -> None:
+    """
+    Batches that begin with an older record than one before them had; not those that are out of
+    order within.
+    """
+    counts = facts_of(report, "times-0").counts
+
+    assert FIRST_TIMESTAMP == counts.first_ms
+    assert FIRST_TIMESTAMP + int(7.5 * HOUR) == counts.last_ms
+    assert 2 == counts.late_batches
+    assert 4 * HOUR == counts.most_late_ms
+
+
+def test_missing_offsets(report: Report) -> None:
+    """
+    Two offsets in front of 20, and seven in front of 30.
+    """
+    counts = facts_of(report, "producers-0").counts
+
+    assert (2, 9) == (counts.gaps, counts.missing_offsets)
+    assert 0 == facts_of(report, "times-0").counts.gaps
+
+
+def test_repeated_sequences(report: Report) -> None:
+    """
+    Sequence 3 comes twice in the first epoch and 0 twice in the second, 6 to 9 do not come at all.
+    A new epoch begins anew, and of who has no id nothing is known.
+    """
+    expected = Producers(
+        producers=2,
+        unprotected_records=4,
+        repeated_batches=2,
+        repeated_records=6,
+        sequence_gaps=1,
+        worst_producer_id=7,
+    )
+
+    assert expected == facts_of(report, "producers-0").producers
+
+
+def test_keys(report: Report) -> None:
+    """
+    None is not a key, an empty one is.
+    """
+    expected = Keys(13, 3, 3, ((b"often", 7), (b"", 2), (b"\xff\x00", 1)))
+
+    assert expected == facts_of(report, "keys-0").keys
+
+
+def test_a_segment_that_waits_for_an_older_one(report: Report) -> None:
+    """
+    The first segment's latest record is of hour 5, so that it goes from hour 9 on, 1 ms later. What
+    is in the second one is four hours older, and goes no sooner.
+    """
+    first, second, active = facts_of(report, "times-0").segments
+    goes = 9 * HOUR + 1
+
+    assert [Pin.AGE, Pin.OLDER_SEGMENT, Pin.ACTIVE] == [first.pin, second.pin, active.pin]
+    assert 0 == second.departure.due_with
+    assert Life(goes - 5 * HOUR, goes + CHECK_MS) == first.life
+    assert Life(goes - 2 * HOUR, goes + CHECK_MS - 1 * HOUR) == second.life
+
+
+def test_a_record_of_the_future(report: Report) -> None:
+    """
+    Keeps its segment, and the next one with it.
+    """
+    first, second = facts_of(report, "times-1").segments
+
+    assert [Pin.FUTURE, Pin.OLDER_SEGMENT] == [first.pin, second.pin]
+    assert RETENTION_MS + 1 == first.life.shortest_ms
+    assert 21 * HOUR + 1 == second.life.shortest_ms
+
+
+def test_records_that_are_due(report: Report) -> None:
+    """
+    What is past its time goes with the next check, even from the active segment.
+    """
+    (segment,) = facts_of(report, "keys-0").segments
+
+    assert Pin.NOTHING == segment.pin
+    assert Life(7 * HOUR, 7 * HOUR + CHECK_MS) == segment.life
+
+
+def test_an_empty_log(report: Report) -> None:
+    """
+    Has a segment, and nobody's life.
+    """
+    facts = facts_of(report, "empty-0")
+
+    assert [Pin.EMPTY] == [segment.pin for segment in facts.segments]
+    assert Life(None, None) == facts.life
+    assert Counts() == facts.counts
+
+
+def test_segments_leave_when_explain_says_so(report: Report, logs: Path) -> None:
+    """
+    The report asks the same functions.
+    """
+    shelf = Shelf(cluster(logs), DiskFiles(), StillClock(NOW))
+    for facts in report.partitions:
+        explained = report_on(shelf.open(facts.partition), cluster(logs).times, NOW)
+
+        assert [each.departure for each in explained.segments] == [
+            segment.departure for segment in facts.segments
+        ]
+
+
+def test_rows(spark: SparkSession, report: Report) -> None:
+    """
+    The same as frames.
+    """
+    partitions = {
+        (row.topic, row.partition): row for row in partitions_frame(spark, report).collect()
+    }
+    segments = segments_frame(spark, report)
+
+    assert 5 == len(partitions)
+    keys = partitions["keys", 0]
+    assert (13, 3, b"often") == (keys.records, keys.distinctKeys, bytes(keys.topKey))
+    assert {"gzip", "none"} == set(keys.codecs)
+    assert 6 == partitions["producers", 0].repeatedRecords
+    waiting = segments.filter("dependsOn < baseOffset and topic = 'times' and partition = 0")
+    (row,) = waiting.selectExpr("baseOffset", "unix_millis(unreadableEarliest) as ms").collect()
+    assert (2, FIRST_TIMESTAMP + 9 * HOUR + 1) == (row.baseOffset, row.ms)

@@ -1,0 +1,109 @@
+"""
+A report as text and as a page.
+"""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import pytest
+
+from barnabas.pipeline.report.facts import Report
+from barnabas.pipeline.report.page import as_page
+from barnabas.pipeline.report.text import as_text, key_text
+
+
+def test_text(report: Report) -> None:
+    """
+    Tells of what is out of order, and of how much longer than asked for records stay.
+    """
+    text = as_text(report)
+    section = text[text.index("times-0") : text.index("times-1")]
+
+    assert "3 segments, " in section
+    assert "2 batches out of order, by up to 4 hours" in section
+    assert "retention: retention.ms 4 hours, retention.bytes none" in section
+    assert "segment 0 is older, has later records, and goes first" in section
+    assert "2023-11-15T07:13:20.001Z at least" in section
+    assert "6 records repeated, most by producer 7" in text
+    assert "2 gaps, 9 offsets missing" in text
+    assert '3 different, the most frequent, "often", in 53.8%, 3 records without one' in text
+
+
+def test_keys_as_people_read_them() -> None:
+    """
+    Text, or hexadecimal, never too long.
+    """
+    assert '""' == key_text(b"")
+    assert '"größe"' == key_text("größe".encode())
+    assert "0xff00" == key_text(b"\xff\x00")
+    assert "0x0a" == key_text(b"\n")
+    assert 40 == len(key_text(b"x" * 100))
+
+
+@pytest.fixture(scope="module")
+def page(report: Report) -> str:
+    """
+    The report as a page.
+    """
+    return as_page(report)
+
+
+class _Links(HTMLParser):
+    """
+    What a page would fetch.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        targets = [given.get(name) for name in ("src", "href", "xlink:href")]
+        self.fetched += [target for target in targets if target and not target.startswith("#")]
+
+
+def test_the_page_needs_nothing_else(page: str) -> None:
+    """
+    Style and plots are in it; nothing is fetched and nothing is run.
+    """
+    links = _Links()
+    links.feed(page)
+
+    assert [] == links.fetched
+    assert "script" not in links.tags
+    assert 4 == links.tags.count("svg")
+    assert "@import" not in page
+    assert "url(http" not in page
+
+
+def test_plots_are_whole(page: str) -> None:
+    """
+    Each is a picture, and names what it shows.
+    """
+    pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+
+    for picture in pictures:
+        ElementTree.fromstring(picture)
+    assert all(name in pictures[0] for name in ("times-0", "times-1", "keys-0", "now"))
+    assert "1970" not in pictures[0], "all of it is of two days"
+    assert "zstd" in pictures[1]
+
+
+def test_the_page_is_the_same_each_time(report: Report, page: str) -> None:
+    """
+    So that two of them can be compared.
+    """
+    assert page == as_page(report)
+
+
+def test_names_and_keys_are_shown_as_text(page: str) -> None:
+    """
+    Whatever is in them, it is no markup.
+    """
+    assert "&quot;often&quot;" in page

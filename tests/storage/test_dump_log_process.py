@@ -7,6 +7,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,16 @@ def start(path: Path) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """
+    What is started hears SIGINT, even where the tests themselves run in the background.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_nobody_reads_on(large_log: Path) -> None:
     """
     As with ``| head -1``.
@@ -58,6 +69,7 @@ def test_nobody_reads_on(large_log: Path) -> None:
     assert (141, b"") == (status, remarks)
 
 
+@pytest.mark.usefixtures("heeded_interrupts")
 def test_somebody_interrupts(large_log: Path) -> None:
     """
     As with Ctrl-C, while the pipe is full.

@@ -64,7 +64,8 @@ async def test_txn_offset_commit_names_unknown_topics_without_partitions(
     client: WireClient,
 ) -> None:
     topics = [
-        TxnOffsetCommitRequestTopic(name=name, partitions=[]) for name in ("orders", "nowhere")
+        TxnOffsetCommitRequestTopic(name=name, partitions=[])
+        for name in ("orders", "nowhere", "nowhere")
     ]
     request = TxnOffsetCommitRequest(
         transactional_id="t", group_id="g", producer_id=0, producer_epoch=0, topics=topics

@@ -1,7 +1,8 @@
 """
 Apache Kafka and Barnabas do the same, and leave the same files behind.
 
-``--workloads 600`` plays more of them than usual, ``--seed 17`` only the one that failed.
+``--workloads 600`` plays more of them than usual, ``--first-seed 600`` others, ``--kind requests``
+only those of one kind, and ``--seed 17`` only the one that failed.
 """
 
 from __future__ import annotations
@@ -37,13 +38,16 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         unavailable(str(missing))
     seed = request.config.getoption("--seed", None)
     count = request.config.getoption("--workloads", None) or ORDINARY
-    seeds = range(count) if seed is None else [seed]
+    first = request.config.getoption("--first-seed", 0)
+    seeds = range(first, first + count) if seed is None else [seed]
+    kinds = (request.config.getoption("--kind", None) or ",".join(KINDS)).split(",")
     started_ms = round(time.time() * 1000)
     written = [write(seed, started_ms) for seed in seeds]
     workloads = [
         workload
         for workload in written
         if (workload.kind in COORDINATED_KINDS) == (request.param is COORDINATED)
+        and workload.kind in kinds
     ]
     if not workloads:
         pytest.skip("the workload needs other settings")

@@ -64,7 +64,7 @@ async def txn_offset_commit(
 ) -> TxnOffsetCommitResponse:
     topics, refused = _known_part(request.topics, context)
     if not topics:
-        return TxnOffsetCommitResponse(topics=refused)
+        return TxnOffsetCommitResponse(topics=_merged([], refused))
     known = replace(request, topics=topics)
     try:
         joined = await _join(known, context)

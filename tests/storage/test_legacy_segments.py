@@ -124,6 +124,7 @@ def test_messages_without_timestamps_are_as_old_as_their_segment() -> None:
     log = home.open()
 
     assert log.fetch_offset_by_timestamp(home.clock.now_ms() + 1) is None
+    assert log.fetch_offset_by_timestamp(MAX_TIMESTAMP) is None
     assert [-1] * 3 == [segment.max_timestamp_so_far() for segment in log.segments.values()]
 
 

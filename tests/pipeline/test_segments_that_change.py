@@ -281,24 +281,37 @@ def test_old_formats_are_refused(tmp_path: Path, magic: int, size: int) -> None:
 
 def test_records_that_are_none_are_found_behind_a_right_checksum(tmp_path: Path) -> None:
     """
-    As some producer may have sent them; the batches around are good.
+    As some producer may have sent them; the batches around are good, also those of other segments
+    and partitions that are decoded together.
     """
-    directory = tmp_path / "events-0"
-    directory.mkdir()
-    data = bytearray()
-    for base in range(4):
-        payload = encode_records([Record(base, 0, b"k", b"v")], base, 0)
-        if base == 2:
-            payload[3] ^= 0x40
-            payload[4] = 0x7F
-        data += seal_batch(
-            payload, 1, base_offset=base, last_offset_delta=0, base_timestamp=0, max_timestamp=0
-        )
-    (directory / "00000000000000000000.log").write_bytes(data)
+    for partition in range(3):
+        directory = tmp_path / f"events-{partition}"
+        directory.mkdir()
+        for base in range(4):
+            payload = encode_records([Record(base, 0, b"k", b"v")], base, 0)
+            if (partition, base) == (1, 2):
+                payload[3] ^= 0x40
+                payload[4] = 0x7F
+            (directory / f"{base:020d}.log").write_bytes(
+                seal_batch(
+                    payload,
+                    1,
+                    base_offset=base,
+                    last_offset_delta=0,
+                    base_timestamp=0,
+                    max_timestamp=0,
+                )
+            )
+    bad = tmp_path / "events-1" / f"{2:020d}.log"
 
-    with pytest.raises(CorruptBatch, match=r"\(offset 2\)"):
+    with pytest.raises(CorruptBatch, match=rf"{bad}: at byte 0 \(offset 2\)"):
         scanned_rows(tmp_path)
-    assert [0, 1, 3] == [row[4] for row in scanned_rows(tmp_path, onCorrupt="skip")]
+    rows = scanned_rows(tmp_path, onCorrupt="permissive")
+    assert [(partition, offset) for partition in range(3) for offset in range(4)] == [
+        row[3:5] for row in rows
+    ]
+    assert [(1, 2)] == [row[3:5] for row in rows if row[8]]
+    assert 11 == len(scanned_rows(tmp_path, onCorrupt="skip"))
 
 
 def test_a_bomb_is_refused(written: WrittenDirectory) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -75,6 +76,11 @@ class Offsets:
 ALL_OFFSETS: Final = Offsets()
 
 
+@lru_cache(maxsize=16)
+def _schema(columns: tuple[str, ...]) -> pa.Schema:
+    return project(PERMISSIVE_RECORDS, columns)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """
@@ -87,7 +93,7 @@ class Wanted:
 
     @property
     def schema(self) -> pa.Schema:
-        return project(PERMISSIVE_RECORDS, self.columns)
+        return _schema(self.columns)
 
     @property
     def needs_records(self) -> bool:

@@ -1,5 +1,5 @@
 """
-The rows of a range of one segment.
+The rows of a task.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from barnabas.pipeline.arena import BadBatch
 from barnabas.pipeline.batch_headers import Headers, has_flag, last_offsets
 from barnabas.pipeline.batch_rows import batch_rows
-from barnabas.pipeline.decode import Place, Wanted, bad_checksums, decode
-from barnabas.pipeline.errors import CorruptBatch, OldFormat, TooManyBytes
+from barnabas.pipeline.decode import Place, Wanted, bad_checksums
+from barnabas.pipeline.errors import CorruptBatch, OldFormat
+from barnabas.pipeline.gathered_batches import GatheredBatches, Piece
 from barnabas.pipeline.offset_positions import next_indexed
 from barnabas.pipeline.options import OnCorrupt, ReadOptions
 from barnabas.pipeline.planning import SegmentRange, Work
@@ -39,30 +39,47 @@ def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[p
         CorruptBatch: a batch cannot be read, unless the options say what to do with it.
         DataLoss: offsets were deleted since the plan was made, unless the options say to go on.
     """
-    for piece in work.ranges:
-        if options.level is Level.SEGMENTS:
+    if options.level is Level.SEGMENTS:
+        for piece in work.ranges:
             yield from segment_rows(piece, columns)
-        else:
-            yield from RangeReader(piece, columns, options).rows()
+        return
+    reader = _Reader(columns, options)
+    for piece in work.ranges:
+        yield from reader.rows(piece)
+    yield from reader.rest()
 
 
-class RangeReader:
+class _Reader:
     """
-    Reads one range, once.
+    Reads range after range.
     """
 
-    def __init__(self, piece: SegmentRange, columns: Sequence[str], options: ReadOptions) -> None:
-        self._piece = piece
+    def __init__(self, columns: Sequence[str], options: ReadOptions) -> None:
         self._options = options
-        self._place = Place(*piece.topic_partition)
         self._columns = tuple(columns)
-        self._next_offset = piece.offsets.start
-        """Behind the last batch that was seen."""
+        self._wanted = Wanted(self._columns, max_batch_bytes=options.max_batch_bytes)
+        self._gathered = GatheredBatches(self._wanted, self._corrupt)
+        self._range: SegmentRange
+        self._place: Place
+        self._next_offset: int
+        """Behind the last batch of the range that was seen."""
 
-    def rows(self) -> Iterator[pa.RecordBatch]:
-        with open_sources(self._piece, self._options) as sources:
+    def rows(self, piece: SegmentRange) -> Iterator[pa.RecordBatch]:
+        """
+        Rows of a range, and of those before it; some may still be missing.
+        """
+        self._range = piece
+        self._place = Place(*piece.topic_partition)
+        self._next_offset = piece.offsets.start
+        with open_sources(piece, self._options) as sources:
             for source in sources:
                 yield from self._rows_of(source)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """
+        The rows that were still missing.
+        """
+        yield from self._gathered.rows()
 
     def _rows_of(self, source: Source) -> Iterator[pa.RecordBatch]:
         position: int | None = source.position
@@ -73,51 +90,39 @@ class RangeReader:
             for chunk in scan:
                 yield from self._rows_in(source, chunk)
                 self._next_offset = int(last_offsets(chunk.headers)[-1]) + 1
-                if self._next_offset >= self._piece.offsets.end:
+                if self._next_offset >= self._range.offsets.end:
                     return
             if scan.stop is None:
                 return
-            yield from self._corrupt(self._stopped(source, scan.stop))
+            yield from self._gathered.rows()
+            yield from self._corrupt(self._place, self._stopped(source, scan.stop))
             position = self._behind(source, scan.stop)
 
     def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         if self._options.level is Level.BATCHES:
             headers = chunk.headers[self._in_range(chunk.headers)]
-            rows = batch_rows(
-                headers, self._place, self._piece.base_offset, chunk.position, self._columns
-            )
+            base = self._range.base_offset
+            rows = batch_rows(headers, self._place, base, chunk.position, self._columns)
             if rows.num_rows:
                 yield rows
             return
-        headers = chunk.headers[self._is_row(chunk.headers)]
+        offsets = self._range.offsets
+        piece = Piece(str(source.path), chunk, chunk.headers[self._is_row(chunk.headers)])
         start = 0
-        for bad in bad_checksums(chunk.data, headers):
-            yield from self._decode(source, chunk, headers[start:bad])
+        for bad in bad_checksums(chunk.data, piece.headers):
+            good = piece._replace(headers=piece.headers[start:bad])
+            yield from self._gathered.add(self._place, offsets, good)
+            yield from self._gathered.rows()
             reason = "the batch does not have the CRC that its header says"
-            yield from self._corrupt(_corrupt_batch(source, chunk, headers[bad], reason))
+            yield from self._corrupt(self._place, piece.corrupt(bad, reason))
             start = bad + 1
-        yield from self._decode(source, chunk, headers[start:])
-
-    def _decode(self, source: Source, chunk: Chunk, headers: Headers) -> Iterator[pa.RecordBatch]:
-        wanted = Wanted(self._columns, max_batch_bytes=self._options.max_batch_bytes)
-        while len(headers):
-            try:
-                yield from decode(chunk.data, headers, self._place, wanted, self._piece.offsets)
-            except BadBatch as bad:
-                good = headers[bad.decoded : bad.index]
-                yield from decode(chunk.data, good, self._place, wanted, self._piece.offsets)
-                kind = TooManyBytes if bad.too_large else CorruptBatch
-                yield from self._corrupt(
-                    _corrupt_batch(source, chunk, headers[bad.index], bad.reason, kind)
-                )
-                headers = headers[bad.index + 1 :]
-            else:
-                return
+        rest = piece._replace(headers=piece.headers[start:])
+        yield from self._gathered.add(self._place, offsets, rest)
 
     # Which batches.
 
     def _in_range(self, headers: Headers) -> npt.NDArray[np.bool_]:
-        offsets = self._piece.offsets
+        offsets = self._range.offsets
         in_range: npt.NDArray[np.bool_] = (last_offsets(headers) >= offsets.start) & (
             headers["base_offset"] < offsets.end
         )
@@ -129,7 +134,7 @@ class RangeReader:
         are asked for, as consumers decide it (KIP-98).
         """
         kept = self._in_range(headers) & ~has_flag(headers, CONTROL_FLAG)
-        for transaction in self._piece.aborted:
+        for transaction in self._range.aborted:
             kept &= ~(
                 has_flag(headers, TRANSACTIONAL_FLAG)
                 & (headers["producer_id"] == transaction.producer_id)
@@ -144,42 +149,29 @@ class RangeReader:
         kind = OldFormat if stop.is_old_format else CorruptBatch
         return kind(str(source.path), stop.position, self._next_offset, stop.reason)
 
-    def _corrupt(self, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
+    def _corrupt(self, place: Place, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
         """
         Raises:
             CorruptBatch: unless the options say otherwise. An old format is not corruption that one
                 could pass over.
         """
-        if self._options.on_corrupt is OnCorrupt.FAIL or isinstance(error, OldFormat):
+        on_corrupt = self._options.on_corrupt
+        if on_corrupt is OnCorrupt.FAIL or isinstance(error, OldFormat):
             raise error
         logger.warning("%s", error)
-        if (
-            self._options.on_corrupt is OnCorrupt.PERMISSIVE
-            and self._options.level is Level.RECORDS
-        ):
+        if on_corrupt is OnCorrupt.PERMISSIVE and self._options.level is Level.RECORDS:
             row = {
-                "topic": self._place.topic,
-                "partition": self._place.partition,
+                "topic": place.topic,
+                "partition": place.partition,
                 "offset": error.offset,
                 CORRUPT_COLUMN: str(error),
             }
-            yield pa.RecordBatch.from_pylist([row], schema=Wanted(self._columns).schema)
+            yield pa.RecordBatch.from_pylist([row], schema=self._wanted.schema)
 
     def _behind(self, source: Source, stop: Stop) -> int | None:
         """
         Where the next batch begins of which the index knows; what is between cannot be read.
         """
-        files = files_of(self._piece.url)
+        files = files_of(self._range.url)
         position = next_indexed(files, source.path, stop.position)
         return None if position is None or position >= source.end_position else position
-
-
-def _corrupt_batch(
-    source: Source,
-    chunk: Chunk,
-    header: np.void,
-    reason: str,
-    kind: type[CorruptBatch] = CorruptBatch,
-) -> CorruptBatch:
-    position = chunk.position + int(header["position"])
-    return kind(str(source.path), position, int(header["base_offset"]), reason)

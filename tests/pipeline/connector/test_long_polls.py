@@ -12,8 +12,8 @@ from tests.pipeline.connector.conftest import Connector
 from tests.pipeline.topics import Topic, records, seen_in
 from tests.support.broker_process import Barnabas, BrokerProcess
 
-PARTITIONS = 8
-LONG_MS = 20_000
+PARTITIONS = 12
+LONG_MS = 25_000
 
 
 def test_questions_are_not_held_up_by_a_fetch_that_waits(
@@ -33,4 +33,4 @@ def test_questions_are_not_held_up_by_a_fetch_that_waits(
     took_ms = 1000 * (time.monotonic() - began)
 
     assert topic.expected == rows
-    assert took_ms < PARTITIONS / 2 * LONG_MS
+    assert took_ms < 3 * LONG_MS

@@ -123,7 +123,7 @@ class ReadOptions:
     include_headers: bool = True
     bytes_per_task: int = 64 * MiB
     """Of segments, as they are stored; a task has as many as fit, or a part of one."""
-    segment_open_bytes: int = MiB // 2
+    segment_open_bytes: int = MiB // 4
     """What a segment counts more than its bytes, when they are packed into tasks."""
     min_partitions: int | None = None
     chunk_bytes: int = 8 * MiB

@@ -1,0 +1,68 @@
+"""
+The directories of running brokers, read while they run and after they have stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.interop.clients.base import Seen
+from tests.interop.conftest import unavailable
+from tests.pipeline.topics import Topic, records
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.scanned import scanned_rows
+
+pytestmark = pytest.mark.interop
+
+CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+COUNT = 400
+
+
+@pytest.fixture(params=[Barnabas, ApacheKafka])
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerProcess]:
+    """
+    Each broker in turn.
+    """
+    if request.param is ApacheKafka:
+        try:
+            class_path()
+        except PrerequisiteMissing as missing:
+            unavailable(str(missing))
+    started: BrokerProcess = request.param(tmp_path)
+    started.start()
+    yield started
+    started.close()
+
+
+def seen(broker: BrokerProcess, **options: str) -> list[Seen]:
+    found = scanned_rows(broker.data, subscribe="live", **options)
+    return sorted(
+        Seen(row[3], row[4], row[5], row[0], row[1], tuple(row[7] or ())) for row in found
+    )
+
+
+def test_rows_are_what_was_sent(broker: BrokerProcess) -> None:
+    """
+    By librdkafka with every codec, in transactions that were committed, aborted or are still open;
+    while the broker runs, and once it has stopped, which is when it has noted deleted records.
+    """
+    topic = Topic(broker, "live", partitions=2, segment_bytes=str(1 << 20))
+    for seed, codec in enumerate(CODECS):
+        topic.send(records(COUNT, partitions=2, seed=seed), codec)
+    topic.transaction(records(10, seed=10), end="commit")
+    topic.transaction(records(10, seed=11), end="abort")
+    while_running = seen(broker, readUpTo="logEnd", isolationLevel="read_committed")
+    assert topic.expected == while_running
+    topic.transaction(records(10, seed=12), end="leave")
+    assert while_running == seen(broker, readUpTo="logEnd", isolationLevel="read_committed")
+    assert len(while_running) + 20 == len(seen(broker, readUpTo="logEnd"))
+    topic.delete_records(before=50)
+
+    broker.stop()
+
+    assert topic.expected == seen(broker, isolationLevel="read_committed")
+    assert len(topic.expected) + 20 == len(seen(broker))

@@ -38,9 +38,16 @@ class LogSegments:
         """
         Put in *segment*, in the place of one with the same base offset, which is returned.
         """
-        previous = self.get(segment.base_offset)
-        self.replace([] if previous is None else [previous], [segment])
-        return previous
+        # Logs of thousands of segments are loaded by this, so that it looks at none of the others.
+        bases, values = self._state
+        at = bisect_left(bases, segment.base_offset)
+        is_there = at < len(bases) and bases[at] == segment.base_offset
+        rest = at + 1 if is_there else at
+        self._state = (
+            (*bases[:at], segment.base_offset, *bases[rest:]),
+            (*values[:at], segment, *values[rest:]),
+        )
+        return values[at] if is_there else None
 
     def remove(self, base_offset: int) -> None:
         """

@@ -326,7 +326,9 @@ def test_a_bomb_is_refused(written: WrittenDirectory) -> None:
     assert list(range(110)) == scanned_offsets(written.path)
 
 
-@pytest.mark.parametrize("content", [b"", b"\x01", b"\xff" * 400, bytes(400)])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x01", b"\xff" * 400, bytes(400), b"\0\0\0\1\0\0\0\x4d"]
+)
 def test_an_index_is_not_believed(written: WrittenDirectory, content: bytes) -> None:
     """
     Whatever is in its place, the rows are the same.

@@ -14,6 +14,10 @@ import pytest
 
 from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.context import CloseConnection
@@ -229,6 +233,20 @@ async def test_a_credential_that_is_none_is_refused(
     node = await started()
 
     assert {wanted[0]: code} == await change(node, wanted)
+    assert {} == await described(node)
+
+
+async def test_a_credential_without_a_password_is_refused() -> None:
+    node = await started()
+    nothing = ScramCredentialUpsertion(
+        name="a", mechanism=1, iterations=5000, salt=b"salt", salted_password=b""
+    )
+
+    answer = await ask(
+        node, AlterUserScramCredentialsRequest(deletions=[], upsertions=[nothing]), 0
+    )
+
+    assert [E.UNKNOWN_SERVER_ERROR] == [result.error_code for result in answer.results]
     assert {} == await described(node)
 
 

@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-from barnabas.protocol.errors import UnacceptableCredential, UnsupportedSaslMechanism
+from barnabas.protocol.errors import (
+    UnacceptableCredential,
+    UnknownServerError,
+    UnsupportedSaslMechanism,
+)
 from barnabas.protocol.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.image import MetadataImage
 
@@ -72,7 +76,13 @@ def credential_record(
 ) -> UserScramCredentialRecord:
     """
     The record of a credential, from which the password cannot be found.
+
+    Raises:
+        UnknownServerError: there is no password. Kafka fails to make a key of it, and has no better
+            code for that.
     """
+    if not salted_password:
+        raise UnknownServerError("The salted password must not be empty")
     algorithm = _HASHES[mechanism]
     client_key = hmac.digest(salted_password, b"Client Key", algorithm)
     return UserScramCredentialRecord(

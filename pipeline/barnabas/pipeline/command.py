@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
+from barnabas.pipeline.archive import command as archive
 from barnabas.pipeline.report import command as report
 from barnabas.storage.explain.command import ReadCluster
 
@@ -30,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser, read_cluster: ReadCluster) ->
         " with --dry-run it says only that."
     )
     jobs = parser.add_subparsers(required=True, metavar="JOB")
+    job = jobs.add_parser("archive", help="append closed segments to an archive in Parquet")
+    archive.add_arguments(job)
+    job.set_defaults(command=_with_extra(archive.run, read_cluster))
     job = jobs.add_parser("report", help="what is in the logs, and how long it stays")
     report.add_arguments(job)
     job.set_defaults(command=_with_extra(report.run, read_cluster))

@@ -89,9 +89,12 @@ class PartitionLog:
         The last batch counts only if it has the CRC that it should: what a crash tears looks whole
         where a file was lengthened before it was written.
         """
-        if not self.segments:
-            return self.start_offset
-        segment = self.segments[-1]
+        return self.end_of(self.segments[-1]) if self.segments else self.start_offset
+
+    def end_of(self, segment: ReadOnlySegment) -> int:
+        """
+        The offset behind the last whole batch of *segment*.
+        """
         position = (
             0
             if segment.size <= _QUICKLY_SCANNED

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -23,6 +24,8 @@ SETTINGS: Final[dict[str, str | int | float | bool | None]] = {
     "spark.python.unix.domain.socket.enabled": True,
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.enabled": False,
+    # The jobs have bars of their own.
+    "spark.ui.showConsoleProgress": False,
 }
 
 _OURS: Final = re.compile(r"^barnabas\.[\w.]+: (.+)$", re.MULTILINE)
@@ -41,11 +44,14 @@ class NoJava(PipelineError):
     """
 
 
-def cause_of(error: PySparkException) -> JobFailed:
+def cause_of(error: PySparkException | Py4JJavaError) -> JobFailed:
     """
     Why a query failed, without the traceback of the worker in which it did.
     """
     text = str(error)
+    if isinstance(error, Py4JJavaError):
+        # Of a worker that died; the first line only names what was called.
+        text = text.partition("\n: ")[2]
     ours = _OURS.findall(text)
     return JobFailed(ours[-1] if ours else next(iter(text.splitlines()), repr(error)))
 
@@ -63,15 +69,19 @@ def spark_session(master: str, memory: str) -> Iterator[SparkSession]:
         NoJava: there is none to run a new one.
         JobFailed: a query in the block failed.
     """
-    with _translated():
+    with translated():
         yield from _session(master, memory)
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def translated() -> Iterator[None]:
+    """
+    Raises:
+        JobFailed: a query in the block failed.
+    """
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         raise cause_of(error) from error
 
 

@@ -1,0 +1,217 @@
+"""
+``barnabas spark archive``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.storage.explain.command import ReadCluster, allow_many_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from barnabas.pipeline.archive.job import Archived
+    from barnabas.pipeline.archive.planning import PartitionPlan
+    from barnabas.pipeline.progress import ProgressBar
+    from barnabas.storage.clock import Clock
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    What may be asked.
+    """
+    parser.description = (
+        "Append closed segments to an archive of Parquet files, each record exactly once. It may be"
+        " killed at any instant and run again. The log directories are only read, whether a broker"
+        " runs on them or not."
+    )
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TOPIC[-PARTITION]",
+        help="such as orders or orders-0; if none is named, all topics that are not internal",
+    )
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="the archive")
+    parser.add_argument(
+        "--data-dir",
+        action="append",
+        default=[],
+        dest="data_dirs",
+        type=Path,
+        metavar="DIR",
+        help="the log directory; may be repeated. If it is left out, that of the configuration",
+    )
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
+    )
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        dest="source_options",
+        metavar="NAME=VALUE",
+        help="of the source, such as isolationLevel=read_uncommitted; may be repeated",
+    )
+    parser.add_argument(
+        "--file-bytes", type=int, metavar="N", help="of the log, that go into one file, about"
+    )
+    parser.add_argument(
+        "--allow-gaps",
+        action="store_true",
+        help="offsets may be missing between segments, as in a copy of a compacted log",
+    )
+    parser.add_argument(
+        "--every", type=float, metavar="SECONDS", help="go on, with so long a pause between runs"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be archived")
+    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
+    parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+    # What is read is as it is, whatever may be set.
+    parser.set_defaults(assignments=[])
+
+
+def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
+    """
+    Say what is going to be archived, and unless that is all, archive it; the exit status is 0, or 1
+    if it cannot be archived, or 2 if the question makes no sense.
+    """
+    # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
+    from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
+    from barnabas.storage.errors import KafkaError  # noqa: PLC0415  # see above
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
+    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
+
+    allow_many_files()
+    logging.getLogger("barnabas").addHandler(logging.NullHandler())
+    try:
+        _Command(options, read_cluster, SystemClock()).run()
+    except (ConfigError, InvalidOption) as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (ExplainError, FileNotFoundError, KafkaError, PipelineError) as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        print("barnabas: stopped; the next run goes on from here", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return 0
+
+
+class _Command:
+    def __init__(
+        self, options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
+    ) -> None:
+        from barnabas.pipeline.archive.planning import BYTES_PER_FILE  # noqa: PLC0415  # see run
+
+        self._options = options
+        self._clock = clock
+        self._bytes_per_file: int = options.file_bytes or BYTES_PER_FILE
+        self._path, self._source_options = self._source(read_cluster)
+
+    def _source(self, read_cluster: ReadCluster) -> tuple[str, dict[str, str]]:
+        """
+        The log directories, and the options of the source.
+
+        Raises:
+            ConfigError: the configuration of the broker is not acceptable.
+            ExplainError: a topic is not there.
+            InvalidOption: an option of the source is no such.
+        """
+        from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see run
+        from barnabas.pipeline.report.making import partitions_of  # noqa: PLC0415  # see run
+        from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see run
+        from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
+
+        source: dict[str, str] = {}
+        for assignment in self._options.source_options:
+            name, equals, value = assignment.partition("=")
+            if not equals:
+                raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
+            source[name.strip()] = value.strip()
+        files = DiskFiles()
+        cluster = read_cluster(self._options, files, self._clock)
+        assigned: dict[str, list[int]] = {}
+        shelf = Shelf(cluster, files, self._clock)
+        for topic, number in partitions_of(shelf, self._options.targets):
+            assigned.setdefault(topic, []).append(number)
+        source["assign"] = json.dumps(assigned)
+        return ",".join(map(str, cluster.data_dirs)), source
+
+    def run(self) -> None:
+        from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see run
+
+        if self._options.dry_run:
+            self._dry_run()
+            return
+        with spark_session(self._options.master, self._options.memory) as spark:
+            self._archive(spark)
+            if self._options.every is not None:
+                never = threading.Event()
+                while not self._clock.wait(never, self._options.every):
+                    self._archive(spark)
+
+    def _dry_run(self) -> None:
+        from barnabas.pipeline.archive.commits import Archive  # noqa: PLC0415  # see run
+        from barnabas.pipeline.archive.planning import (  # noqa: PLC0415  # see run
+            archive_options,
+            plan_archive,
+        )
+
+        there = Archive(self._options.to)
+        read_options = archive_options(self._path, self._source_options, self._bytes_per_file)
+        plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
+        self._explain(plans)
+        for file in there.leftovers():
+            print(f"{file} was left by a run that was killed, and goes.", file=sys.stderr)
+
+    def _explain(self, plans: Sequence[PartitionPlan]) -> None:
+        from barnabas.pipeline.archive.text import explain_plans  # noqa: PLC0415  # see run
+
+        where = f"on {self._options.master}"
+        print(explain_plans(plans, self._options.to, where), end="", file=sys.stderr)
+
+    def _archive(self, spark: SparkSession) -> None:
+        from barnabas.pipeline.archive.job import archive  # noqa: PLC0415  # see run
+        from barnabas.pipeline.progress import ProgressBar  # noqa: PLC0415  # see run
+
+        bars: list[ProgressBar] = []
+
+        def started(plans: Sequence[PartitionPlan]) -> None:
+            self._explain(plans)
+            total = sum(plan.log_bytes for plan in plans)
+            bars.append(ProgressBar("archived", total, sys.stderr, self._clock))
+
+        since = self._clock.monotonic()
+        try:
+            done = archive(
+                spark,
+                self._path,
+                self._options.to,
+                self._source_options,
+                bytes_per_file=self._bytes_per_file,
+                allow_gaps=self._options.allow_gaps,
+                started=started,
+                committed=lambda commit: bars[0].advance(commit.log_bytes),
+            )
+        finally:
+            for bar in bars:
+                bar.close()
+        self._say(done, self._clock.monotonic() - since)
+
+    def _say(self, done: Archived, seconds: float) -> None:
+        from barnabas.pipeline.archive.text import explain_done  # noqa: PLC0415  # see run
+
+        print(explain_done(done, seconds))

@@ -1,0 +1,43 @@
+"""
+Reading an archive: the files that its commits name, and no others.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import IntegerType, StringType
+
+from barnabas.pipeline.archive.commits import Archive
+from barnabas.pipeline.archive.parquet import SCHEMA
+from barnabas.pipeline.schemas import RECORDS
+from barnabas.pipeline.spark_schemas import spark_schema
+
+# Those of the path have types here, or Spark would take a topic for a number that looks like one.
+_COLUMNS = spark_schema(SCHEMA).add("topic", StringType()).add("partition", IntegerType())
+
+
+def read_archive(spark: SparkSession, path: str | Path) -> DataFrame:
+    """
+    The records of an archive, with the columns of the source ``barnabas``.
+
+    Filters by topic and partition choose files, and those by offset and timestamp row groups. What
+    is archived later is not seen.
+
+    Raises:
+        ArchiveError: the archive is not whole, or there is none.
+    """
+    archive = Archive(Path(path))
+    files = [
+        str(archive.path / commit.file)
+        for commits in archive.commits.values()
+        for commit in commits
+        if commit.file is not None
+    ]
+    if files:
+        reader = spark.read.schema(_COLUMNS).option("basePath", str(archive.path / "data"))
+        rows = reader.parquet(*files)
+    else:
+        rows = spark.createDataFrame([], _COLUMNS)
+    return rows.select(*RECORDS.names)

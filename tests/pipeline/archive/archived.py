@@ -1,0 +1,84 @@
+"""
+What is in an archive, and the logs that archives are made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from barnabas.pipeline.archive.commits import Archive
+from barnabas.pipeline.schemas import RECORDS
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.storage.log import Log
+from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.scanned import plain_rows, scanned_rows
+
+SEGMENT_BYTES = 800
+
+
+def written_logs(path: Path) -> WrittenDirectory:
+    """
+    Three partitions, each with several closed segments and records of every shape.
+    """
+    directory = WrittenDirectory(path)
+    for topic, partition in (("events", 0), ("events", 1), ("123", 0)):
+        fill(directory.log(topic, partition, segment_bytes=SEGMENT_BYTES), 200)
+    directory.stop()
+    return directory
+
+
+def fill(log: Log, count: int) -> None:
+    """
+    So many records more, ten to a batch.
+    """
+    codecs = list(CompressionType)
+    start = log.log_end_offset
+    for first in range(start, start + count, 10):
+        records = some_records(8, start=first)
+        records.append(SimpleRecord(-1, None, None, (Header("a", b"1"), Header("n", None))))
+        records.append(SimpleRecord(first, b"", b"", (Header("a", b""),)))
+        append(log, records, compression=codecs[first // 10 % len(codecs)])
+
+
+def closed_rows(path: Path, **options: Any) -> list[tuple[Any, ...]]:
+    """
+    The rows of a log directory, those of the last segments left out.
+    """
+    options.setdefault("isolationLevel", "read_committed")
+    last: dict[tuple[str, int], int] = {}
+    for row in scanned_rows(path, level="segments", **options):
+        last[row[:2]] = max(row[2], last.get(row[:2], 0))
+    return sorted(
+        (row for row in scanned_rows(path, **options) if row[4] < last[row[2:4]]), key=_place
+    )
+
+
+def archived_rows(path: Path) -> list[tuple[Any, ...]]:
+    """
+    The rows of an archive, through its commits and without Spark.
+    """
+    return sorted(plain_rows(_batches(Archive(path))), key=_place)
+
+
+def _batches(archive: Archive) -> Iterator[pa.RecordBatch]:
+    for partition, commits in archive.commits.items():
+        for commit in commits:
+            if commit.file is None:
+                continue
+            with pq.ParquetFile(archive.path / commit.file) as file:
+                table = file.read()
+            table = table.append_column("topic", pa.array([partition.topic] * len(table)))
+            numbers = pa.array([partition.partition] * len(table), pa.int32())
+            table = table.append_column("partition", numbers).select(RECORDS.names)
+            assert RECORDS == table.schema
+            yield from table.to_batches()
+
+
+def _place(row: tuple[Any, ...]) -> tuple[str, int, int]:
+    return row[2], row[3], row[4]

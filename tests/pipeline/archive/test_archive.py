@@ -1,0 +1,387 @@
+"""
+Archiving closed segments. It is done in this process; that Spark does the same is tested elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet as pq
+
+from barnabas.pipeline.archive.commits import Archive, ArchiveError, Commit
+from barnabas.pipeline.archive.job import Archived, archive
+from barnabas.pipeline.errors import CorruptBatch, InvalidOption, OldFormat, UnknownTopic
+from barnabas.storage.log import Log
+from barnabas.storage.log_files import TopicPartition
+from tests.pipeline.archive.archived import (
+    SEGMENT_BYTES,
+    archived_rows,
+    closed_rows,
+    fill,
+    written_logs,
+)
+from tests.support.log_directory import WrittenDirectory, append, some_records
+from tests.support.logs import end_transaction
+
+EVENTS = TopicPartition("events", 0)
+
+
+def run(logs: Path, to: Path, **more: Any) -> Archived:
+    more.setdefault("bytes_per_file", 5_000)
+    return archive(None, str(logs), to, more.pop("options", None), **more)
+
+
+@pytest.fixture
+def to(tmp_path: Path) -> Path:
+    """
+    Where the archive will be.
+    """
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> WrittenDirectory:
+    """
+    A log directory with one log that is open.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    fill(directory.log(segment_bytes=SEGMENT_BYTES), 200)
+    directory.checkpoint()
+    return directory
+
+
+def test_closed_segments_are_archived(tmp_path: Path, to: Path) -> None:
+    """
+    All of their records as a reader of the log sees them; the last segments not yet.
+    """
+    logs = written_logs(tmp_path / "logs").path
+    told: list[Commit] = []
+
+    done = run(logs, to, committed=told.append)
+
+    assert closed_rows(logs) == archived_rows(to)
+    assert len(archived_rows(to)) == done.records > 400
+    assert done.commits == told
+    assert 3 * 2 <= len(told)
+    assert [] == run(logs, to).commits
+
+
+def test_an_archive_grows_where_it_ends(directory: WrittenDirectory, to: Path) -> None:
+    """
+    A second run has what was closed meanwhile, and leaves alone what was archived.
+    """
+    first = run(directory.path, to)
+    fill(directory.events, 200)
+    directory.stop()
+
+    second = run(directory.path, to)
+
+    assert second.commits[0].start_offset == first.commits[-1].end_offset
+    assert closed_rows(directory.path) == archived_rows(to)
+    assert [*first.commits, *second.commits] == Archive(to).commits_of(EVENTS)
+
+
+def test_what_a_commit_says(directory: WrittenDirectory, to: Path) -> None:
+    """
+    Is so of its file.
+    """
+    directory.stop()
+
+    run(directory.path, to)
+
+    for commit in Archive(to).commits_of(EVENTS):
+        assert commit.file is not None
+        with pq.ParquetFile(to / commit.file) as file:
+            rows = file.read().to_pydict()
+        offsets = rows["offset"]
+        assert commit.records == len(offsets)
+        assert commit.start_offset <= offsets[0] < offsets[-1] < commit.end_offset
+        times = [int(time.timestamp() * 1000) for time in rows["timestamp"]]
+        assert [commit.min_timestamp_ms, commit.max_timestamp_ms] == [min(times), max(times)]
+
+
+def test_small_segments_share_a_file(directory: WrittenDirectory, to: Path) -> None:
+    """
+    And a large one is cut where its index knows a batch.
+    """
+    directory.stop()
+    segments = len(list((directory.path / "events-0").glob("*.log")))
+
+    done = run(directory.path, to, bytes_per_file=100 << 20)
+
+    assert 1 == len(done.commits)
+    assert 4 < segments == done.plans[0].segments + 1
+    assert closed_rows(directory.path) == archived_rows(to)
+
+    large = WrittenDirectory(to / "large")
+    log = large.log(index_interval_bytes=100)
+    fill(log, 500)
+    log.roll()
+    fill(log, 10)
+    large.stop()
+    done = run(large.path, to / "cut")
+    assert 3 == len(done.commits)
+    assert closed_rows(large.path) == archived_rows(to / "cut")
+
+
+def test_not_what_is_not_committed(directory: WrittenDirectory, to: Path) -> None:
+    """
+    A segment waits until the high watermark has passed its end.
+    """
+    ends = sorted(int(file.stem) for file in (directory.path / "events-0").glob("*.log"))
+    directory.checkpoint(events=ends[2] + 1)
+
+    run(directory.path, to)
+
+    assert ends[2] == Archive(to).commits_of(EVENTS)[-1].end_offset
+
+
+def test_aborted_records_are_left_out(directory: WrittenDirectory, to: Path) -> None:
+    """
+    Unless they are asked for; and an archive goes on as it began.
+    """
+    log = directory.events
+    transaction(log, 0, commit=False)
+    transaction(log, 5, commit=True)
+    fill(log, 100)
+    directory.stop()
+
+    run(directory.path, to)
+    run(directory.path, to / "all", options={"isolationLevel": "read_uncommitted"})
+
+    assert closed_rows(directory.path) == archived_rows(to)
+    uncommitted = closed_rows(directory.path, isolationLevel="read_uncommitted")
+    assert uncommitted == archived_rows(to / "all")
+    assert 5 == len(uncommitted) - len(archived_rows(to))
+    with pytest.raises(ArchiveError, match=r"\.json: .*was archived with isolationLevel=read_unc"):
+        run(directory.path, to / "all")
+
+
+def transaction(log: Log, sequence: int, *, commit: bool) -> None:
+    """
+    Five records of a transaction, and its end.
+    """
+    append(
+        log,
+        some_records(5),
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+    end_transaction(log, 7, commit=commit)
+
+
+def test_a_range_without_records(tmp_path: Path, to: Path) -> None:
+    """
+    Of transactions that were aborted, only that there was nothing is archived.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    log = directory.log()
+    transaction(log, 0, commit=False)
+    log.roll()
+    fill(log, 10)
+    directory.stop()
+
+    run(directory.path, to)
+
+    (commit,) = Archive(to).commits_of(EVENTS)
+    assert (0, 6, 0, None) == (
+        commit.start_offset,
+        commit.end_offset,
+        commit.records,
+        commit.file,
+    )
+    assert [] == archived_rows(to)
+    assert [] == run(directory.path, to).commits
+
+
+# What is refused.
+
+
+def test_offsets_that_were_deleted_before_they_were_archived(
+    directory: WrittenDirectory, to: Path
+) -> None:
+    """
+    Would be a gap.
+    """
+    run(directory.path, to)
+    fill(directory.events, 200)
+    directory.stop()
+    end = Archive(to).commits_of(EVENTS)[-1].end_offset
+    start = end + 15
+    directory.checkpoint("log-start-offset-checkpoint", events=start)
+
+    with pytest.raises(ArchiveError) as caught:
+        run(directory.path, to)
+    assert f"Offsets {end} to {start - 1} of events-0 were deleted" in str(caught.value)
+    assert str(directory.path / "events-0") in str(caught.value)
+
+
+def test_a_log_that_is_shorter_than_its_archive(
+    tmp_path: Path, directory: WrittenDirectory, to: Path
+) -> None:
+    """
+    Is not the one that was archived.
+    """
+    run(directory.path, to)
+    other = WrittenDirectory(tmp_path / "other")
+    fill(other.log(segment_bytes=SEGMENT_BYTES), 20)
+    other.stop()
+
+    with pytest.raises(ArchiveError, match=r"other/events-0 ends at offset 20, .*\.json says that"):
+        run(other.path, to)
+
+
+def test_a_log_with_other_records(tmp_path: Path, directory: WrittenDirectory, to: Path) -> None:
+    """
+    Of a topic that was made anew, even if it is longer.
+    """
+    run(directory.path, to)
+    other = WrittenDirectory(tmp_path / "other")
+    log = other.log(segment_bytes=SEGMENT_BYTES)
+    for start in range(0, 300, 10):
+        append(log, some_records(10, start=start, size=21))
+    other.stop()
+
+    with pytest.raises(
+        ArchiveError, match=r"\.parquet and .*other/events-0 have different records"
+    ):
+        run(other.path, to)
+    assert [] == Archive(to).leftovers()
+
+
+def test_a_segment_that_is_missing(directory: WrittenDirectory, to: Path) -> None:
+    """
+    Is a gap, unless the log was compacted there, or it is said to be all right.
+    """
+    directory.stop()
+    log = directory.path / "events-0"
+    first, second, third = sorted(log.glob("*.log"))[:3]
+    second.unlink()
+
+    with pytest.raises(ArchiveError) as caught:
+        run(directory.path, to)
+    last = int(third.stem) - 1
+    assert f"Offsets {int(second.stem)} to {last} of events-0 are missing before {third}" in str(
+        caught.value
+    )
+    assert {} == Archive(to).commits
+    assert first.exists()
+
+    directory.checkpoint("cleaner-offset-checkpoint", events=last + 1)
+    run(directory.path, to / "compacted")
+    (directory.path / "cleaner-offset-checkpoint").unlink()
+    run(directory.path, to / "allowed", allow_gaps=True)
+    expected = closed_rows(directory.path)
+    assert expected == archived_rows(to / "compacted") == archived_rows(to / "allowed")
+
+
+@pytest.mark.parametrize(("byte", "kind"), [(70, CorruptBatch), (16, OldFormat)])
+def test_a_corrupt_batch(
+    directory: WrittenDirectory, to: Path, byte: int, kind: type[CorruptBatch]
+) -> None:
+    """
+    Is refused with its place, and what was archived before it stays.
+    """
+    directory.stop()
+    file = sorted((directory.path / "events-0").glob("*.log"))[4]
+    data = bytearray(file.read_bytes())
+    data[byte] = 1 if byte == 16 else data[byte] ^ 1
+    file.write_bytes(data)
+
+    with pytest.raises(kind, match=rf"{file}: at byte 0 \(offset {int(file.stem)}\)"):
+        run(directory.path, to, bytes_per_file=1, allow_gaps=True)
+    ends = [commit.end_offset for commit in Archive(to).commits_of(EVENTS)]
+    assert int(file.stem) == max(ends, default=0) or not ends
+    assert [] == Archive(to).leftovers()
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        ("gap", "the archive has a gap there"),
+        ("overlap", "the archive has an overlap there"),
+        ("name", "which is not what it is called after"),
+        ("torn", "is no commit"),
+        ("file", "is gone, the file of offsets"),
+        ("short", "bytes and was written with"),
+    ],
+)
+def test_an_archive_that_is_not_whole(
+    directory: WrittenDirectory, to: Path, damage: str, sentence: str
+) -> None:
+    """
+    Is neither read nor written, and the error names the file.
+    """
+    run(directory.path, to)
+    there = Archive(to)
+    _, second, third = there.commits_of(EVENTS)[:3]
+    path = there.commit_path(second)
+    named = path
+    assert second.file is not None
+    if damage == "gap":
+        path.unlink()
+        named = there.commit_path(third)
+    elif damage == "overlap":
+        values = json.loads(path.read_text())
+        values["start_offset"] -= 1
+        path.unlink()
+        named = there.commit_path(Commit(**values))
+        named.write_text(json.dumps(values))
+    elif damage == "name":
+        path.rename(path.with_name("0-5.json"))
+        named = path.with_name("0-5.json")
+    elif damage == "torn":
+        path.write_bytes(path.read_bytes()[:20])
+    else:
+        named = to / second.file
+        named.write_bytes(named.read_bytes()[:-1]) if damage == "short" else named.unlink()
+
+    for attempt in (lambda: run(directory.path, to), lambda: archived_rows(to)):
+        with pytest.raises(ArchiveError) as caught:
+            attempt()
+        assert sentence in str(caught.value)
+        assert str(named) in str(caught.value)
+
+
+def test_only_one_run_writes(directory: WrittenDirectory, to: Path) -> None:
+    """
+    Another one is refused while it does.
+    """
+    with Archive(to).locked(), pytest.raises(ArchiveError, match="Another run is writing to"):
+        run(directory.path, to)
+    run(directory.path, to)
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "sentence"),
+    [
+        ({"startingOffsets": "latest"}, InvalidOption, "and not startingOffsets"),
+        ({"onCorrupt": "skip"}, InvalidOption, "and not onCorrupt"),
+        ({"subscribe": "nothing"}, UnknownTopic, "There is events."),
+    ],
+)
+def test_what_makes_no_sense(
+    directory: WrittenDirectory,
+    to: Path,
+    options: dict[str, str],
+    kind: type[Exception],
+    sentence: str,
+) -> None:
+    """
+    Is said so.
+    """
+    with pytest.raises(kind, match=sentence):
+        run(directory.path, to, options=options)
+
+
+def test_no_log_directory(tmp_path: Path, to: Path) -> None:
+    """
+    Is said with its path.
+    """
+    with pytest.raises(FileNotFoundError, match=str(tmp_path / "nowhere")):
+        run(tmp_path / "nowhere", to)

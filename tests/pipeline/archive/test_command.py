@@ -1,0 +1,142 @@
+"""
+``barnabas spark archive``, and reading what it wrote.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.archive.commits import Archive, ArchiveError
+from barnabas.pipeline.archive.reading import read_archive
+from barnabas.server.cli import main
+from tests.interop.clients.base import Seen
+from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
+from tests.pipeline.topics import seen_in
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    Three partitions of two topics.
+    """
+    return written_logs(tmp_path_factory.mktemp("logs")).path
+
+
+def command(*arguments: object) -> int:
+    return main(["spark", "archive", *map(str, arguments)])
+
+
+def test_a_dry_run_says_what_would_be_archived(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    And makes nothing, and needs no Spark.
+    """
+    to = tmp_path / "archive"
+    closed = [row for row in closed_rows(logs) if row[2] == "events"]
+    end = max(row[4] for row in closed if row[3] == 0)
+
+    assert 0 == command("events", "--data-dir", logs, "--to", to, "--dry-run")
+    out, said = capsys.readouterr()
+    assert "" == out
+    assert f"of 2 partitions in {to}, on local[*]: writes 2 files at most." in said
+    assert f"  events-0: offsets 0 to {end}, " in said
+    assert f" as 1 file; {199 - end} offsets not closed or not committed yet\n" in said
+    assert not to.exists()
+
+
+def test_archiving_and_reading(
+    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Spark reads what the commits name, and sees the rows of the log; a second run has nothing to do.
+    """
+    to = tmp_path / "archive"
+    arguments = ("--data-dir", logs, "--to", to, "--file-bytes", 1)
+
+    assert 0 == command(*arguments)
+    out, _ = capsys.readouterr()
+    expected = closed_rows(logs)
+    assert out.startswith(f"Archived {len(expected)} records: ")
+    assert expected == archived_rows(to)
+
+    left = Archive(to).data_directory(next(iter(Archive(to).commits))) / "left.parquet"
+    left.write_bytes(b"of a run that was killed")
+    rows = read_archive(spark, to)
+    assert [("123", 0), ("events", 0), ("events", 1)] == [
+        tuple(row)
+        for row in rows.select("topic", "partition").distinct().sort("topic", "partition").collect()
+    ]
+    events = rows.where("topic = 'events'")
+    assert [_seen(row) for row in expected if row[2] == "events"] == seen_in(events)
+
+    assert 0 == command(*arguments, "--dry-run")
+    said = capsys.readouterr().err
+    assert "  events-0: nothing; 0 to " in said
+    assert f"{left} was left by a run that was killed" in said
+    assert 0 == command(*arguments)
+    assert "Archived 0 records: 0 bytes as 0 files" in capsys.readouterr().out
+    assert not left.exists()
+
+
+def _seen(row: tuple[object, ...]) -> Seen:
+    key, value, _, partition, offset, timestamp, _, headers = row
+    return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))  # type: ignore[arg-type]  # it is of a log
+
+
+def test_an_empty_archive(spark: SparkSession, tmp_path: Path) -> None:
+    """
+    Has no rows, but has its columns; one that is not whole is not read.
+    """
+    rows = read_archive(spark, tmp_path)
+
+    assert (0, "key") == (rows.count(), rows.columns[0])
+    directory = tmp_path / "_commits" / "events-0"
+    directory.mkdir(parents=True)
+    (directory / "0-1.json").write_text("{}")
+    with pytest.raises(ArchiveError, match=r"0-1\.json is no commit"):
+        read_archive(spark, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("argument", "status", "sentence"),
+    [
+        ("event", 1, "did you mean events?"),
+        ("--option=onCorrupt=skip", 2, "and not onCorrupt"),
+        ("--option=onCorrupt", 2, "it must look like NAME=VALUE"),
+    ],
+)
+def test_what_makes_no_sense(
+    logs: Path, capsys: pytest.CaptureFixture[str], argument: str, status: int, sentence: str
+) -> None:
+    """
+    Is refused in one line.
+    """
+    arguments = ("--data-dir", logs, "--to", logs / "archive", "--dry-run")
+
+    assert status == command(argument, *arguments)
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert 1 == said.count("\n")
+
+
+def test_a_corrupt_batch_fails_the_command(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    With its place, and without the traceback of a worker.
+    """
+    logs = written_logs(tmp_path / "logs").path
+    file = sorted((logs / "events-0").glob("*.log"))[1]
+    data = bytearray(file.read_bytes())
+    data[70] ^= 1
+    file.write_bytes(data)
+    to = tmp_path / "archive"
+
+    assert 1 == command("--data-dir", logs, "--to", to, "--file-bytes", 1, "--allow-gaps")
+    said = capsys.readouterr().err.splitlines()
+    assert f"barnabas: {file}: at byte 0 (offset {int(file.stem)}): " in said[-1]
+    assert 1 == spark.range(1).count()

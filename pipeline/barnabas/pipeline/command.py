@@ -13,12 +13,15 @@ from collections.abc import Callable
 from typing import Final
 
 from barnabas.pipeline.archive import command as archive
+from barnabas.pipeline.replay import command as replay
 from barnabas.pipeline.report import command as report
 from barnabas.storage.explain.command import ReadCluster
 
 EXIT_FAILED: Final = 1
 
-_EXTRA: Final = frozenset({"matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"})
+_EXTRA: Final = frozenset(
+    {"confluent_kafka", "matplotlib", "numpy", "pandas", "py4j", "pyarrow", "pyspark"}
+)
 """What the extra ``spark`` brings."""
 
 
@@ -34,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser, read_cluster: ReadCluster) ->
     job = jobs.add_parser("archive", help="append closed segments to an archive in Parquet")
     archive.add_arguments(job)
     job.set_defaults(command=_with_extra(archive.run, read_cluster))
+    job = jobs.add_parser("replay", help="send a topic in an archive to a broker")
+    replay.add_arguments(job)
+    job.set_defaults(command=_with_extra(replay.run, read_cluster))
     job = jobs.add_parser("report", help="what is in the logs, and how long it stays")
     report.add_arguments(job)
     job.set_defaults(command=_with_extra(report.run, read_cluster))

@@ -42,7 +42,7 @@ def fill(log: Log, count: int) -> None:
     for first in range(start, start + count, 10):
         records = some_records(8, start=first)
         records.append(SimpleRecord(-1, None, None, (Header("a", b"1"), Header("n", None))))
-        records.append(SimpleRecord(first, b"", b"", (Header("a", b""),)))
+        records.append(SimpleRecord(first + 1, b"", b"", (Header("a", b""),)))
         append(log, records, compression=codecs[first // 10 % len(codecs)])
 
 

@@ -1,0 +1,143 @@
+"""
+``barnabas spark replay``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.storage.explain.command import ReadCluster
+
+if TYPE_CHECKING:
+    from barnabas.pipeline.replay.sending import Target
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    What may be asked.
+    """
+    parser.description = (
+        "Send a topic in an archive to an empty topic of a broker: key, value, headers, timestamp"
+        " and order of each record as they were. It may be killed at any instant and run again."
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="as it is called in the archive")
+    parser.add_argument(
+        "--from", type=Path, required=True, dest="archive", metavar="DIR", help="the archive"
+    )
+    parser.add_argument("-b", "--bootstrap-server", required=True, metavar="HOST:PORT")
+    parser.add_argument("--to", metavar="TOPIC", help="if it is not to be called as it was")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        dest="client_options",
+        metavar="NAME=VALUE",
+        help="of librdkafka, such as security.protocol=SASL_SSL; may be repeated",
+    )
+    parser.add_argument(
+        "--records-per-transaction", type=int, default=10_000, metavar="N", help="10000"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be sent")
+    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
+    parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+
+
+def run(options: argparse.Namespace, _: ReadCluster) -> int:
+    """
+    Say what is going to be sent, and unless that is all, send it; the exit status is 0, or 1 if it
+    cannot be sent, or 2 if the question makes no sense.
+    """
+    # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
+
+    logging.getLogger("barnabas").addHandler(logging.NullHandler())
+    try:
+        _replay(options)
+    except InvalidOption as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except PipelineError as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        print("barnabas: stopped; the next run goes on from here", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return 0
+
+
+def _replay(options: argparse.Namespace) -> None:
+    from barnabas.pipeline.replay.job import replay  # noqa: PLC0415  # see run
+    from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see run
+
+    target = _target(options)
+    print(_plan(options, target), end="", file=sys.stderr)
+    if options.dry_run:
+        return
+    with spark_session(options.master, options.memory) as spark:
+        sent = replay(
+            spark,
+            options.archive,
+            options.topic,
+            target.bootstrap,
+            to=target.topic,
+            client=target.client,
+            records_per_transaction=target.records_per_transaction,
+        )
+    print(f"Sent {counted(sum(sent.values()), 'record')} to {target.topic}.")
+
+
+def _target(options: argparse.Namespace) -> Target:
+    from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see run
+    from barnabas.pipeline.replay.sending import Target  # noqa: PLC0415  # see run
+
+    client: dict[str, str] = {}
+    for assignment in options.client_options:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
+        client[name.strip()] = value.strip()
+    if options.records_per_transaction < 1:
+        raise InvalidOption("--records-per-transaction is at least 1")
+    return Target(
+        options.bootstrap_server,
+        options.to or options.topic,
+        options.records_per_transaction,
+        client,
+    )
+
+
+def _plan(options: argparse.Namespace, target: Target) -> str:
+    """
+    A line for all, and one for each partition.
+    """
+    from barnabas.pipeline.archive.commits import Archive  # noqa: PLC0415  # see run
+    from barnabas.pipeline.replay.job import check_target, partitions_of  # noqa: PLC0415  # see run
+    from barnabas.pipeline.replay.sending import sent_before  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see run
+
+    archive = Archive(options.archive)
+    partitions = partitions_of(archive, options.topic)
+    check_target(target, partitions)
+    lines = [
+        f"Send {counted(len(partitions), 'partition')} of {options.topic} in {archive.path} to"
+        f" {target.topic} at {target.bootstrap}, on {options.master}, in transactions of"
+        f" {counted(target.records_per_transaction, 'record')}."
+    ]
+    for partition in partitions:
+        commits = archive.commits_of(partition)
+        first, end = commits[0].start_offset, commits[-1].end_offset
+        start = sent_before(commits[0], target)
+        before = "" if start in (None, first) else f"; {first} to {start - 1} were sent before"
+        start = first if start is None else start
+        what = f"offsets {start} to {end - 1} of the archive" if start < end else "nothing"
+        lines.append(f"  {target.topic}-{partition.partition}: {what}{before}")
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,317 @@
+"""
+Replaying an archive, to a broker.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.archive.commits import Archive, ArchiveError
+from barnabas.pipeline.archive.job import archive
+from barnabas.pipeline.errors import UnknownTopic
+from barnabas.pipeline.replay import job, sending
+from barnabas.pipeline.replay.job import replay
+from barnabas.pipeline.replay.sending import ReplayError
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.cli import main
+from barnabas.storage.log_files import TopicPartition
+from tests.interop.clients.base import PATIENCE
+from tests.interop.conftest import new_broker
+from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, fill
+from tests.support.broker_process import BrokerProcess
+from tests.support.log_directory import WrittenDirectory, append
+from tests.support.scanned import scanned_rows
+
+pytestmark = pytest.mark.interop
+
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """
+    It keeps records however old they say they are.
+    """
+    running = new_broker(tmp_path_factory.mktemp("broker"), log__retention__ms="-1")
+    running.start()
+    yield running
+    running.close()
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    An archive of two partitions, with records of every shape in several files.
+    """
+    path = tmp_path_factory.mktemp("archived")
+    directory = WrittenDirectory(path / "logs")
+    for number in range(2):
+        fill(directory.log("events", number, segment_bytes=SEGMENT_BYTES), 150)
+    directory.stop()
+    archive(None, str(directory.path), path / "archive", bytes_per_file=1)
+    return path / "archive"
+
+
+def make(broker: BrokerProcess, name: str, partitions: int = 2, **config: str) -> None:
+    options = {option.replace("_", "."): value for option, value in config.items()}
+    new = NewTopic(name, num_partitions=partitions, replication_factor=1, config=options)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for future in admin.create_topics([new]).values():
+        future.result(PATIENCE)
+
+
+def send(archived: Path, broker: BrokerProcess, to: str, **more: Any) -> dict[TopicPartition, int]:
+    return replay(
+        None, archived, "events", broker.bootstrap, to=to, records_per_transaction=20, **more
+    )
+
+
+def content(rows: list[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
+    """
+    The rows of each partition in their order, without topic and offset.
+    """
+    found: dict[int, list[tuple[Any, ...]]] = {}
+    for key, value, _, partition, _, timestamp, kind, headers in rows:
+        found.setdefault(partition, []).append((key, value, timestamp, kind, headers))
+    return found
+
+
+def replayed(broker: BrokerProcess, topic: str) -> dict[int, list[tuple[Any, ...]]]:
+    """
+    What is committed of a topic, from its files.
+    """
+    rows = scanned_rows(
+        broker.data, subscribe=topic, isolationLevel="read_committed", readUpTo="logEnd"
+    )
+    return content(rows)
+
+
+def test_a_topic_gets_what_was_archived(archived: Path, broker: BrokerProcess) -> None:
+    """
+    Key, value, headers, timestamps, and the order of each partition; a second run sends nothing.
+    """
+    make(broker, "again")
+    expected = content(archived_rows(archived))
+
+    sent = send(archived, broker, "again")
+
+    assert expected == replayed(broker, "again")
+    assert {number: len(rows) for number, rows in expected.items()} == {
+        partition.partition: count for partition, count in sent.items()
+    }
+    assert {0} == set(send(archived, broker, "again").values())
+    assert expected == replayed(broker, "again")
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.pipeline.replay.replayer", *map(str, arguments)],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_a_run_that_is_killed(archived: Path, broker: BrokerProcess) -> None:
+    """
+    At ten calls of the client, before them or behind: nothing is lost or doubled.
+    """
+    make(broker, "whole")
+    whole = run(archived, "events", broker.bootstrap, "whole", 0)
+    assert 0 == whole.returncode, whole.stderr
+    calls = int(whole.stdout)
+    expected = content(archived_rows(archived))
+
+    chance = random.Random(44)
+    for kill, call in enumerate(chance.sample(range(1, calls + 1), KILLS)):
+        # Some go on where another was killed.
+        name = f"killed-{kill // 2}"
+        if kill % 2 == 0:
+            make(broker, name)
+        last = call * chance.choice((1, -1))
+        killed = run(archived, "events", broker.bootstrap, name, last)
+        if killed.returncode != -signal.SIGKILL:
+            assert (0, 1) == (killed.returncode, kill % 2), killed.stderr
+    for pair in range(KILLS // 2):
+        send(archived, broker, f"killed-{pair}")
+        assert expected == replayed(broker, f"killed-{pair}")
+
+
+def test_a_topic_that_has_other_records(archived: Path, broker: BrokerProcess) -> None:
+    """
+    Is left as it is.
+    """
+    make(broker, "full")
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer.produce("full", b"mine", partition=1)
+    producer.flush(PATIENCE)
+    producer.close()
+
+    with pytest.raises(ReplayError, match="full-1 has offsets 0 to 0 that are not of this archive"):
+        send(archived, broker, "full")
+    assert [b"mine"] == [row[1] for row in replayed(broker, "full")[1]]
+
+
+def test_topics_that_cannot_have_the_records(archived: Path, broker: BrokerProcess) -> None:
+    """
+    Are refused before anything is sent.
+    """
+    make(broker, "narrow", 1)
+    make(broker, "late", message_timestamp_type="LogAppendTime")
+
+    with pytest.raises(ReplayError, match="Make the topic narrow first, with 2 partitions"):
+        send(archived, broker, "narrow")
+    with pytest.raises(ReplayError, match=r"message\.timestamp\.type=LogAppendTime"):
+        send(archived, broker, "late")
+    with pytest.raises(UnknownTopic, match=r"has no nothing\. There is events\."):
+        replay(None, archived, "nothing", broker.bootstrap)
+    assert {} == replayed(broker, "narrow")
+
+
+def test_a_time_that_the_client_would_change(tmp_path: Path, broker: BrokerProcess) -> None:
+    """
+    Is refused with its offset.
+    """
+    make(broker, "epoch", 1)
+    directory = WrittenDirectory(tmp_path / "logs")
+    append(directory.log(), [SimpleRecord(5, b"a", b"b"), SimpleRecord(0, b"c", b"d")])
+    directory.events.roll()
+    append(directory.events, [SimpleRecord(5, b"a", b"b")])
+    directory.stop()
+    archive(None, str(directory.path), tmp_path / "archive")
+
+    with pytest.raises(ReplayError, match="Offset 1 of events-0 has the timestamp 0"):
+        send(tmp_path / "archive", broker, "epoch")
+    assert {} == replayed(broker, "epoch")
+
+
+def test_a_file_that_was_changed(tmp_path: Path, archived: Path, broker: BrokerProcess) -> None:
+    """
+    Is not sent, though it has its size.
+    """
+    make(broker, "changed")
+    subprocess.run(["cp", "-r", archived, tmp_path / "archive"], check=True)
+    commit = Archive(tmp_path / "archive").commits_of(TopicPartition("events", 0))[0]
+    assert commit.file is not None
+    file = tmp_path / "archive" / commit.file
+    data = bytearray(file.read_bytes())
+    data[10] ^= 1
+    file.write_bytes(data)
+
+    with pytest.raises(ArchiveError, match=rf"{file}, the file of offsets 0 to \d+ of events-0"):
+        send(tmp_path / "archive", broker, "changed")
+
+
+def test_the_command(
+    spark: SparkSession, archived: Path, broker: BrokerProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Says what is left to send, and sends it.
+    """
+    make(broker, "by-command")
+    expected = content(archived_rows(archived))
+    arguments = ["events", "--from", str(archived), "-b", broker.bootstrap, "--to", "by-command"]
+    ends = [Archive(archived).commits_of(TopicPartition("events", n))[-1] for n in range(2)]
+
+    def command(*more: str) -> int:
+        return main(["spark", "replay", *arguments, *more])
+
+    assert 0 == command("--dry-run")
+    said = capsys.readouterr().err
+    assert f"  by-command-1: offsets 0 to {ends[1].end_offset - 1} of the archive\n" in said
+    assert {} == replayed(broker, "by-command")
+    assert 0 == command()
+    count = sum(map(len, expected.values()))
+    assert f"Sent {count} records to by-command.\n" == capsys.readouterr().out
+    assert expected == replayed(broker, "by-command")
+    assert 0 == command("--dry-run")
+    said = capsys.readouterr().err
+    assert f"  by-command-0: nothing; 0 to {ends[0].end_offset - 1} were sent before\n" in said
+    assert 2 == command("--option", "acks")
+    assert 1 == command("--to", "nowhere-at-all")
+
+
+def test_workers_that_are_killed(
+    spark: SparkSession, tmp_path: Path, broker: BrokerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    One for each of ten partitions, at another call of its client: Spark runs the task again.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    for number in range(KILLS):
+        log = directory.log("events", number)
+        fill(log, 60)
+        log.roll()
+        fill(log, 10)
+    directory.stop()
+    archive(None, str(directory.path), tmp_path / "archive")
+    make(broker, "by-workers", KILLS)
+    fuses = tmp_path / "fuses"
+    fuses.mkdir()
+    chance = random.Random(45)
+    for number in range(KILLS):
+        (fuses / str(number)).write_text(str(chance.randint(1, 60 + 3 * 4)))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(job, "_replay_in_worker", dying_task(fuses))
+        sent = replay(
+            spark,
+            tmp_path / "archive",
+            "events",
+            broker.bootstrap,
+            to="by-workers",
+            records_per_transaction=20,
+        )
+
+    assert [] == list(fuses.iterdir())
+    assert set(range(KILLS)) == {partition.partition for partition in sent}
+    assert content(archived_rows(tmp_path / "archive")) == replayed(broker, "by-workers")
+
+
+def dying_task(fuses: Path) -> Any:
+    """
+    What a worker runs who dies at the call of the client that the fuse of its partition says. It
+    goes to workers by value: they have no tests.
+    """
+
+    def task(
+        there: Path, partitions: Any, target: Any, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        calls = 0
+        real = vars(sending)["Producer"]
+
+        class MortalProducer:
+            def __init__(self, config: dict[str, Any]) -> None:
+                self._real = real(config)
+
+            def __getattr__(self, name: str) -> Any:
+                nonlocal calls
+                calls += 1
+                if fuse.exists() and calls == int(fuse.read_text()):
+                    fuse.unlink()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return getattr(self._real, name)
+
+        for batch in batches:
+            fuse = fuses / str(partitions[batch.column(0)[0].as_py()].partition)
+            with mock.patch.object(sending, "Producer", MortalProducer):
+                yield from job._replay_in_worker(there, partitions, target, [batch])
+
+    return task

@@ -4,7 +4,6 @@ confluent-kafka, which is librdkafka in C.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +15,7 @@ from tests.interop.clients.base import PATIENCE, NewRecord, Place, Seen
 from tests.interop.clients.two_members import SharedCount, two_members
 
 ANY_PARTITION = -1
+AT_ONCE = 500
 NOW = 0
 
 Delivered = Callable[[KafkaError | None, Message], None]
@@ -79,21 +79,25 @@ class Confluent:
                     "enable.auto.commit": False,
                 }
             )
-            revoked = threading.Event()
+            pending: list[Seen] = []
             seen: list[Seen] = []
+
+            def settle(*_: object) -> None:
+                if pending:
+                    consumer.commit(offsets=_behind(topic, pending), asynchronous=False)
+                    enough.add(len(pending))
+                    seen.extend(pending)
+                    pending.clear()
+
             try:
                 # With a callback, the group waits until this thread lets go of the partitions.
-                consumer.subscribe([topic], on_revoke=lambda *_: revoked.set())
+                consumer.subscribe([topic], on_revoke=settle)
                 while not enough.is_reached:
-                    revoked.clear()
-                    fresh = _poll(consumer)
-                    if not fresh or revoked.is_set():
-                        # Whoever has the partitions now gets what came just before: it was not
-                        # committed.
-                        continue
-                    consumer.commit(offsets=_behind(topic, fresh), asynchronous=False)
-                    seen += fresh
-                    enough.add(len(fresh))
+                    message = consumer.poll(0.2)
+                    if message is not None:
+                        pending.append(_seen(message))
+                    if message is None or len(pending) == AT_ONCE:
+                        settle()
             finally:
                 consumer.close()
             return seen
@@ -136,17 +140,16 @@ def _place(message: Message) -> Place:
 
 
 def _poll(consumer: Consumer) -> list[Seen]:
-    seen = []
-    for message in consumer.consume(500, 0.2):
-        error = message.error()
-        if error is not None:
-            raise KafkaException(error)
-        place = _place(message)
-        when = message.timestamp()[1]
-        seen.append(
-            Seen(*place, when, _bytes(message.key()), _bytes(message.value()), _headers(message))
-        )
-    return seen
+    return [_seen(message) for message in consumer.consume(AT_ONCE, 0.2)]
+
+
+def _seen(message: Message) -> Seen:
+    error = message.error()
+    if error is not None:
+        raise KafkaException(error)
+    when = message.timestamp()[1]
+    key, value = _bytes(message.key()), _bytes(message.value())
+    return Seen(*_place(message), when, key, value, _headers(message))
 
 
 def _headers(message: Message) -> tuple[tuple[str, bytes | None], ...]:

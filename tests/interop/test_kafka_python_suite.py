@@ -84,6 +84,8 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
         node__id="0",
         num__partitions="4",
         group__min__session__timeout__ms="1000",
+        # Some records are of 1970, and have to be there for as long as a busy machine takes.
+        log__retention__ms="-1",
     )
     broker.settings["advertised.listeners"] = f"PLAINTEXT://{broker.bootstrap}"
     broker.start()

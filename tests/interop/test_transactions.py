@@ -14,14 +14,21 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.confluent import Confluent
 from tests.interop.committed import committed
 from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
-from tests.support.broker_process import BrokerProcess
+from tests.support.broker_process import BrokerProcess, wait_for
 
 PARTITIONS = 3
 PATIENCE = 60
@@ -150,10 +157,20 @@ def group_offset(broker: BrokerProcess, topic: str) -> int:
     """
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     wanted = ConsumerGroupTopicPartitions(topic, [TopicPartition(topic, 0)])
-    [future] = admin.list_consumer_group_offsets([wanted]).values()
-    [found] = future.result(PATIENCE).topic_partitions
-    offset: int = found.offset
-    return offset
+    offsets: list[int] = []
+
+    def is_known() -> bool:
+        [future] = admin.list_consumer_group_offsets([wanted]).values()
+        try:
+            offsets.extend(found.offset for found in future.result(PATIENCE).topic_partitions)
+        except KafkaException as error:
+            # A broker that has just started loads its groups, and this client does not ask again.
+            if error.args[0].code() != KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
+                raise
+        return bool(offsets)
+
+    wait_for(is_known, f"the group {topic} to be loaded", PATIENCE)
+    return offsets[0]
 
 
 def test_what_is_committed_is_read_once_and_in_order(

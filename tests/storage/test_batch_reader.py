@@ -108,7 +108,7 @@ def test_so_little_that_it_has_no_size_is_an_error(left: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "value"), [(8, b"\xff\xff\xff\xff"), (8, b"\0\0\0\x0d"), (16, b"\x03"), (16, b"\x01")]
+    ("at", "value"), [(8, b"\xff\xff\xff\xff"), (8, b"\0\0\0\x0d"), (16, b"\x03"), (16, b"\xff")]
 )
 def test_what_is_no_batch_is_an_error(at: int, value: bytes) -> None:
     batch = bytearray(padded_batch(1))

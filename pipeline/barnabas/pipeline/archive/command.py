@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.storage.explain.command import ReadCluster, allow_many_files
+from barnabas.pipeline.job_command import add_logs, add_spark, ended, named_values
+from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from barnabas.pipeline.archive.planning import PartitionPlan
     from barnabas.pipeline.progress import ProgressBar
     from barnabas.storage.clock import Clock
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,25 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " killed at any instant and run again. The log directories are only read, whether a broker"
         " runs on them or not."
     )
-    parser.add_argument(
-        "targets",
-        nargs="*",
-        metavar="TOPIC[-PARTITION]",
-        help="such as orders or orders-0; if none is named, all topics that are not internal",
-    )
+    add_logs(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="the archive")
-    parser.add_argument(
-        "--data-dir",
-        action="append",
-        default=[],
-        dest="data_dirs",
-        type=Path,
-        metavar="DIR",
-        help="the log directory; may be repeated. If it is left out, that of the configuration",
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
-    )
     parser.add_argument(
         "--option",
         action="append",
@@ -76,8 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--every", type=float, metavar="SECONDS", help="go on, with so long a pause between runs"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be archived")
-    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
-    parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+    add_spark(parser)
     # What is read is as it is, whatever may be set.
     parser.set_defaults(assignments=[])
 
@@ -88,26 +66,9 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     if it cannot be archived, or 2 if the question makes no sense.
     """
     # Whoever asks for --help, or has no Spark, should not wait for it.
-    from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
-    from barnabas.storage.errors import KafkaError  # noqa: PLC0415  # see above
-    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
-    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
 
-    allow_many_files()
-    logging.getLogger("barnabas").addHandler(logging.NullHandler())
-    try:
-        _Command(options, read_cluster, SystemClock()).run()
-    except (ConfigError, InvalidOption) as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (ExplainError, FileNotFoundError, KafkaError, PipelineError) as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        print("barnabas: stopped; the next run goes on from here", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    return 0
+    return ended(lambda: _Command(options, read_cluster, SystemClock()).run())
 
 
 class _Command:
@@ -130,17 +91,11 @@ class _Command:
             ExplainError: a topic is not there.
             InvalidOption: an option of the source is no such.
         """
-        from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see run
         from barnabas.pipeline.report.making import partitions_of  # noqa: PLC0415  # see run
         from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see run
         from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
 
-        source: dict[str, str] = {}
-        for assignment in self._options.source_options:
-            name, equals, value = assignment.partition("=")
-            if not equals:
-                raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
-            source[name.strip()] = value.strip()
+        source = named_values(self._options.source_options)
         files = DiskFiles()
         cluster = read_cluster(self._options, files, self._clock)
         assigned: dict[str, list[int]] = {}

@@ -5,19 +5,15 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.pipeline.job_command import add_spark, ended, named_values
 from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
     from barnabas.pipeline.replay.sending import Target
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--records-per-transaction", type=int, default=10_000, metavar="N", help="10000"
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be sent")
-    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
-    parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+    add_spark(parser)
 
 
 def run(options: argparse.Namespace, _: ReadCluster) -> int:
@@ -55,28 +50,14 @@ def run(options: argparse.Namespace, _: ReadCluster) -> int:
     Say what is going to be sent, and unless that is all, send it; the exit status is 0, or 1 if it
     cannot be sent, or 2 if the question makes no sense.
     """
-    # Whoever asks for --help, or has no Spark, should not wait for it.
-    from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
-
-    logging.getLogger("barnabas").addHandler(logging.NullHandler())
-    try:
-        _replay(options)
-    except InvalidOption as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except PipelineError as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    except KeyboardInterrupt:
-        print("barnabas: stopped; the next run goes on from here", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    return 0
+    return ended(lambda: _replay(options))
 
 
 def _replay(options: argparse.Namespace) -> None:
-    from barnabas.pipeline.replay.job import replay  # noqa: PLC0415  # see run
-    from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see run
-    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see run
+    # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.replay.job import replay  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see _replay
+    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
     target = _target(options)
     print(_plan(options, target), end="", file=sys.stderr)
@@ -96,15 +77,10 @@ def _replay(options: argparse.Namespace) -> None:
 
 
 def _target(options: argparse.Namespace) -> Target:
-    from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see run
-    from barnabas.pipeline.replay.sending import Target  # noqa: PLC0415  # see run
+    from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.replay.sending import Target  # noqa: PLC0415  # see _replay
 
-    client: dict[str, str] = {}
-    for assignment in options.client_options:
-        name, equals, value = assignment.partition("=")
-        if not equals:
-            raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
-        client[name.strip()] = value.strip()
+    client = named_values(options.client_options)
     if options.records_per_transaction < 1:
         raise InvalidOption("--records-per-transaction is at least 1")
     return Target(
@@ -119,10 +95,10 @@ def _plan(options: argparse.Namespace, target: Target) -> str:
     """
     A line for all, and one for each partition.
     """
-    from barnabas.pipeline.archive.commits import Archive  # noqa: PLC0415  # see run
-    from barnabas.pipeline.replay.job import check_target, partitions_of  # noqa: PLC0415  # see run
-    from barnabas.pipeline.replay.sending import sent_before  # noqa: PLC0415  # see run
-    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see run
+    from barnabas.pipeline.archive.commits import Archive  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.replay.sending import sent_before  # noqa: PLC0415  # see _replay
+    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
     archive = Archive(options.archive)
     partitions = partitions_of(archive, options.topic)

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.storage.explain.command import ReadCluster, allow_many_files
+from barnabas.pipeline.job_command import add_logs, add_spark, ended
+from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
     from barnabas.pipeline.report.facts import Report
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from barnabas.storage.explain.known import Cluster
     from barnabas.storage.files import Files
     from barnabas.storage.log_files import TopicPartition
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,24 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " records really stay, beside what retention.ms asks for. Works on the files, whether a"
         " broker runs on them or not, and changes nothing."
     )
-    parser.add_argument(
-        "targets",
-        nargs="*",
-        metavar="TOPIC[-PARTITION]",
-        help="such as orders or orders-0; if none is named, all topics that are not internal",
-    )
-    parser.add_argument(
-        "--data-dir",
-        action="append",
-        default=[],
-        dest="data_dirs",
-        type=Path,
-        metavar="DIR",
-        help="the log directory; may be repeated. If it is left out, that of the configuration",
-    )
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
-    )
+    add_logs(parser)
     parser.add_argument(
         "--set",
         action="append",
@@ -72,8 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots there")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be read")
-    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
-    parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+    add_spark(parser)
 
 
 def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
@@ -81,28 +60,18 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     Say what is going to be read, and unless that is all, make the report; the exit status is 0, or
     1 if a log cannot be read, or 2 if the question makes no sense.
     """
+    return ended(lambda: _report(options, read_cluster))
+
+
+def _report(options: argparse.Namespace, read_cluster: ReadCluster) -> None:
     # Whoever asks for --help, or has no Spark, should not wait for it.
-    from barnabas.pipeline.errors import PipelineError  # noqa: PLC0415  # see above
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see above
-    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
-    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
 
-    allow_many_files()
-    logging.getLogger("barnabas").addHandler(logging.NullHandler())
     files, clock = DiskFiles(), SystemClock()
-    try:
-        cluster = read_cluster(options, files, clock)
-        report = _reported(options, cluster, files, clock)
-    except ConfigError as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except (ExplainError, PipelineError) as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_FAILED
+    report = _reported(options, read_cluster(options, files, clock), files, clock)
     if report is not None:
         _show(report, options.html)
-    return 0
 
 
 def _reported(
@@ -111,14 +80,14 @@ def _reported(
     """
     The report; None if only a plan was asked for.
     """
-    from barnabas.pipeline.report.making import (  # noqa: PLC0415  # see run
+    from barnabas.pipeline.report.making import (  # noqa: PLC0415  # see _report
         Scope,
         make_report,
         partitions_of,
     )
-    from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see run
-    from barnabas.storage.explain.command import moment_of  # noqa: PLC0415  # see run
-    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
+    from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see _report
+    from barnabas.storage.explain.command import moment_of  # noqa: PLC0415  # see _report
+    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see _report
 
     now_ms = clock.now_ms() if options.at is None else moment_of(options.at)
     partitions = partitions_of(Shelf(cluster, files, clock), options.targets)
@@ -131,7 +100,7 @@ def _reported(
 
 
 def _plan(options: argparse.Namespace, cluster: Cluster, scope: Scope, files: Files) -> str:
-    from barnabas.storage.explain.units import (  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.units import (  # noqa: PLC0415  # see _report
         counted,
         moment,
         rounded_size,
@@ -153,7 +122,7 @@ def _size(cluster: Cluster, partitions: Sequence[TopicPartition], files: Files) 
     """
     How many segments there are, and their bytes.
     """
-    from barnabas.storage.readonly.log_root import LogRoot  # noqa: PLC0415  # see run
+    from barnabas.storage.readonly.log_root import LogRoot  # noqa: PLC0415  # see _report
 
     wanted = set(partitions)
     found = [
@@ -167,8 +136,8 @@ def _size(cluster: Cluster, partitions: Sequence[TopicPartition], files: Files) 
 
 
 def _show(report: Report, page: Path | None) -> None:
-    from barnabas.pipeline.report.page import as_page  # noqa: PLC0415  # see run
-    from barnabas.pipeline.report.text import as_text  # noqa: PLC0415  # see run
+    from barnabas.pipeline.report.page import as_page  # noqa: PLC0415  # see _report
+    from barnabas.pipeline.report.text import as_text  # noqa: PLC0415  # see _report
 
     if page is not None:
         page.write_text(as_page(report), encoding="utf-8")

@@ -62,6 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="what would be so with this setting of the topic or the broker; may be repeated",
     )
+    add_log_directories(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def add_log_directories(parser: argparse.ArgumentParser) -> None:
+    """
+    Where the logs are: what ``ReadCluster`` goes by.
+    """
     parser.add_argument(
         "--data-dir",
         action="append",
@@ -74,7 +82,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text")
 
 
 def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:

@@ -147,7 +147,7 @@ class BrokerProcess:
         self.prepare()
         command = list(self.command())
         if self.bounded:
-            command = [sys.executable, "-c", _BOUNDED, str(LONGEST_LIFE), *command]
+            command = [sys.executable, "-I", "-S", "-c", _BOUNDED, str(LONGEST_LIFE), *command]
         with self.log_path.open("ab") as log:
             self._log_start = log.tell()
             self._process = subprocess.Popen(

@@ -11,6 +11,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -64,6 +65,20 @@ def new_broker(directory: Path, **settings: str) -> BrokerProcess:
     return kind(directory, settings=_LITTLE_WAITING | given)
 
 
+@contextmanager
+def running_broker(directory: Path, **settings: str) -> Iterator[BrokerProcess]:
+    """
+    A broker with further *settings* that runs meanwhile; what it said last is printed at the end.
+    """
+    broker = new_broker(directory, **settings)
+    broker.start()
+    try:
+        yield broker
+    finally:
+        broker.close()
+        print(broker.log_text()[-8000:])
+
+
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
@@ -73,6 +88,19 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     running.start()
     yield running
     running.close()
+
+
+@pytest.fixture
+def impatient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+    """
+    A broker for one test alone, which gives up dead members and their transactions quickly.
+    """
+    with running_broker(
+        tmp_path / "broker",
+        group__min__session__timeout__ms="1000",
+        transaction__abort__timed__out__transaction__cleanup__interval__ms="500",
+    ) as broker:
+        yield broker
 
 
 @pytest.fixture(autouse=True)

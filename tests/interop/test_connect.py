@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.interop.conftest import new_broker, unavailable
+from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import PrerequisiteMissing, class_path, java, library
 from tests.support.broker_process import BrokerProcess, free_port, wait_for
 
@@ -29,22 +29,6 @@ ALL_AT_ONCE = 1_000_000
 What of a file is left over when Kafka's connector has filled a batch waits until the file grows
 again, even if it waits forever; hence batches that nothing can fill.
 """
-
-
-@pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """
-    A broker for one test alone, which gives up a dead worker and its transactions quickly.
-    """
-    broker = new_broker(
-        tmp_path / "broker",
-        group__min__session__timeout__ms="1000",
-        transaction__abort__timed__out__transaction__cleanup__interval__ms="500",
-    )
-    broker.start()
-    yield broker
-    broker.close()
-    print(broker.log_text()[-8000:])
 
 
 class Worker(BrokerProcess):
@@ -143,7 +127,7 @@ class Worker(BrokerProcess):
 
 
 @pytest.fixture
-def worker(own_broker: BrokerProcess, tmp_path: Path) -> Iterator[Worker]:
+def worker(impatient_broker: BrokerProcess, tmp_path: Path) -> Iterator[Worker]:
     """
     A worker with its connectors for files.
     """
@@ -152,7 +136,7 @@ def worker(own_broker: BrokerProcess, tmp_path: Path) -> Iterator[Worker]:
         jars = library("connect-file")
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    running = Worker(tmp_path / "worker", own_broker, jars)
+    running = Worker(tmp_path / "worker", impatient_broker, jars)
     running.start()
     yield running
     running.close()
@@ -205,7 +189,9 @@ class Lines:
         wait_for(lambda: last in self.arrived()[-1:], f"line {last}", PATIENCE)
 
 
-def test_lines_arrive_in_order(own_broker: BrokerProcess, worker: Worker, tmp_path: Path) -> None:
+def test_lines_arrive_in_order(
+    impatient_broker: BrokerProcess, worker: Worker, tmp_path: Path
+) -> None:
     """
     The broker is restarted, killed, and killed together with the worker, always amid the copying.
     Nothing is left out in the end, and nothing is in the topic twice (KIP-618).
@@ -216,14 +202,14 @@ def test_lines_arrive_in_order(own_broker: BrokerProcess, worker: Worker, tmp_pa
     worker.run_connector("sink", "Sink", lines.sink, {"topics": TOPIC})
 
     lines.write_until_arrived(1000)
-    own_broker.restart()
+    impatient_broker.restart()
     lines.write_until_arrived(1000)
-    own_broker.kill()
-    own_broker.start()
+    impatient_broker.kill()
+    impatient_broker.start()
     lines.write_until_arrived(1000)
-    own_broker.kill()
+    impatient_broker.kill()
     worker.kill()
-    own_broker.start()
+    impatient_broker.start()
     worker.start()
     lines.write_until_arrived(1000)
     lines.wait_for_the_last()
@@ -231,7 +217,7 @@ def test_lines_arrive_in_order(own_broker: BrokerProcess, worker: Worker, tmp_pa
     for name in ("source", "sink"):
         wait_for(partial(worker.runs_task_of, name), f"the task of the {name} to run", PATIENCE)
     _assert_in_order_at_least_once(lines.arrived(), lines.written)
-    assert list(range(lines.written)) == _committed(own_broker)
+    assert list(range(lines.written)) == _committed(impatient_broker)
 
 
 def _assert_in_order_at_least_once(arrived: list[int], written: int) -> None:

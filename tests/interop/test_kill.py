@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.interop.clients.base import PATIENCE
-from tests.interop.conftest import new_broker
+from tests.interop.conftest import running_broker
 from tests.support.broker_process import BrokerProcess, wait_for
 
 KILLS = 20
@@ -36,11 +36,8 @@ def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
     A broker for one test alone, with small segments so that kills hit rolls as well.
     """
-    broker = new_broker(tmp_path, log__segment__bytes=str(1 << 20))
-    broker.start()
-    yield broker
-    broker.close()
-    print(broker.log_text()[-8000:])
+    with running_broker(tmp_path, log__segment__bytes=str(1 << 20)) as broker:
+        yield broker
 
 
 def test_what_was_acknowledged_survives_twenty_kills(own_broker: BrokerProcess) -> None:

@@ -14,7 +14,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import new_broker, unavailable
+from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import PrerequisiteMissing, class_path, java, library
 from tests.support.broker_process import BrokerProcess, wait_for
 
@@ -37,22 +37,6 @@ def jars(tmp_path_factory: pytest.TempPathFactory) -> str:
         unavailable(str(missing))
     subprocess.run(["javac", "-cp", path, "-d", str(classes), str(SOURCE)], check=True)
     return f"{classes}:{streams}"
-
-
-@pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """
-    A broker for one test alone, which gives up dead members and transactions quickly.
-    """
-    broker = new_broker(
-        tmp_path / "broker",
-        group__min__session__timeout__ms="1000",
-        transaction__abort__timed__out__transaction__cleanup__interval__ms="500",
-    )
-    broker.start()
-    yield broker
-    broker.close()
-    print(broker.log_text()[-8000:])
 
 
 class WordCount(BrokerProcess):
@@ -175,7 +159,7 @@ class Story:
 
 @pytest.fixture
 def start(
-    own_broker: BrokerProcess, jars: str, tmp_path: Path
+    impatient_broker: BrokerProcess, jars: str, tmp_path: Path
 ) -> Iterator[Callable[[str], WordCount]]:
     """
     Starts an instance of the application in a directory of that name.
@@ -183,7 +167,7 @@ def start(
     started: list[WordCount] = []
 
     def start_it(name: str) -> WordCount:
-        application = WordCount(tmp_path / name, own_broker, jars)
+        application = WordCount(tmp_path / name, impatient_broker, jars)
         started.append(application)
         application.start()
         return application
@@ -195,7 +179,7 @@ def start(
 
 
 def test_words_are_counted_exactly_once(
-    own_broker: BrokerProcess, start: Callable[[str], WordCount]
+    impatient_broker: BrokerProcess, start: Callable[[str], WordCount]
 ) -> None:
     """
     A word that was spoken n times is counted 1, 2, ... n and no count is there twice, although the
@@ -205,28 +189,28 @@ def test_words_are_counted_exactly_once(
     counts from their changelog and waits for the transaction that was left open.
     """
     for topic in ("lines", "counts"):
-        Confluent().create_topic(own_broker.bootstrap, topic, PARTITIONS, {})
-    counts = Counts(own_broker.bootstrap)
-    story = Story(own_broker, counts)
+        Confluent().create_topic(impatient_broker.bootstrap, topic, PARTITIONS, {})
+    counts = Counts(impatient_broker.bootstrap)
+    story = Story(impatient_broker, counts)
     first = start("first")
     story.go_on(500, first)
 
-    own_broker.kill()
-    own_broker.start()
+    impatient_broker.kill()
+    impatient_broker.start()
     story.go_on(500, first)
     first.kill()
     first.start()
     story.go_on(500, first)
     first.kill()
-    own_broker.kill()
-    own_broker.start()
+    impatient_broker.kill()
+    impatient_broker.start()
     second = start("second")
     story.go_on(500, second)
     story.finish()
 
     assert 0 == second.stop()
     counts.close()
-    again = Counts(own_broker.bootstrap)
+    again = Counts(impatient_broker.bootstrap)
     again.read_up_to(counts.total)
     again.close()
     exact = {word: list(range(1, times + 1)) for word, times in story.spoken.items()}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from tests.interop.conftest import new_broker
+from tests.interop.conftest import running_broker
 from tests.interop.librdkafka_client.clients import Clients
 from tests.support.broker_process import BrokerProcess
 
@@ -19,16 +19,14 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """
     A broker whose groups begin at once and whose limits of time are short enough to wait for.
     """
-    running = new_broker(
+    with running_broker(
         tmp_path_factory.mktemp("broker"),
         num__partitions="2",
         group__initial__rebalance__delay__ms="0",
         group__min__session__timeout__ms="1000",
         transaction__abort__timed__out__transaction__cleanup__interval__ms="200",
-    )
-    running.start()
-    yield running
-    running.close()
+    ) as broker:
+        yield broker
 
 
 @pytest.fixture

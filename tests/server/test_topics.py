@@ -337,7 +337,7 @@ async def test_several_directories_share_the_partitions() -> None:
         for index, partition in topic.partitions.items():
             log = node.log_manager.get_log(TopicPartition("t", index))
             assert log is not None
-            assert (node.log_manager.directory_ids[log.parent_dir],) == partition.directories
+            assert (node.log_manager.directories.ids[log.parent_dir],) == partition.directories
         assert [2, 2] == [len(directories(files, A)), len(directories(files, B))]
         await node.stop()
         node = await ClusterNode(files, clock, log_dirs=(A, B)).start()

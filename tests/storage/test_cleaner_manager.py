@@ -378,7 +378,7 @@ def test_a_checkpoint_that_cannot_be_read_takes_its_directory_offline() -> None:
 
     world = CleanerWorld(DATA, OTHER, files=files)
 
-    assert (OTHER,) == world.logs.live_directories
+    assert [OTHER] == list(world.logs.directories.live)
 
 
 def test_a_checkpoint_that_cannot_be_written_takes_its_directory_offline() -> None:

@@ -90,7 +90,7 @@ def offline(world: World) -> None:
         return
     logs.handle_failures()
     if world.failures.has_offline_log_dir(ROOT):
-        assert logs.offline_directories == (ROOT,)
+        assert logs.directories.offline == (ROOT,)
         assert not logs.logs()
     logs.shutdown()
 

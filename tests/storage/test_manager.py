@@ -34,8 +34,7 @@ def crash(manager: LogManager) -> None:
     """
     Leave the files as they are; only the locks go, as with any process.
     """
-    for directory in manager._catalog.directories.values():
-        directory.release()
+    manager.directories.release()
 
 
 def test_a_log_is_found_from_its_creation_to_its_deletion() -> None:
@@ -78,7 +77,7 @@ def test_after_a_clean_stop_everything_is_there_and_nothing_is_recovered() -> No
     assert files.exists(DATA / ".kafka_cleanshutdown")
     assert not files.exists(DATA / ".lock")
     again = open_manager(files)
-    assert 7 == again.broker_epoch_of_clean_shutdown()
+    assert 7 == again.directories.clean_shutdown_epoch()
     report = again.load({}, lambda topic_id, partition: False)
     assert (1, 0, []) == (report.loaded, report.recovered, report.unclean)
     log = again.get_log(T0)
@@ -134,7 +133,7 @@ def test_after_a_crash_the_logs_are_recovered() -> None:
 
     assert not files.exists(DATA / ".kafka_cleanshutdown")
     again = open_manager(files)
-    assert again.broker_epoch_of_clean_shutdown() is None
+    assert again.directories.clean_shutdown_epoch() is None
     report = again.load({}, lambda topic_id, partition: False)
     assert (1, 1, [DATA]) == (report.loaded, report.recovered, report.unclean)
     log = again.get_log(T0)
@@ -325,8 +324,8 @@ def test_a_failed_directory_takes_its_logs_offline_and_the_others_serve_on() -> 
     manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
 
     assert [T0] == manager.handle_failures()
-    assert (OTHER,) == manager.live_directories
-    assert (DATA,) == manager.offline_directories
+    assert [OTHER] == list(manager.directories.live)
+    assert (DATA,) == manager.directories.offline
     assert manager.get_log(T0) is None
     with pytest.raises(KafkaStorageError):
         fill(lost, 1)
@@ -357,7 +356,7 @@ def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_forget_deletions() -> 
     again = open_manager(files)
     load(again)
 
-    assert (DATA,) == again.offline_directories
+    assert (DATA,) == again.directories.offline
 
 
 def test_retention_is_checked_by_the_clock() -> None:

@@ -135,7 +135,7 @@ class ClusterNode:
             configs=self.configs,
             log_manager=self.log_manager,
         )
-        clean_epoch = self.log_manager.broker_epoch_of_clean_shutdown()
+        clean_epoch = self.log_manager.directories.clean_shutdown_epoch()
         self.report: LoadReport = self.log_manager.load(
             {topic.name: self.configs.log_config(topic.name) for topic in self.topics},
             self.topics.is_stray,
@@ -144,7 +144,7 @@ class ClusterNode:
             node_id=NODE_ID,
             incarnation_id=random_uuid(),
             endpoints=[Endpoint("PLAINTEXT", "127.0.0.1", 9092)],
-            log_dirs=list(self.log_manager.directory_ids.values()),
+            log_dirs=list(self.log_manager.directories.ids.values()),
         )
         await self.controller.register(
             node, clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch

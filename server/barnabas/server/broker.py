@@ -174,7 +174,7 @@ class Broker:
             partitions=self.partitions,
             io=self._io,
         )
-        clean_epoch = log_manager.broker_epoch_of_clean_shutdown()
+        clean_epoch = log_manager.directories.clean_shutdown_epoch()
         report = await self._blocking(
             lambda: log_manager.load(
                 {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
@@ -334,7 +334,7 @@ class Broker:
                 Endpoint(listener.name, listener.advertised_host, listener.advertised_port)
                 for listener in self.listeners
             ],
-            log_dirs=list(log_manager.directory_ids.values()),
+            log_dirs=list(log_manager.directories.ids.values()),
             rack=self.config.broker_rack,
         )
 
@@ -356,7 +356,7 @@ class Broker:
         self.metrics.gauge(
             "log_directories_offline",
             "Log directories that have failed.",
-            lambda: len(log_manager.offline_directories),
+            lambda: len(log_manager.directories.offline),
         )
         self.metrics.gauge("partitions", "Partitions served.", lambda: len(self.partitions))
         self.metrics.gauge(
@@ -365,7 +365,7 @@ class Broker:
 
     def _lose_directories(self, log_manager: LogManager) -> None:
         if self._controller is not None:
-            online = log_manager.directory_ids.values()
+            online = log_manager.directories.ids.values()
             self.background.spawn("lost-log-dir", self._controller.lose_directories(online))
 
     def _administrate(

@@ -92,7 +92,7 @@ def watch_cleaner(cleaner: LogCleaner, log_manager: LogManager, metrics: Metrics
         ),
     ):
         metrics.gauge(name, help_text, read)
-    for path in log_manager.live_directories:
+    for path in log_manager.directories.live:
         _watch_directory(manager, path, metrics)
 
 

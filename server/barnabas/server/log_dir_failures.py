@@ -79,7 +79,7 @@ class LogDirFailureHandler:
             self._fatal(
                 KafkaStorageError(f"{self._metadata_dir}, with the metadata log, is offline")
             )
-        elif not self._log_manager.live_directories:
+        elif not self._log_manager.directories.live:
             self._fatal(KafkaStorageError("all log directories are offline"))
         else:
             self._lost()

@@ -309,7 +309,7 @@ class Topics:
         """
         Where this node's new replicas go, as far as that is known beforehand.
         """
-        directories = list(self._log_manager.directory_ids.values())
+        directories = list(self._log_manager.directories.ids.values())
         # Of several directories the one is taken that has the fewest logs by then.
         return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY
 
@@ -407,7 +407,7 @@ class Topics:
         if not features.supports_directory_ids(version):
             return []
         made: list[Versioned] = []
-        ids = self._log_manager.directory_ids
+        ids = self._log_manager.directories.ids
         for (topic, index), log in opened.items():
             if isinstance(log, KafkaError):
                 continue

@@ -96,11 +96,13 @@ class LogCleanerManager:
         self._last_run_ms = clock.now_ms()
         self._checkpoints: dict[Path, CleanerCheckpoint] = {}
         self._uncleanable: dict[Path, frozenset[TopicPartition]] = {}
-        for path in list(catalog.directories):
+        for path in catalog.directories.live:
             try:
                 self._checkpoints[path] = CleanerCheckpoint(files, path)
             except KafkaStorageError as error:
-                catalog.failed(path, f"Failed to read the cleaner checkpoint in {path}", error)
+                catalog.directories.failed(
+                    path, f"Failed to read the cleaner checkpoint in {path}", error
+                )
 
     # What there is to know.
 
@@ -247,7 +249,7 @@ class LogCleanerManager:
         self.states.end(partition)
 
     def _free_compacted_logs(self) -> dict[TopicPartition, Log]:
-        offline = self._catalog.failures.has_offline_log_dir
+        offline = self._catalog.directories.failures.has_offline_log_dir
         return {
             partition: log
             for partition, log in self._catalog.all().items()
@@ -347,12 +349,14 @@ class LogCleanerManager:
         """
         with self.states.lock:
             checkpoint = self._checkpoints.get(directory)
-            if checkpoint is None or self._catalog.failures.has_offline_log_dir(directory):
+            if checkpoint is None or self._catalog.directories.failures.has_offline_log_dir(
+                directory
+            ):
                 return
             try:
                 checkpoint.update(self._catalog.logs, put=put, remove=remove)
             except KafkaStorageError as error:
-                self._catalog.failed(
+                self._catalog.directories.failed(
                     directory, f"Failed to write the cleaner checkpoint in {directory}", error
                 )
 

@@ -4,14 +4,13 @@ Which logs there are, and in which log directories.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from barnabas.storage.errors import InvalidLogDirectory, KafkaStorageError
+from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.log import Log
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.log_files import TopicPartition
 
@@ -28,10 +27,9 @@ class LogCatalog:
     manager, under its lock.
     """
 
-    def __init__(self, failures: LogDirFailureChannel) -> None:
+    def __init__(self, directories: LogDirectories) -> None:
         self.logs: dict[TopicPartition, Log] = {}
-        self.directories: dict[Path, LogDirectory] = {}
-        self.failures = failures
+        self.directories = directories
 
     def admit(self, partition: TopicPartition, log: Log) -> None:
         """
@@ -67,24 +65,8 @@ class LogCatalog:
         """
         Each directory with its logs.
         """
-        for path, directory in list(self.directories.items()):
+        for path, directory in self.directories.live.items():
             yield directory, self.inside(path)
-
-    def by_fewest_logs(self) -> list[Path]:
-        """
-        The directories, the one with the fewest logs first.
-        """
-        if len(self.directories) == 1:
-            return list(self.directories)
-        # Texts: there may be many thousands of logs, and equal paths are slow to compare.
-        counts = Counter(str(log.parent_dir) for log in self.all().values())
-        return sorted(self.directories, key=lambda path: counts[str(path)])
-
-    def failed(self, path: Path, sentence: str, error: KafkaStorageError) -> None:
-        """
-        Report that the disk under a directory has failed.
-        """
-        self.failures.maybe_add_offline_log_dir(path, sentence, error)
 
     # Checkpoints
 
@@ -92,18 +74,8 @@ class LogCatalog:
         """
         Write what is known of the logs of one directory, after they have become others.
         """
-        directory = self.directories[path]
+        directory = self.directories.live[path]
         logs = self.inside(path)
-        self.write(directory, partial(directory.checkpoint_log_start_offsets, logs))
-        self.write(directory, partial(directory.checkpoint_recovery_points, logs))
-
-    def write(self, directory: LogDirectory, write: Callable[[], None]) -> None:
-        """
-        Write a checkpoint; a failure takes the directory offline, and is not the caller's.
-        """
-        try:
-            write()
-        except KafkaStorageError as error:
-            self.failed(
-                directory.path, f"Disk error while writing a checkpoint in {directory.path}", error
-            )
+        write = self.directories.write
+        write(directory, partial(directory.checkpoint_log_start_offsets, logs))
+        write(directory, partial(directory.checkpoint_recovery_points, logs))

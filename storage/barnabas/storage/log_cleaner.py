@@ -130,7 +130,7 @@ class LogCleaner:
             number,
             self.settings,
             manager=self.manager,
-            failures=self._catalog.failures,
+            failures=self._catalog.directories.failures,
             throttler=self._throttler,
             clock=self._clock,
         )

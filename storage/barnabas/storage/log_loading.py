@@ -95,7 +95,7 @@ class LogLoading:
         pools: list[ThreadPoolExecutor] = []
         jobs: list[tuple[LogDirectory, list[Future[bool]]]] = []
         try:
-            for directory in list(self._catalog.directories.values()):
+            for directory in self._catalog.directories.live.values():
                 pools.append(ThreadPoolExecutor(self._threads, f"log-recovery-{directory.path}"))
                 jobs.append((directory, self._begin(directory, pools[-1])))
             for directory, futures in jobs:
@@ -113,7 +113,7 @@ class LogLoading:
             clean = directory.begin_loading()
             paths = directory.log_paths()
         except KafkaStorageError as error:
-            self._catalog.failed(directory.path, "Error while loading log dir", error)
+            self._catalog.directories.failed(directory.path, "Error while loading log dir", error)
             return []
         if not clean and paths:
             self.report.unclean.append(directory.path)
@@ -136,7 +136,7 @@ class LogLoading:
             )
             self._sort(log, path, partition)
         except KafkaStorageError as error:
-            self._catalog.failed(directory.path, f"Error while loading {path}", error)
+            self._catalog.directories.failed(directory.path, f"Error while loading {path}", error)
             return False
         return True
 

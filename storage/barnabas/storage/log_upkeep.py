@@ -153,16 +153,24 @@ class LogUpkeep:
         ``LogDirectory.checkpoint_recovery_points``.
         """
         for directory, logs in self._catalog.by_directory():
-            self._catalog.write(directory, partial(directory.checkpoint_log_start_offsets, logs))
-            self._catalog.write(directory, partial(directory.checkpoint_recovery_points, logs))
+            self._catalog.directories.write(
+                directory, partial(directory.checkpoint_log_start_offsets, logs)
+            )
+            self._catalog.directories.write(
+                directory, partial(directory.checkpoint_recovery_points, logs)
+            )
 
     def checkpoint_log_start_offsets(self) -> None:
         for directory, logs in self._catalog.by_directory():
-            self._catalog.write(directory, partial(directory.checkpoint_log_start_offsets, logs))
+            self._catalog.directories.write(
+                directory, partial(directory.checkpoint_log_start_offsets, logs)
+            )
 
     def checkpoint_high_watermarks(self) -> None:
         for directory, logs in self._catalog.by_directory():
-            self._catalog.write(directory, partial(directory.checkpoint_high_watermarks, logs))
+            self._catalog.directories.write(
+                directory, partial(directory.checkpoint_high_watermarks, logs)
+            )
 
     def for_each(
         self, work: Callable[[Log], object], logs: Mapping[TopicPartition, Log] | None = None

@@ -3,10 +3,10 @@ All logs of a broker, in one or several log directories.
 
 ::
 
-    LogManager --+-- LogCatalog --+-- LogDirectory /data/1 --- lock, checkpoints, clean-stop mark
-                 |                |        +-- orders-0 --- Log
-                 |                |        +-- orders-1 --- Log
-                 |                +-- LogDirectory /data/2 ...
+    LogManager --+-- LogDirectories --+-- LogDirectory /data/1 --- lock, checkpoints, clean mark
+                 |                    +-- LogDirectory /data/2 ...
+                 +-- LogCatalog --+-- orders-0 --- Log
+                 |                +-- orders-1 --- Log ...
                  +-- LogLoading       at the start, several logs at a time
                  +-- LogUpkeep        threads: retention, flushes, checkpoints, ...
                  +-- LogCleaner       threads: compaction
@@ -37,7 +37,7 @@ from barnabas.storage.log_closing import close_directory
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_deletions import LogDeletions
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_directory import LogDirectory
+from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.log_files import TopicPartition, log_delete_dir_name, log_dir_name
 from barnabas.storage.log_loading import IsStray, LoadReport, LogLoading
 from barnabas.storage.log_upkeep import LogManagerSettings, LogUpkeep
@@ -87,69 +87,22 @@ class LogManager:
         self._clock = clock
         self._settings = settings
         self._on_all_failed = on_all_failed
-        self._catalog = LogCatalog(failures)
+        self.directories = LogDirectories(directories, files, failures)
+        self._catalog = LogCatalog(self.directories)
         self._unserved: list[Log] = []
         self._alarm = Alarm()
         self._deletions = LogDeletions(clock, self._alarm)
         self._changing = threading.RLock()
         self._closed = False
         self._loaded = False
-        self._all = tuple(path.absolute() for path in directories)
         try:
-            for path in self._all:
-                self._open_directory(path)
             self.cleaner = self._make_cleaner()
             self.upkeep = LogUpkeep(self._catalog, clock, settings, self.cleaner)
         except BaseException:
-            self._release_locks()
+            self.directories.release()
             raise
-        if not self._catalog.directories:
-            raise KafkaStorageError(f"None of the log directories can be used: {self._names()}")
 
     # Finding
-
-    @property
-    def live_directories(self) -> tuple[Path, ...]:
-        """
-        The log directories that are online.
-        """
-        return tuple(self._catalog.directories)
-
-    @property
-    def offline_directories(self) -> tuple[Path, ...]:
-        """
-        The log directories that have failed.
-        """
-        return tuple(path for path in self._all if path not in self._catalog.directories)
-
-    @property
-    def directories(self) -> tuple[Path, ...]:
-        """
-        All log directories, online or not, in the order of the configuration.
-        """
-        return tuple(dict.fromkeys(self._all))
-
-    def volume_bytes(self, directory: Path) -> tuple[int, int]:
-        """
-        The size of the file system around a log directory, and how much of it is free.
-
-        Raises:
-            KafkaStorageError: the directory is offline.
-        """
-        if directory not in self._catalog.directories:
-            raise KafkaStorageError(f"Log directory {directory} is offline")
-        return self._files.total_bytes(directory), self._files.usable_bytes(directory)
-
-    @property
-    def directory_ids(self) -> Mapping[Path, UUID]:
-        """
-        The ids of the directories that are online and have one (``directory.id``, KIP-858).
-        """
-        return {
-            path: directory.id
-            for path, directory in self._catalog.directories.items()
-            if directory.id is not None
-        }
 
     def get_log(self, partition: TopicPartition) -> Log | None:
         """
@@ -162,17 +115,6 @@ class LogManager:
         All logs, as of now.
         """
         return self._catalog.all()
-
-    def broker_epoch_of_clean_shutdown(self) -> int | None:
-        """
-        The broker epoch that every directory noted at its clean stop; ask before ``load``.
-        """
-        if self.offline_directories:
-            return None
-        epochs = {
-            directory.clean_shutdown_epoch() for directory in self._catalog.directories.values()
-        }
-        return epochs.pop() if len(epochs) == 1 else None
 
     # Starting
 
@@ -238,8 +180,8 @@ class LogManager:
         with self._changing:
             log = self._catalog.logs.get(partition)
             if log is None:
-                if not is_new and self.offline_directories:
-                    names = ", ".join(map(str, self.offline_directories))
+                if not is_new and self.directories.offline:
+                    names = ", ".join(map(str, self.directories.offline))
                     raise KafkaStorageError(
                         f"Can not create log for {partition} because log directories {names}"
                         " are offline"
@@ -255,13 +197,13 @@ class LogManager:
 
     def _create(self, partition: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         error: KafkaStorageError | None = None
-        for parent in self._catalog.by_fewest_logs():
+        for parent in self.directories.next_log_dirs(self._catalog.logs):
             path = parent / log_dir_name(partition)
             try:
                 self._files.make_directory(path)
                 return self._open_log(path, config, topic_id=topic_id)
             except KafkaStorageError as failure:
-                self._catalog.failed(
+                self.directories.failed(
                     parent, f"Error while creating log for {partition} in {parent}", failure
                 )
                 error = failure
@@ -314,7 +256,7 @@ class LogManager:
             for partition in partitions:
                 parents.add(self._delete(partition))
         finally:
-            for parent in parents & self._catalog.directories.keys():
+            for parent in parents & self.directories.live.keys():
                 if self.cleaner is not None:
                     self.cleaner.manager.update_checkpoints(parent)
                 self._catalog.checkpoint(parent)
@@ -323,10 +265,10 @@ class LogManager:
         with self._changing:
             log = self._catalog.logs.pop(partition, None)
         if log is None:
-            if self.offline_directories:
+            if self.directories.offline:
                 raise KafkaStorageError(
                     f"Failed to delete log for {partition} because it may be in one of the offline"
-                    f" directories {', '.join(map(str, self.offline_directories))}"
+                    f" directories {', '.join(map(str, self.directories.offline))}"
                 )
             raise KafkaStorageError(f"There is no log for {partition}")
         if self.cleaner is not None:
@@ -424,7 +366,7 @@ class LogManager:
 
     def _take_offline(self, path: Path) -> list[TopicPartition]:
         with self._changing:
-            directory = self._catalog.directories.pop(path, None)
+            directory = self.directories.take_offline(path)
             if directory is None:
                 return []
             lost = [
@@ -437,17 +379,10 @@ class LogManager:
         for log in logs:
             log.close_handlers()
         directory.release()
-        if not self._catalog.directories:
-            logger.critical("All log directories have failed: %s", self._names())
+        if not self.directories.live:
+            logger.critical("All log directories have failed: %s", self.directories)
             self._on_all_failed()
         return lost
-
-    def _open_directory(self, path: Path) -> None:
-        try:
-            self._catalog.directories[path] = LogDirectory.open(path, self._files)
-        except KafkaStorageError as error:
-            self._catalog.failed(path, f"Failed to create or validate data directory {path}", error)
-            self.failures.take_news()
 
     def _make_cleaner(self) -> LogCleaner | None:
         settings = self._settings.cleaner
@@ -455,9 +390,6 @@ class LogManager:
             logger.warning("log.cleaner.enable is false: compacted topics are not compacted")
             return None
         return LogCleaner(settings, self._catalog, files=self._files, clock=self._clock)
-
-    def _names(self) -> str:
-        return ", ".join(map(str, self._all))
 
     # Stopping
 
@@ -492,13 +424,9 @@ class LogManager:
             for directory, logs in self._catalog.by_directory()
         ]
         self._close_unserved()
-        self._release_locks()
+        self.directories.release()
         return all(clean)
 
     def _close_unserved(self) -> None:
         for log in [*self._unserved, *self._deletions]:
             log.close_handlers()
-
-    def _release_locks(self) -> None:
-        for directory in self._catalog.directories.values():
-            directory.release()

@@ -77,7 +77,7 @@ async def test_brokers_that_are_gone_are_fenced() -> None:
         broker_id=2, incarnation_id=other, broker_epoch=5, end_points=[], features=[], rack=None,
         fenced=False, log_dirs=[other],
     )  # fmt: skip
-    mine = next(iter(node.log_manager.directory_ids.values()))
+    mine = next(iter(node.log_manager.directories.ids.values()))
     partition = records.PartitionRecord(
         partition_id=0, topic_id=topic_id, replicas=[2, 1], isr=[2, 1], removing_replicas=[],
         adding_replicas=[], leader=2, leader_epoch=3, partition_epoch=3, directories=[other, mine],

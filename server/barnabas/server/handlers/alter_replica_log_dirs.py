@@ -92,9 +92,9 @@ def _check(partition: TopicPartition, path: str, context: Context) -> None:
     log_manager = context.log_manager
     if not has_future_dir_name(partition):
         raise InvalidTopicException("The topic name is too long.")
-    if path not in map(str, log_manager.directories):
+    if path not in map(str, log_manager.directories.all):
         raise LogDirNotFound(f"Log dir {path} is not found in the config.")
-    if Path(path) not in log_manager.live_directories:
+    if Path(path) not in log_manager.directories.live:
         raise KafkaStorageError(f"Log directory {path} is offline")
     topic = context.topics.get(partition.topic)
     if topic is None or partition.partition not in topic.partitions:

@@ -64,7 +64,7 @@ async def describe_log_dirs(
     log_manager = context.log_manager
 
     def describe_all() -> list[DescribeLogDirsResult]:
-        return [_describe(path, log_manager, is_wanted) for path in log_manager.directories]
+        return [_describe(path, log_manager, is_wanted) for path in log_manager.directories.all]
 
     # The file systems are asked for their sizes, which may take its time.
     results = await context.in_executor(describe_all)
@@ -73,7 +73,7 @@ async def describe_log_dirs(
 
 def _describe(path: Path, log_manager: LogManager, is_wanted: IsWanted) -> DescribeLogDirsResult:
     try:
-        total, usable = log_manager.volume_bytes(path)
+        total, usable = log_manager.directories.volume_bytes(path)
     except KafkaError as error:
         logger.warning("%s cannot be described: %s", path, error)
         return DescribeLogDirsResult(error_code=error.code, log_dir=str(path), topics=[])

@@ -93,8 +93,8 @@ def repair(
     with _telling(tell):
         all_closed = _recover(manager, configs, prepare)
     _tell_changes(before, dict(_contents([LogRoot(path, files) for path in paths], files)), tell)
-    if not all_closed or manager.offline_directories:
-        offline = ", ".join(map(str, manager.offline_directories))
+    if not all_closed or manager.directories.offline:
+        offline = ", ".join(map(str, manager.directories.offline))
         raise KafkaStorageError(f"Not everything could be repaired: the disk failed in {offline}")
 
 

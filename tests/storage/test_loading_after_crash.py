@@ -12,6 +12,7 @@ from tests.support.segments import FIRST_TIMESTAMP
 
 SECOND = 4
 """Where the second segment begins."""
+DELETED = DIRECTORY.with_name("t-0.0123456789abcdef0123456789abcdef-delete")
 
 
 def two_segments() -> tuple[LogHome, Log]:
@@ -62,7 +63,8 @@ def test_a_segment_that_was_closed_and_flushed_later_on_is_not_looked_at_again()
 
 def test_a_log_that_is_going_to_be_deleted_loads_whatever_is_in_it() -> None:
     """
-    A segment without its index, and a torn one before it, which would have to be read for that.
+    A segment without its index and what was known of producers where it begins; and a torn one
+    before it, which would have to be read to find that out.
     """
     home, log = two_segments()
     log.roll()
@@ -71,10 +73,42 @@ def test_a_log_that_is_going_to_be_deleted_loads_whatever_is_in_it() -> None:
     home.checkpoint(log)
     log.close()
     home.remove(SECOND, ".index")
+    home.remove(SECOND, ".snapshot")
     home.file(0, ".log")[8:12] = bytes(4)
-    deleted = DIRECTORY.with_name("t-0.0123456789abcdef0123456789abcdef-delete")
-    home.files.rename(DIRECTORY, deleted)
+    home.files.rename(DIRECTORY, DELETED)
 
-    log = home.open(deleted)
+    log = home.open(DELETED)
 
     assert [0, SECOND, SECOND + 2] == bases(log)
+
+
+@pytest.mark.parametrize("was_clean", [False, True])
+def test_a_log_that_is_going_to_be_deleted_is_not_recovered(was_clean: bool) -> None:
+    """
+    Its last batch is torn, and nothing is known to be on the disk. All of that stays as it is: the
+    log has no records any more, and its end is 0 (Kafka's LogLoader).
+    """
+    home, log = two_segments()
+    log.close()
+    home.was_clean, home.recovery_point = was_clean, 0
+    del home.file(SECOND, ".log")[-1:]
+    home.files.rename(DIRECTORY, DELETED)
+    before = contents(home)
+
+    log = home.open(DELETED)
+
+    assert 0 == log.recovery_report.recovered_segments
+    assert 0 == log.recovery_point == log.log_end_offset
+    assert [0, SECOND] == bases(log)
+    assert before == contents(home)
+
+
+def contents(home: LogHome) -> dict[str, bytes]:
+    """
+    The batches and indexes of the log that is going to be deleted.
+    """
+    return {
+        name: home.files.read_bytes(DELETED / name)
+        for name in home.files.names(DELETED)
+        if name.endswith((".log", "index"))
+    }

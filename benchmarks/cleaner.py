@@ -43,7 +43,7 @@ from confluent_kafka.cimpl import NewTopic
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
 from benchmarks import wire
-from benchmarks.measures import LOCAL, produce_when_possible
+from benchmarks.topics import LOCAL, produce_when_possible
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess, cpu_seconds, wait_for
 

@@ -148,7 +148,8 @@ static void consume(const char *bootstrap, const char *name, long count, char **
         if (rd_kafka_consume_start(topic, 0, BEGINNING))
                 die("consume", rd_kafka_err2str(rd_kafka_last_error()));
         for (long seen = 0; seen < count;) {
-                ssize_t got = rd_kafka_consume_batch(topic, 0, 1000, messages, BATCH);
+                long wanted = count - seen < BATCH ? count - seen : BATCH;
+                ssize_t got = rd_kafka_consume_batch(topic, 0, 1000, messages, wanted);
                 if (got < 0)
                         die("consume", rd_kafka_err2str(rd_kafka_last_error()));
                 for (ssize_t n = 0; n < got; n++) {

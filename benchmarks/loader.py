@@ -5,19 +5,34 @@ Load through librdkafka: the C program beside this file, or confluent-kafka wher
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import confluent_kafka
 
-SOURCE = Path(__file__).with_name("load.c")
+from benchmarks.compiler import compiled
+
 LONGEST = 300.0
 
 Settings = Mapping[str, str | int | float | bool]
+
+BIG_BATCHES: Final[Settings] = {
+    "batch.size": 1_000_000,
+    "batch.num.messages": 100_000,
+    "linger.ms": 5,
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 200_000,
+    "acks": 1,
+}
+FAR_AHEAD: Final[Settings] = {
+    "queued.min.messages": 1_000_000,
+    "queued.max.messages.kbytes": 200_000,
+    "fetch.message.max.bytes": 10_000_000,
+    "check.crcs": False,
+}
 
 
 class Loader(Protocol):
@@ -46,13 +61,10 @@ def best_loader(directory: Path) -> Loader:
     """
     libraries = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"
     found = sorted(libraries.glob("librdkafka*.so*"))
-    compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("cc")
-    if not found or compiler is None:
+    if not found:
         return PythonLoader()
-    program = directory / "load"
-    link = [str(found[0]), f"-Wl,-rpath,{libraries}"]
-    subprocess.run([compiler, "-O2", "-o", str(program), str(SOURCE), *link], check=True)
-    return CompiledLoader(program)
+    program = compiled("load", directory, [str(found[0]), f"-Wl,-rpath,{libraries}"])
+    return PythonLoader() if program is None else CompiledLoader(program)
 
 
 class CompiledLoader:

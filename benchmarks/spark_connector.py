@@ -28,8 +28,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from benchmarks.loader import Loader, best_loader
-from benchmarks.measures import BIG_BATCHES
+from benchmarks.loader import BIG_BATCHES, Loader, best_loader
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing

@@ -6,11 +6,30 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import crc32c
 
 CLIENT = struct.pack(">h", 5) + b"bench"
-PRODUCE, METADATA = 0, 3
+PRODUCE, FETCH, METADATA = 0, 1, 3
+
+
+@dataclass(frozen=True, slots=True)
+class FollowingFetch:
+    """
+    A Fetch of one partition from any offset on.
+
+    Attributes:
+        offset_at: where in the request the offset is.
+        records_at: where in an answer the record batches begin.
+        first_offset: the offset to begin with.
+    """
+
+    request: bytes
+    offset_at: int
+    records_at: int
+    first_offset: int
 
 
 def _frame(api_key: int, version: int, body: bytes) -> bytes:
@@ -32,12 +51,21 @@ def _varint(number: int) -> bytes:
     return bytes(encoded)
 
 
-def _batch(value: bytes, timestamp_ms: int) -> bytes:
-    record = b"\x00\x00\x00" + _varint(-1) + _varint(len(value)) + value + b"\x00"
-    records = _varint(len(record)) + record
-    covered = struct.pack(">hiqqqhii", 0, 0, timestamp_ms, timestamp_ms, -1, -1, -1, 1) + records
+def batch(values: Sequence[bytes], timestamp_ms: int) -> bytes:
+    """
+    A batch of records without keys, all of one time.
+    """
+    records = b"".join(_record(delta, value) for delta, value in enumerate(values))
+    times = (timestamp_ms, timestamp_ms)
+    head = struct.pack(">hiqqqhii", 0, len(values) - 1, *times, -1, -1, -1, len(values))
+    covered = head + records
     inner = struct.pack(">ibI", -1, 2, crc32c.crc32c(covered)) + covered
     return struct.pack(">qi", 0, len(inner)) + inner
+
+
+def _record(delta: int, value: bytes) -> bytes:
+    record = b"\x00\x00" + _varint(delta) + _varint(-1) + _varint(len(value)) + value + b"\x00"
+    return _varint(len(record)) + record
 
 
 def metadata_request(topic: str) -> bytes:
@@ -51,23 +79,39 @@ def produce_request(topic: str, value: bytes, *, timestamp_ms: int, acks: int = 
     """
     Produce v7 of one record to partition 0.
     """
-    return produce_batch_request(topic, _batch(value, timestamp_ms), acks=acks)
+    return produce_batch_request(topic, batch([value], timestamp_ms), acks=acks)
 
 
 def produce_batch_request(topic: str, batch: bytes, *, acks: int = 1) -> bytes:
     """
     Produce v7 of one batch to partition 0.
     """
+    return produce_batches_request(topic, {0: batch}, acks=acks)
+
+
+def produce_batches_request(topic: str, batches: Mapping[int, bytes], *, acks: int = 1) -> bytes:
+    """
+    Produce v7 of one batch to each of some partitions.
+    """
     body = struct.pack(">hhii", -1, acks, 30_000, 1) + _string(topic)
-    body += struct.pack(">iii", 1, 0, len(batch)) + batch
+    body += struct.pack(">i", len(batches))
+    for partition, data in batches.items():
+        body += struct.pack(">ii", partition, len(data)) + data
     return _frame(PRODUCE, 7, body)
 
 
-def produce_error(topic: str, response: bytes) -> int:
+def produce_error_at(topic: str, place: int = 0) -> int:
     """
-    The error code in a response to ``produce_request``, size included.
+    Where in a response the error code of the partition at *place* is, size included.
     """
-    (code,) = struct.unpack_from(">h", response, 4 + 4 + 4 + 2 + len(topic) + 4 + 4)
+    return 4 + 4 + 4 + 2 + len(topic) + 4 + place * 30 + 4
+
+
+def produce_error(topic: str, response: bytes, place: int = 0) -> int:
+    """
+    The error code of the partition at *place* in a response.
+    """
+    (code,) = struct.unpack_from(">h", response, produce_error_at(topic, place))
     return int(code)
 
 
@@ -76,6 +120,26 @@ def produce_response_size(topic: str) -> int:
     How long a response to ``produce_request`` is, size included.
     """
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4 + 2 + 8 + 8 + 8 + 4
+
+
+def fetch_request(
+    topic: str, offset: int, *, max_bytes: int = 1 << 20, wait_ms: int = 500
+) -> bytes:
+    """
+    Fetch v4 of partition 0, which waits for at least one byte.
+    """
+    body = struct.pack(">iiiibi", -1, wait_ms, 1, max_bytes, 0, 1) + _string(topic)
+    return _frame(FETCH, 4, body + struct.pack(">iiqi", 1, 0, offset, max_bytes))
+
+
+def following_fetch(topic: str, first_offset: int) -> FollowingFetch:
+    """
+    The Fetch for one who reads what is written to partition 0 from an offset on.
+    """
+    request = fetch_request(topic, first_offset)
+    head = 4 + 4 + 4 + 4 + 2 + len(topic) + 4
+    records_at = head + 4 + 2 + 8 + 8 + 4 + 4
+    return FollowingFetch(request, len(request) - 12, records_at, first_offset)
 
 
 def exactly(connection: socket.socket, size: int) -> bytes:

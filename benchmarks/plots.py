@@ -1,0 +1,177 @@
+"""
+Plots of a run: ratios with their goals, rates, processor time, latencies, durability.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from benchmarks.measure import Goal
+from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Measured, Results
+
+COLORS: Final = {APACHE_KAFKA: "#9aa3ad", BARNABAS: "#1f6f8b"}
+GOOD, BAD = "#2a9d5c", "#d1495b"
+PERCENTILES: Final = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
+
+Lines = Sequence[Line]
+
+
+def draw(results: Results, directory: Path) -> list[Path]:
+    """
+    Write each plot that there are figures for; the files.
+    """
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "barnabas", "svg.fonttype": "none", "font.size": 9})
+    directory.mkdir(parents=True, exist_ok=True)
+    plots: dict[str, Callable[[Results], Canvas | None]] = {
+        "ratios": _ratios,
+        "rates": _rates,
+        "cpu": _cpu,
+        "latency": _latency,
+        "durability": _durability,
+    }
+    written = []
+    for name, plot in plots.items():
+        canvas = plot(results)
+        if canvas is not None:
+            path = directory / f"performance-{name}.svg"
+            canvas.savefig(path, metadata={"Date": None}, bbox_inches="tight")
+            written.append(path)
+    return written
+
+
+def _ratios(results: Results) -> Canvas | None:
+    """
+    How many times better Barnabas is, on every line with a goal.
+    """
+    lines = [line for line in results.lines() if line.figure.goal and line.ratio]
+    if not lines:
+        return None
+    canvas, axes = _canvas(len(lines))
+    for place, line in enumerate(reversed(lines)):
+        color = BAD if line.is_met is False else GOOD
+        axes.barh(place, _times_better(line, line.ratio or 1) - 1, left=1, color=color, height=0.6)
+        if line.figure.goal is not Goal.AT_MOST:
+            goal = _times_better(line, line.figure.limit)
+            axes.plot([goal, goal], [place - 0.4, place + 0.4], color="black", linewidth=1.5)
+    axes.set_xscale("log")
+    ticks = [0.25, 0.5, 1, 2, 4, 8, 16, 32]
+    axes.set_xticks(ticks, [f"{tick:g}x" for tick in ticks])
+    axes.axvline(1, color="gray", linewidth=0.8)
+    _name(axes, [_full_title(line) for line in lines])
+    axes.set_title("Barnabas, times better than Apache Kafka (black: the goal)")
+    return canvas
+
+
+def _times_better(line: Line, ratio: float) -> float:
+    return 1 / ratio if line.figure.less_is_better else ratio
+
+
+def _rates(results: Results) -> Canvas | None:
+    lines = [line for line in results.lines() if line.figure.group == "rate"]
+    return _bars(lines, "records a second")
+
+
+def _cpu(results: Results) -> Canvas | None:
+    lines = [line for line in results.lines() if line.figure.group == "cpu"]
+    return _bars(lines, "seconds of the broker's processor time for a million records")
+
+
+def _bars(lines: Lines, title: str) -> Canvas | None:
+    """
+    Both brokers side by side, on a scale that has room for all lines.
+    """
+    if not lines:
+        return None
+    canvas, axes = _canvas(len(lines))
+    for place, line in enumerate(reversed(lines)):
+        pair = ((APACHE_KAFKA, line.apache_kafka, 0.2), (BARNABAS, line.barnabas, -0.2))
+        for name, value, shift in pair:
+            if value is not None:
+                axes.barh(place + shift, value, color=COLORS[name], height=0.38)
+    axes.set_xscale("log")
+    axes.set_title(title)
+    _name(axes, [line.measured.figures[0].title for line in lines])
+    _explain(axes)
+    return canvas
+
+
+def _latency(results: Results) -> Canvas | None:
+    """
+    Percentiles of each kind of latency, on a grid.
+    """
+    kinds = [
+        (measured, figure.key.removesuffix("p50"), figure.title.removesuffix(", p50"))
+        for measured in results.measured
+        for figure in measured.figures
+        if measured.samples and figure.key.endswith("p50") and not figure.title.startswith("- ")
+    ]
+    if not kinds:
+        return None
+    canvas = Canvas(figsize=(3.2 * len(kinds), 2.8), layout="constrained")
+    for number, (measured, prefix, title) in enumerate(kinds):
+        axes = canvas.add_subplot(1, len(kinds), number + 1)
+        _percentiles(axes, measured, prefix)
+        axes.set_title(title, fontsize=9)
+        axes.set_ylabel("ms" if number == 0 else "")
+    _explain(axes)
+    return canvas
+
+
+def _percentiles(axes: Axes, measured: Measured, prefix: str) -> None:
+    figures = {figure.key: figure for figure in measured.figures}
+    for name, color in COLORS.items():
+        medians = [measured.median(name, figures[prefix + key]) for key in PERCENTILES]
+        points = [median for median in medians if median is not None]
+        if points:
+            axes.plot(list(PERCENTILES.values()), points, marker="o", color=color)
+    axes.set_yscale("log")
+    axes.grid(visible=True, alpha=0.3)
+
+
+def _durability(results: Results) -> Canvas | None:
+    """
+    What each position of the dial lets through.
+    """
+    lines = [
+        line
+        for line in results.lines()
+        if line.measured.name.startswith("dial-") and line.figure.key == "megabytes_per_second"
+    ]
+    return _bars(lines, "megabytes a second, by what an answer promises")
+
+
+def _canvas(rows: int) -> tuple[Canvas, Axes]:
+    canvas = Canvas(figsize=(8, 0.8 + 0.32 * rows), layout="constrained")
+    return canvas, canvas.add_subplot()
+
+
+def _name(axes: Axes, titles: Sequence[str]) -> None:
+    axes.set_yticks(range(len(titles)), [title.removeprefix("- ") for title in reversed(titles)])
+    axes.set_ylim(-0.6, len(titles) - 0.4)
+    axes.grid(visible=True, axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+
+
+def _full_title(line: Line) -> str:
+    """
+    With the measure's, for a line that is one of several.
+    """
+    title = line.figure.title
+    first = line.measured.figures[0].title
+    return title if title == first else f"{first}: {title.removeprefix('- ')}"
+
+
+def _explain(axes: Axes) -> None:
+    """
+    Which colour is whose.
+    """
+    for name, color in COLORS.items():
+        axes.plot([], [], color=color, linewidth=6, label=name)
+    axes.legend(loc="best", fontsize=8)

@@ -1,0 +1,46 @@
+"""
+What a process costs, as Linux tells from outside.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.broker_process import cpu_seconds, resident_bytes
+
+__all__ = ["Spent", "cpu_seconds", "peak_bytes", "resident_bytes", "spent_by"]
+
+
+@dataclass(slots=True)
+class Spent:
+    """
+    Seconds by the clock, and of processor time.
+    """
+
+    seconds: float = 0.0
+    cpu: float = 0.0
+
+
+@contextmanager
+def spent_by(pid: int) -> Iterator[Spent]:
+    """
+    What passes, and what the process uses, in the body; known at its end.
+    """
+    spent = Spent()
+    cpu, began = cpu_seconds(pid), time.perf_counter()
+    yield spent
+    spent.seconds, spent.cpu = time.perf_counter() - began, cpu_seconds(pid) - cpu
+
+
+def peak_bytes(pid: int) -> int:
+    """
+    The most memory that the process has held so far.
+    """
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert found is not None, "a process that runs has memory"
+    return int(found[1]) * 1024

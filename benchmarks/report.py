@@ -1,0 +1,116 @@
+"""
+A run's results as text: a table for the terminal, and the page ``docs/performance.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from benchmarks.measure import Figure, Goal
+from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Results
+
+SIGNS: Final = {Goal.RATIO_AT_LEAST: "≥", Goal.RATIO_AT_MOST: "≤", Goal.AT_MOST: "≤"}
+
+
+def table(results: Results) -> str:
+    """
+    For the terminal.
+    """
+    heads = (
+        f"{'median of the passes':44}{APACHE_KAFKA:>17}{BARNABAS:>17}{'ratio':>9}{'best':>9}  goal"
+    )
+    lines = [heads]
+    for line in results.lines():
+        cells = "".join(f"{_amount(value, line.figure):>17}" for value in _both(line))
+        ratios = f"{_ratio(line.ratio):>9}{_ratio(line.best_ratio):>9}"
+        lines.append(f"{line.figure.title:44}{cells}{ratios}  {_goal(line)}".rstrip())
+    lines += [f"{name}: skipped: {reason}" for name, reason in _skipped(results)]
+    return "\n".join(lines)
+
+
+def machine_line(results: Results) -> str:
+    """
+    The machine, in one paragraph.
+    """
+    return ", ".join(f"{name}: {value}" for name, value in results.machine.items())
+
+
+def rewritten(page: str, results: Results) -> str:
+    """
+    A page with what is between its markers made anew: ``<!-- table -->`` to ``<!-- end -->``, and
+    the same for ``machine``.
+    """
+    page = _between(page, "table", _markdown_table(results))
+    return _between(page, "machine", _markdown_machine(results))
+
+
+def _between(page: str, name: str, text: str) -> str:
+    head, start, rest = page.partition(f"<!-- {name} -->\n")
+    end = rest.find("<!-- end -->")
+    return page if end < 0 else f"{head}{start}{text}\n{rest[end:]}"
+
+
+def rewrite_page(path: Path, results: Results) -> None:
+    """
+    Put the results into a page that is there.
+    """
+    path.write_text(rewritten(path.read_text(), results))
+
+
+def _markdown_table(results: Results) -> str:
+    rows = [
+        f"| | {APACHE_KAFKA} | {BARNABAS} | ratio | of the best | goal | |",
+        "|---|---:|---:|---:|---:|---|---|",
+    ]
+    for line in results.lines():
+        cells = [line.figure.title.replace("- ", "&nbsp;&nbsp;", 1)]
+        cells += [_amount(value, line.figure) for value in _both(line)]
+        cells += [_ratio(line.ratio), _ratio(line.best_ratio), *_goal_cells(line)]
+        rows.append(f"| {' | '.join(cells)} |")
+    rows += [f"| {name} | {reason} | | | | | |" for name, reason in _skipped(results)]
+    return "\n".join(rows)
+
+
+def _markdown_machine(results: Results) -> str:
+    rows = [
+        f"| {name} | {value} |"
+        for name, value in (*results.machine.items(), *results.options.items())
+    ]
+    return "\n".join(["| | |", "|---|---|", *rows])
+
+
+def _both(line: Line) -> tuple[float | None, float | None]:
+    return line.apache_kafka, line.barnabas
+
+
+def _amount(value: float | None, figure: Figure) -> str:
+    if value is None:
+        return "-"
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {figure.unit}"
+
+
+def _ratio(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+
+
+def _goal(line: Line) -> str:
+    return " ".join(_goal_cells(line)).strip()
+
+
+def _goal_cells(line: Line) -> tuple[str, str]:
+    """
+    The goal, and whether it is met.
+    """
+    figure = line.figure
+    if figure.goal is None:
+        return "", ""
+    unit = f" {figure.unit}" if figure.goal is Goal.AT_MOST else ""
+    met = {True: "met", False: "**short**", None: ""}[line.is_met]
+    return f"{SIGNS[figure.goal]} {figure.limit:.3g}{unit}", met
+
+
+def _skipped(results: Results) -> Iterable[tuple[str, str]]:
+    return ((one.name, one.skipped) for one in results.measured if one.skipped)

@@ -341,6 +341,22 @@ def test_frames_of_zstd_are_joined() -> None:
         decompress(ZSTD, frame + b"junk")
 
 
+@pytest.mark.parametrize(
+    "beginning", [b"\x52", b"\x28", b"\x28\xb5\x2f\xfd\x00", b"\x50\x2a\x4d\x18\xff"]
+)
+def test_a_further_frame_of_zstd_may_be_cut(beginning: bytes) -> None:
+    """
+    As Kafka takes it, unless that frame begins where Kafka reads on.
+    """
+    frame = bytes(compress(ZSTD, TEXT))
+    edge = bytes(compress(ZSTD, random.Random(5).randbytes(131_063)))
+
+    assert 131_075 == len(edge)
+    assert TEXT == decompress(ZSTD, frame + beginning)
+    with pytest.raises(CorruptCompressedData, match="ends early"):
+        decompress(ZSTD, edge + beginning)
+
+
 # All
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from barnabas.protocol import record_rules
 from barnabas.protocol.compression import CompressionType, decompress_chunks
-from barnabas.protocol.errors import InvalidRecord, MessageTooLarge
+from barnabas.protocol.errors import InvalidRecord, MessageTooLarge, UnknownServerError
 from barnabas.protocol.record_batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,
@@ -89,7 +89,7 @@ class LogValidator:
             RecordValidationError: some of its records are not acceptable.
             MessageTooLarge: it would be larger than ``max.message.bytes``, built anew.
             UnknownServerError: what is compressed cannot be decompressed, or it cannot be built
-                anew.
+                anew, or has other offsets inside than its records' numbers.
         """
         if origin is AppendOrigin.CLIENT:
             self._validate_batch(batch)
@@ -108,7 +108,10 @@ class LogValidator:
         else:
             max_timestamp = scan.max_timestamp
         info.max_timestamp = max_timestamp
-        if not in_place or ((source or target) and not scan.consecutive):
+        if in_place and source and not scan.consecutive:
+            # Kafka finds out too late that it has to build the batch anew, and fails.
+            raise UnknownServerError("The records of a compressed batch are not numbered in turn.")
+        if not in_place or (target and not scan.consecutive):
             return self._rebuild(batch, scan, offset, leader_epoch, CompressionType(target))
         view, position = batch.buffer, batch.position
         assign(view, position, last_offset - batch.last_offset_delta, leader_epoch)

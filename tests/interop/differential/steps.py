@@ -52,10 +52,15 @@ MARK: Final = "flush.ms"
 class Answer(NamedTuple):
     """
     A message, and the version in which it was written.
+
+    Args:
+        only_of: the workload that it has to do with, where it may tell of others, and order and
+            wording do not matter.
     """
 
     message: Any
     version: int
+    only_of: int | None = None
 
 
 class Step(Protocol):

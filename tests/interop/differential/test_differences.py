@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -16,11 +15,16 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -33,6 +37,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.record_batch import batches
+from barnabas.protocol.schema import ZERO_UUID
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable
 from tests.interop.differential.known import KNOWN, LEFT_OUT
@@ -51,6 +56,9 @@ from tests.support.apache_kafka import PrerequisiteMissing
 SOON: Final = 4.0
 """Seconds without an answer that count as none."""
 NO_OPERATION: Final = 9
+FEW: Final = 20
+MANY: Final = 2000
+"""Records in a batch, by which it depends whether the versions of a library choose alike."""
 STORAGE_TESTS: Final = Path(__file__).parents[2] / "storage"
 
 T = TypeVar("T")
@@ -165,6 +173,38 @@ def test_timed_out(pair: Pair) -> None:
     assert (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE) == both(pair, create_at_once)
 
 
+def test_topic_id_of_zeros(pair: Pair) -> None:
+    async def fetch(session: Session) -> Any:
+        asked = [
+            FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1000)
+            for index in (0, 1)
+        ]
+        topics = [FetchTopic(topic_id=ZERO_UUID, partitions=asked)]
+        answer = await session.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics), 13)
+        return answer.error_code, [
+            partition.error_code for topic in answer.responses for partition in topic.partitions
+        ]
+
+    kafka, barnabas = both(pair, fetch)
+    assert (ErrorCode.UNKNOWN_SERVER_ERROR, []) == kafka
+    assert (ErrorCode.NONE, [ErrorCode.UNKNOWN_TOPIC_ID] * 2) == barnabas
+
+
+def test_wordless(pair: Pair) -> None:
+    async def set_nothing(session: Session) -> Any:
+        nothing = ScramCredentialUpsertion(
+            name="wordless", mechanism=1, iterations=4096, salt=b"salt", salted_password=b""
+        )
+        request = AlterUserScramCredentialsRequest(deletions=[], upsertions=[nothing])
+        answer = await session.ask(request, 0)
+        return answer.results[0].error_code, answer.results[0].error_message
+
+    kafka, (code, message) = both(pair, set_nothing)
+    assert (ErrorCode.UNKNOWN_SERVER_ERROR, None) == kafka
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == code
+    assert "password" in message
+
+
 @pytest.mark.parametrize("pattern", [r"\p{Greek}+", r"[\pL]", "[[:^alpha:]]"])
 def test_pattern_classes(pair: Pair, pattern: str) -> None:
     async def ask(session: Session) -> Any:
@@ -179,21 +219,27 @@ def test_pattern_classes(pair: Pair, pattern: str) -> None:
     assert ErrorCode.INVALID_REGULAR_EXPRESSION == barnabas
 
 
-def compressible(*, codec: CompressionType = CompressionType.NONE, seed: int = 0) -> Batch:
-    return Batch(times=(1000,) * 20, value_bytes=300, keys=5, codec=codec, seed=seed)
+def compressible(seed: int, *, count: int) -> Batch:
+    value_bytes = 300 if count == FEW else 40
+    return Batch(times=(1000,) * count, value_bytes=value_bytes, keys=100, seed=seed)
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    ("name", "count", "options"),
     [
-        ("snappy-bytes", {"compression_type": "snappy"}),
-        ("lz4-low-levels", {"compression_type": "lz4", "compression_lz4_level": 1}),
+        ("snappy-bytes", FEW, {"compression_type": "snappy"}),
+        ("zstd-bytes", MANY, {"compression_type": "zstd"}),
+        ("lz4-low-levels", FEW, {"compression_type": "lz4", "compression_lz4_level": 1}),
     ],
 )
-def test_bytes_of_codecs(pair: Pair, name: str, options: Mapping[str, str | int]) -> None:
+def test_bytes_of_codecs(
+    pair: Pair, name: str, count: int, options: Mapping[str, str | int]
+) -> None:
     async def store(session: Session) -> list[int]:
         await create(session, name, **options)
-        return await produce(session, name, *(compressible(seed=seed) for seed in range(20)))
+        return await produce(
+            session, name, *(compressible(seed, count=count) for seed in range(20))
+        )
 
     kafka, barnabas = both(pair, store)
 
@@ -204,26 +250,23 @@ def test_bytes_of_codecs(pair: Pair, name: str, options: Mapping[str, str | int]
     assert records[0] == records[1]
 
 
-def test_corrupt_zstd(pair: Pair) -> None:
-    damaged = [
-        replace(
-            compressible(codec=CompressionType.ZSTD, seed=seed),
-            changes=(Splice(position, 1, bytes([value])),),
-        )
-        for seed in range(4)
-        for position in range(4, 24)
-        for value in (0, 0x55)
-    ]
+def test_broken_twice(pair: Pair) -> None:
+    damaged = Batch(
+        times=(1000,),
+        value_bytes=100,
+        keys=3,
+        headers=1,
+        codec=CompressionType.GZIP,
+        seed=828455856,
+        changes=(Splice(54, 4, b""),),
+    )
 
     async def store(session: Session) -> list[int]:
-        await create(session, "corrupt-zstd")
-        return await produce(session, "corrupt-zstd", *damaged)
+        await create(session, "broken-twice", compression_type="uncompressed")
+        return await produce(session, "broken-twice", damaged)
 
-    kafka, barnabas = both(pair, store)
-
-    assert kafka != barnabas
-    refusals = {(one, other) for one, other in zip(kafka, barnabas, strict=True) if one != other}
-    assert all(ErrorCode.NONE in pair for pair in refusals), refusals
+    expected = [ErrorCode.UNKNOWN_SERVER_ERROR], [ErrorCode.INVALID_RECORD]
+    assert expected == both(pair, store)
 
 
 def test_config_operation(pair: Pair) -> None:
@@ -303,10 +346,13 @@ SHOWN: Final[Mapping[str, object]] = {
     "records-null": test_records_null,
     "unanswered": test_unanswered,
     "timed-out": test_timed_out,
+    "topic-id-of-zeros": test_topic_id_of_zeros,
+    "wordless": test_wordless,
     "pattern-classes": test_pattern_classes,
     "snappy-bytes": test_bytes_of_codecs,
+    "zstd-bytes": test_bytes_of_codecs,
+    "broken-twice": test_broken_twice,
     "lz4-low-levels": test_bytes_of_codecs,
-    "corrupt-zstd": test_corrupt_zstd,
     "config-operation": test_config_operation,
     "full-index-after-crash": test_after_stops,
     "gap-after-power-loss": test_after_stops,

@@ -43,8 +43,9 @@ class Findings:
         """
         Take in the differences after the last step.
         """
-        for difference in found:
-            match class_of(Place(self.workload.kind, self.steps[-1], difference)):
+        all_found = list(found)
+        for difference in all_found:
+            match class_of(Place(self.workload.kind, self.steps[-1], difference, all_found)):
                 case None:
                     self.unexplained.append(difference)
                     self.over = True

@@ -16,6 +16,8 @@ else:
     from backports.zstd import ZstdCompressor, ZstdDecompressor, ZstdError
 
 _DEFAULT_LEVEL: Final = 3
+_PORTION_BYTES: Final = 131_075
+"""How much of a stream Kafka's decompressor takes at once: the largest block with its header."""
 
 
 def compress(data: Buffer, level: int | None) -> bytes:
@@ -33,6 +35,7 @@ def compress(data: Buffer, level: int | None) -> bytes:
 def decompress_chunks(data: Buffer, chunk_bytes: int) -> Iterator[bytes]:
     rest: Buffer = data
     while rest:
+        start = len(data) - len(rest)
         frame = ZstdDecompressor()
         while not frame.eof:
             try:
@@ -43,5 +46,15 @@ def decompress_chunks(data: Buffer, chunk_bytes: int) -> Iterator[bytes]:
             if chunk:
                 yield chunk
             elif frame.needs_input and not frame.eof:
+                if _may_end_early(start, len(data)):
+                    return
                 raise CorruptCompressedData("A zstd stream ends early.")
         rest = frame.unused_data
+
+
+def _may_end_early(start: int, end: int) -> bool:
+    """
+    Whether a frame may be cut: Kafka's decompressor (``ZstdInputStreamNoFinalizer``) remembers that
+    the frame before was whole, until it takes another portion of the stream.
+    """
+    return start % _PORTION_BYTES != 0 and start // _PORTION_BYTES == (end - 1) // _PORTION_BYTES

@@ -28,6 +28,7 @@ from tests.interop.differential.kinds.malformed import damaged_codecs, malformed
 from tests.interop.differential.kinds.producers import idempotence, markers, open_transactions
 from tests.interop.differential.kinds.removal import delete_records, retention
 from tests.interop.differential.kinds.requests import requests
+from tests.interop.differential.kinds.sessions import sessions
 from tests.interop.differential.scripts import Kind, Script, Workload
 
 KINDS: Final[Mapping[str, Kind]] = {
@@ -46,6 +47,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "compaction": compaction,
     "more-partitions": more_partitions,
     "requests": requests,
+    "sessions": sessions,
     "markers": markers,
     "first-protocol": first_protocol,
     "second-protocol": second_protocol,

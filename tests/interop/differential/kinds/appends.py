@@ -119,7 +119,9 @@ def recompression(script: Script) -> None:
     kind = chance.choice(("uncompressed", "gzip", "snappy", "lz4", "zstd"))
     levels = {"gzip": (1, 6, 9), "lz4": (1, 3, 9, 17), "zstd": (-5, 3, 10)}.get(kind, ())
     level = {f"compression_{kind}_level": chance.choice(levels)} if levels else {}
-    script.loosely = kind == "snappy" or level.get("compression_lz4_level", 9) < OF_ONE_MIND
+    script.loosely = (
+        kind in {"snappy", "zstd"} or level.get("compression_lz4_level", 9) < OF_ONE_MIND
+    )
     script.create(
         compression_type=kind,
         retention_ms=-1,

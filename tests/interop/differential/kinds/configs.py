@@ -13,7 +13,8 @@ CHANGES: tuple[tuple[str, tuple[object, ...]], ...] = (
     ("segment.ms", (1, HOUR_MS, 0, -1)),
     ("segment.jitter.ms", (0,)),
     ("index.interval.bytes", (0, 100, 5000, -1)),
-    ("segment.index.bytes", (24, 120, 1 << 18, 3)),
+    # Smaller ones may keep Kafka from starting again after a crash: "full-index-after-crash".
+    ("segment.index.bytes", (1200, 1 << 18, 3)),
     ("compression.type", ("gzip", "producer", "uncompressed", "brotli", "")),
     ("message.timestamp.type", ("LogAppendTime", "CreateTime", "logappendtime")),
     ("message.timestamp.after.max.ms", (HOUR_MS, 0, -1)),

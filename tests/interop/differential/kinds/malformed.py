@@ -118,9 +118,12 @@ def damaged_codecs(script: Script) -> None:
     Compressed records that cannot be decompressed, or not to the end.
     """
     chance = script.chance
+    target = chance.choice(("producer", "producer", "uncompressed", "zstd"))
+    script.loosely = target == "zstd"
     script.create(
-        compression_type=chance.choice(("producer", "producer", "uncompressed", "zstd")),
+        compression_type=target,
         retention_ms=-1,
+        index_interval_bytes=2**31 - 1 if script.loosely else 4096,
     )
     codecs = tuple(codec for codec in CompressionType if codec)
     for _ in rounds(script, 20):

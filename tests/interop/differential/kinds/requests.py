@@ -1,8 +1,8 @@
 """
 Requests of every API, made of random values that mean something, and then damaged.
 
-What they are answered is compared by the error codes that occur in it: the rest is either compared
-by the other kinds, or tells of all topics and groups, which come and go.
+What they are answered is compared as a whole, but for what tells of other workloads' topics and
+groups, which come and go, and for order and wording.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from uuid import UUID
 from barnabas.protocol.codec import decode, encode
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS, RESPONSES
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.server.handlers import HANDLERS, load
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import Script
 from tests.interop.differential.sides import Session, error_codes
+from tests.interop.differential.steps import Answer, Ask, Configured, Ready
 
 APIVERSIONS: Final = 18
 INCREMENTAL_ALTER_CONFIGS: Final = 44
 CORRELATION_ID: Final = 77
-SECONDS: Final = 2.0
+SECONDS: Final = 5.0
 """How long an answer is waited for: some requests wait for others that never come."""
 NUMBERS: Final = (0, 0, 1, 1, 2, -1, -2, 3, 10, 100, 1000)
 EXTREMES: Final = [pack(">i", value) for value in (-(2**31), -1, 0, 1, 2**16, 2**31 - 1)]
+ITS_ID: Final = UUID("77777777-7777-7777-7777-777777777777")
 PLACES: Final = 40
 """How many requests a workload sends."""
 
@@ -37,26 +40,34 @@ PLACES: Final = 40
 @dataclass(frozen=True, slots=True)
 class Frame:
     """
-    Bytes that were a request; the outcome is the error codes of the answer.
+    Bytes that were a request.
+
+    Args:
+        topic: whose id, which each broker chooses for itself, goes where ``ITS_ID`` is.
     """
 
     text: str
     key: int
     version: int
     frame: bytes
+    seed: int
+    topic: str
 
     async def run(self, session: Session) -> Any:
-        answer = await session.ask_frame(self.frame, seconds=SECONDS)
-        return answer if isinstance(answer, str) else self._codes(answer)
+        frame = self.frame.replace(ITS_ID.bytes, session.topic_id(self.topic).bytes)
+        answer = await session.ask_frame(frame, seconds=SECONDS)
+        return answer if isinstance(answer, str) else self._read(answer)
 
-    def _codes(self, answer: bytes) -> Any:
+    def _read(self, answer: bytes) -> Any:
         response = RESPONSES[self.key]
         flexible = response.api.is_flexible(self.version) and self.key != APIVERSIONS
         try:
             message = decode(response, self.version, answer[5 if flexible else 4 :])
         except DecodeError as error:
             return f"unreadable: {error}, {answer[:200].hex()}"
-        return sorted(set(error_codes(message)))
+        if self.key in SUMMARISED:
+            return sorted(set(error_codes(message)))
+        return Answer(message, self.version, only_of=self.seed)
 
     def __str__(self) -> str:
         return f"{self.text}: {self.frame.hex()}"
@@ -72,9 +83,9 @@ class Inventor:
         times = (script.now_ms,) * 2
         self._sized: dict[Type, list[Any]] = {
             Kind.RECORDS: [Batch(times=times, keys=2, seed=n).build() for n in range(3)],
-            Kind.UUID: [UUID(int=number) for number in (0, 1, 7)],
+            Kind.UUID: [ITS_ID, ITS_ID, UUID(int=0), UUID(int=7)],
             Kind.BYTES: [b"", b"abc"],
-            Kind.STRING: [script.topic, script.topic, "x", "", "a b", "range"],
+            Kind.STRING: [script.topic, script.topic, f"x-{script.seed}", "", "a b", "range"],
         }
 
     def message(self, cls: Any, version: int) -> Any:
@@ -82,17 +93,19 @@ class Inventor:
         A *cls* with random values in the fields that *version* has.
         """
         values = {
-            field.name: self._field(field, version)
+            field.name: self._field(cls, field, version)
             for field in fields(cls)
             if field.is_in(version) and (field.tag is None or self._chance.random() < 0.2)
         }
         return cls(**values)
 
-    def _field(self, field: Field, version: int) -> Any:
+    def _field(self, cls: type, field: Field, version: int) -> Any:
         if field.is_nullable_in(version) and self._chance.random() < 0.15:
             return None
         if field.name in WAITS:
             return self._chance.choice(WAITS[field.name])
+        if field.name in CONFIG_FIELDS and "Config" in cls.__name__:
+            return self._chance.choice(CONFIG_FIELDS[field.name])
         if field.name in CHOICES:
             return self._chance.choice(CHOICES[field.name])
         return self._value(field.name, field.type, version)
@@ -121,8 +134,25 @@ CHOICES: Final = {
     "acks": (1, -1, 1, 2),
     # Another operation is a fault of the controller, which then resigns.
     "config_operation": (0, 1, 2, 3),
+    "current_leader_epoch": (-1, -1, -1, 0, 1, 2),
+    "generation_id_or_member_epoch": (-1, -1, -1, 0),
+    "isolation_level": (0, 0, 1, 1, 2),
+    "iterations": (4096, 4096, 100, 20_000),
+    "mechanism": (0, 1, 2, 2),
+    "member_id": ("", "", "x"),
+    "replica_id": (-1, -1, -1, -2, 0, 1),
+    "resource_type": (2, 2, 2, 0, 4, 8, 16, 32, -1),
+    "timestamp": (-1, -2, -3, -4, -5, -6, -7, 0, 1000, 2**40, 2**50),
 }
-"""Fields that have few values, but for which all requests would be refused."""
+"""Fields that have few values, but for which nearly all requests would be refused."""
+CONFIG_FIELDS: Final = {
+    "name": ("flush.messages", "max.message.bytes", "segment.bytes", "x", ""),
+    "value": ("1", "100", "1048576", "-1", "", "x"),
+    "configuration_keys": (["flush.messages", "x"], ["max.message.bytes"], [], None),
+}
+"""
+Options and their values: none that brokers have too, or that let something happen later.
+"""
 WAITS: Final = {
     "max_wait_ms": (0, 1, 50),
     "rebalance_timeout_ms": (0, 1, 50),
@@ -130,6 +160,12 @@ WAITS: Final = {
     "timeout_ms": (30_000,),
 }
 """Fields that let a request wait, and how long they do so here."""
+
+
+SUMMARISED: Final = frozenset({APIVERSIONS})
+"""APIs of whose answers only the error codes are compared."""
+CHANGES: Final = frozenset({19, 20, 30, 31, 33, 37, 44, 45, 49, 51, 57, 64})
+"""APIs by which metadata changes, which a broker sees a moment after its controller."""
 
 
 @cache
@@ -172,17 +208,35 @@ def requests(script: Script) -> None:
     """
     chance = script.chance
     script.create(partitions=2, retention_ms=-1)
+    marked = _create_marked(script)
     inventor = Inventor(script)
     for act in range(3):
         for _ in range(3):
             script.produce(Batch(times=(script.now_ms,) * 3, seed=chance.randrange(1000)))
-        for _ in range(PLACES):
-            script.do(_frame(inventor, chance))
+        for place in range(PLACES):
+            frame = _frame(inventor, script)
+            script.do(frame)
+            if frame.key in CHANGES:
+                script.do(Configured(marked, act * PLACES + place))
         if act < 2:
             script.next_act()
 
 
-def _frame(inventor: Inventor, chance: random.Random) -> Frame:
+def _create_marked(script: Script) -> str:
+    """
+    Another topic, whose configs show that everything before is in force.
+    """
+    name = f"marked-{script.seed}"
+    topic = CreatableTopic(
+        name=name, num_partitions=1, replication_factor=1, assignments=[], configs=[]
+    )
+    script.do(Ask(f"create {name}", 7, lambda _: CreateTopicsRequest(topics=[topic])))
+    script.do(Ready(name, 1))
+    return name
+
+
+def _frame(inventor: Inventor, script: Script) -> Frame:
+    chance = script.chance
     key, version = chance.choice(apis())
     request = REQUESTS[key]
     body = encode(inventor.message(request, version), version)
@@ -194,4 +248,4 @@ def _frame(inventor: Inventor, chance: random.Random) -> Frame:
         header += b"\0"
     frame = pack(">i", len(header) + len(body)) + header + body
     text = f"{'damaged ' if is_damaged else ''}{request.__name__} v{version}"
-    return Frame(text, key, version, frame)
+    return Frame(text, key, version, frame, script.seed, script.topic)

@@ -8,7 +8,7 @@ partitions exist has been seen to by the handlers; what arrives here has both na
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -21,6 +21,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.group_records import OffsetCommitValue
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -39,6 +40,7 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
@@ -60,6 +62,8 @@ from barnabas.storage.producer_entry import VerificationGuard
 
 DEFAULT_RETENTION: Final = -1
 GROUP_ID_NOT_FOUND_SINCE: Final = 9
+
+CommittedPartition: TypeAlias = OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
 
 
 class DeletedTopic(NamedTuple):
@@ -97,33 +101,21 @@ class Committing:
         """
         self._validate_commit(request, version)
         expires = request.retention_time_ms != DEFAULT_RETENTION
+        expire_timestamp = now_ms + request.retention_time_ms if expires else NO_EXPIRY
         records: list[Record] = []
         topics: list[OffsetCommitResponseTopic] = []
         for topic in request.topics:
+            # A record with an expiry has no room for the id.
+            topic_id = ZERO_UUID if expires else topic.topic_id
             partitions: list[OffsetCommitResponsePartition] = []
             for partition in topic.partitions:
-                error = ErrorCode.NONE
-                if self._is_metadata_too_long(partition.committed_metadata):
-                    error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                else:
-                    value = OffsetCommitValue(
-                        offset=partition.committed_offset,
-                        leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.committed_metadata or NO_METADATA,
-                        commit_timestamp=now_ms,
-                        expire_timestamp=(
-                            now_ms + request.retention_time_ms if expires else NO_EXPIRY
-                        ),
-                        # A record with an expiry has no room for it.
-                        topic_id=ZERO_UUID if expires else topic.topic_id,
-                    )
-                    records.append(
-                        OffsetRecord(request.group_id, topic.name, partition.partition_index, value)
-                    )
+                index = partition.partition_index
+                error = self._metadata_error(partition)
+                if error is ErrorCode.NONE:
+                    value = _value(partition, now_ms, expire_timestamp, topic_id)
+                    records.append(OffsetRecord(request.group_id, topic.name, index, value))
                 partitions.append(
-                    OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=error
-                    )
+                    OffsetCommitResponsePartition(partition_index=index, error_code=error)
                 )
             topics.append(
                 OffsetCommitResponseTopic(
@@ -154,26 +146,14 @@ class Committing:
         for topic in request.topics:
             partitions: list[TxnOffsetCommitResponsePartition] = []
             for partition in topic.partitions:
-                error = ErrorCode.NONE
-                if self._is_metadata_too_long(partition.committed_metadata):
-                    error = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                else:
-                    value = OffsetCommitValue(
-                        offset=partition.committed_offset,
-                        leader_epoch=partition.committed_leader_epoch,
-                        metadata=partition.committed_metadata or NO_METADATA,
-                        commit_timestamp=now_ms,
-                        expire_timestamp=NO_EXPIRY,
-                        # As in Kafka, whose request has no topic ids either.
-                        topic_id=ZERO_UUID,
-                    )
-                    records.append(
-                        OffsetRecord(request.group_id, topic.name, partition.partition_index, value)
-                    )
+                index = partition.partition_index
+                error = self._metadata_error(partition)
+                if error is ErrorCode.NONE:
+                    # As in Kafka, whose request has no topic ids either.
+                    value = _value(partition, now_ms, NO_EXPIRY, ZERO_UUID)
+                    records.append(OffsetRecord(request.group_id, topic.name, index, value))
                 partitions.append(
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=error
-                    )
+                    TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
                 )
             topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
         producer = Producer(request.producer_id, request.producer_epoch)
@@ -217,14 +197,16 @@ class Committing:
         }:
             self._rebalance.prolong_session(group, group.members[request.member_id])
 
-    def _is_metadata_too_long(self, metadata: str | None) -> bool:
+    def _metadata_error(self, partition: CommittedPartition) -> ErrorCode:
+        metadata = partition.committed_metadata
         if metadata is None:
-            return False
+            return ErrorCode.NONE
         most = self._options.offset_metadata_max_bytes
         # Kafka means bytes and counts UTF-16.
-        return len(metadata) > most or (
+        is_too_long = len(metadata) > most or (
             not metadata.isascii() and len(metadata.encode("utf-16-le")) > 2 * most
         )
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE if is_too_long else ErrorCode.NONE
 
     # OffsetFetch
 
@@ -366,6 +348,19 @@ class Committing:
             if is_all and group.is_empty:
                 records += group_tombstones(group)
         return Changes(records=records, divisible=True)
+
+
+def _value(
+    partition: CommittedPartition, now_ms: int, expire_timestamp: int, topic_id: UUID
+) -> OffsetCommitValue:
+    return OffsetCommitValue(
+        offset=partition.committed_offset,
+        leader_epoch=partition.committed_leader_epoch,
+        metadata=partition.committed_metadata or NO_METADATA,
+        commit_timestamp=now_ms,
+        expire_timestamp=expire_timestamp,
+        topic_id=topic_id,
+    )
 
 
 def _of_topic_id(offset: CommittedOffset | None, topic_id: UUID) -> CommittedOffset | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from barnabas.pipeline.archive import command as archive
+from barnabas.pipeline.compact import command as compact
 from barnabas.pipeline.replay import command as replay
 from barnabas.pipeline.report import command as report
 from barnabas.storage.explain.command import ReadCluster
@@ -37,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser, read_cluster: ReadCluster) ->
     job = jobs.add_parser("archive", help="append closed segments to an archive in Parquet")
     archive.add_arguments(job)
     job.set_defaults(command=_with_extra(archive.run, read_cluster))
+    job = jobs.add_parser("compact", help="the latest record of each key, in Parquet")
+    compact.add_arguments(job)
+    job.set_defaults(command=_with_extra(compact.run, read_cluster))
     job = jobs.add_parser("replay", help="send a topic in an archive to a broker")
     replay.add_arguments(job)
     job.set_defaults(command=_with_extra(replay.run, read_cluster))

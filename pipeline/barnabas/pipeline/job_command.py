@@ -6,11 +6,20 @@ they end.
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import sys
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from barnabas.storage.explain.command import add_log_directories, allow_many_files
+from barnabas.storage.explain.command import (
+    ReadCluster,
+    add_log_directories,
+    allow_many_files,
+)
+
+if TYPE_CHECKING:
+    from barnabas.storage.clock import Clock
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -54,6 +63,28 @@ def named_values(assignments: Iterable[str]) -> dict[str, str]:
             raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
         values[name.strip()] = value.strip()
     return values
+
+
+def assigned_logs(
+    options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
+) -> tuple[str, str]:
+    """
+    The log directories, and the source's ``assign`` for the partitions that ``add_logs`` was told.
+
+    Raises:
+        ConfigError: the configuration of the broker is not acceptable.
+        ExplainError: a topic is not there.
+    """
+    from barnabas.pipeline.report.making import partitions_of  # noqa: PLC0415  # see ended
+    from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see ended
+    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see ended
+
+    files = DiskFiles()
+    cluster = read_cluster(options, files, clock)
+    assigned: dict[str, list[int]] = {}
+    for topic, number in partitions_of(Shelf(cluster, files, clock), options.targets):
+        assigned.setdefault(topic, []).append(number)
+    return ",".join(map(str, cluster.data_dirs)), json.dumps(assigned)
 
 
 def ended(job: Callable[[], None]) -> int:

@@ -14,6 +14,7 @@ from pyarrow import parquet as pq
 from barnabas.pipeline.archive.commits import Archive, ArchiveError, Commit
 from barnabas.pipeline.archive.job import Archived, archive
 from barnabas.pipeline.errors import CorruptBatch, InvalidOption, OldFormat, UnknownTopic
+from barnabas.pipeline.output_directory import InUse
 from barnabas.storage.log import Log
 from barnabas.storage.log_files import TopicPartition
 from tests.pipeline.archive.archived import (
@@ -352,7 +353,7 @@ def test_only_one_run_writes(directory: WrittenDirectory, to: Path) -> None:
     """
     Another one is refused while it does.
     """
-    with Archive(to).locked(), pytest.raises(ArchiveError, match="Another run is writing to"):
+    with Archive(to).locked(), pytest.raises(InUse, match="Another run is writing to"):
         run(directory.path, to)
     run(directory.path, to)
 

@@ -5,14 +5,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.pipeline.job_command import add_logs, add_spark, ended, named_values
+from barnabas.pipeline.job_command import add_logs, add_spark, assigned_logs, ended, named_values
 from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
@@ -80,30 +79,9 @@ class _Command:
         self._options = options
         self._clock = clock
         self._bytes_per_file: int = options.file_bytes or BYTES_PER_FILE
-        self._path, self._source_options = self._source(read_cluster)
-
-    def _source(self, read_cluster: ReadCluster) -> tuple[str, dict[str, str]]:
-        """
-        The log directories, and the options of the source.
-
-        Raises:
-            ConfigError: the configuration of the broker is not acceptable.
-            ExplainError: a topic is not there.
-            InvalidOption: an option of the source is no such.
-        """
-        from barnabas.pipeline.report.making import partitions_of  # noqa: PLC0415  # see run
-        from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see run
-        from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
-
-        source = named_values(self._options.source_options)
-        files = DiskFiles()
-        cluster = read_cluster(self._options, files, self._clock)
-        assigned: dict[str, list[int]] = {}
-        shelf = Shelf(cluster, files, self._clock)
-        for topic, number in partitions_of(shelf, self._options.targets):
-            assigned.setdefault(topic, []).append(number)
-        source["assign"] = json.dumps(assigned)
-        return ",".join(map(str, cluster.data_dirs)), source
+        self._source_options = named_values(options.source_options)
+        self._path, assigned = assigned_logs(options, read_cluster, clock)
+        self._source_options["assign"] = assigned
 
     def run(self) -> None:
         from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see run

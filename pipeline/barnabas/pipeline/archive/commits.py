@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from itertools import pairwise
@@ -15,6 +15,8 @@ from typing import Final
 
 from barnabas.pipeline.decode import Offsets
 from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.output_directory import locked, make_durable_directory, paths_in
+from barnabas.pipeline.parquet_files import partition_directory
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.files import TEMPORARY_SUFFIX, Files
@@ -22,7 +24,6 @@ from barnabas.storage.log_files import TopicPartition, parse_topic_partition_nam
 
 _COMMITS: Final = "_commits"
 _DATA: Final = "data"
-_LOCK: Final = ".lock"
 _COMMIT_SUFFIX: Final = ".json"
 
 
@@ -125,14 +126,14 @@ class Archive:
         return directory / f"{commit.name}{_COMMIT_SUFFIX}"
 
     def _commit_directories(self) -> Iterator[tuple[TopicPartition, Path]]:
-        for path in self._paths_in(self.path / _COMMITS):
+        for path in paths_in(self.files, self.path / _COMMITS):
             try:
                 yield parse_topic_partition_name(path), path
             except InvalidLogDirectory:
                 continue
 
     def _commits_of(self, partition: TopicPartition, directory: Path) -> Sequence[Commit]:
-        paths = [path for path in self._paths_in(directory) if path.suffix == _COMMIT_SUFFIX]
+        paths = [path for path in paths_in(self.files, directory) if path.suffix == _COMMIT_SUFFIX]
         commits = [self._commit(partition, path) for path in paths]
         for before, after in pairwise(commits):
             if before.end_offset != after.start_offset:
@@ -182,56 +183,37 @@ class Archive:
         }
         left = [
             file
-            for topic in self._paths_in(self.path / _DATA)
-            for partition in self._paths_in(topic)
-            for file in self._paths_in(partition)
+            for topic in paths_in(self.files, self.path / _DATA)
+            for partition in paths_in(self.files, topic)
+            for file in paths_in(self.files, partition)
             if file not in named
         ]
         for _, directory in self._commit_directories():
-            left += [path for path in self._paths_in(directory) if path.suffix == TEMPORARY_SUFFIX]
+            left += [
+                path for path in paths_in(self.files, directory) if path.suffix == TEMPORARY_SUFFIX
+            ]
         return left
-
-    def _paths_in(self, directory: Path) -> list[Path]:
-        if not self.files.is_directory(directory):
-            return []
-        return [directory / name for name in self.files.names(directory)]
 
     # Writing, by who holds the lock.
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> AbstractContextManager[None]:
         """
         Nobody else writes meanwhile. The directory is made if there is none.
 
         Raises:
-            ArchiveError: somebody else does.
+            InUse: somebody else does.
         """
-        self.files.make_directory(self.path)
-        lock = self.files.lock(self.path / _LOCK)
-        if lock is None:
-            raise ArchiveError(f"Another run is writing to {self.path}.")
-        try:
-            yield
-        finally:
-            lock.release()
+        return locked(self.files, self.path)
 
     def data_directory(self, partition: TopicPartition) -> Path:
-        topic, number = partition
-        return self.path / _DATA / f"topic={topic}" / f"partition={number}"
+        return partition_directory(self.path / _DATA, partition)
 
     def make_directories(self, partition: TopicPartition) -> None:
         """
         Those of one partition, so that they survive a crash.
         """
-        for directory in (
-            self.data_directory(partition),
-            self.path / _COMMITS / str(partition),
-        ):
-            self.files.make_directory(directory)
-            for above in directory.parents:
-                self.files.sync_directory(above)
-                if above == self.path:
-                    break
+        for directory in (self.data_directory(partition), self.path / _COMMITS / str(partition)):
+            make_durable_directory(self.files, self.path, directory)
 
     def add(self, commit: Commit) -> None:
         """

@@ -4,13 +4,10 @@ Archiving, as a function.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -24,11 +21,7 @@ from barnabas.pipeline.archive.planning import (
     plan_archive,
 )
 from barnabas.pipeline.options import ReadOptions
-from barnabas.pipeline.session import translated
-
-_WAVES_AT_ONCE: Final = 2
-"""While one ends, and leaves workers without a task, the next one has some."""
-_TASKS_PER_SLOT: Final = 2
+from barnabas.pipeline.worker_tasks import each_of, in_waves
 
 
 @dataclass(frozen=True)
@@ -86,7 +79,8 @@ def archive(
 
     Raises:
         ArchiveError: the archive is not whole, or the log is not the one that it is of, or does not
-            go on where it ends; or somebody else is writing to it.
+            go on where it ends.
+        InUse: somebody else is writing to it.
         FileNotFoundError, InvalidOption, UnknownTopic: as reading does.
         CorruptBatch, DataLoss: as reading does, in this process.
         JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
@@ -103,10 +97,12 @@ def archive(
             if plan.ranges:
                 there.make_directories(plan.topic_partition)
         wanted = [each for plan in plans for each in plan.ranges]
-        write = partial(write_range, there, options=read_options)
-        written = (
-            map(write, wanted) if spark is None else _by_spark(spark, there, wanted, read_options)
-        )
+        written: Iterator[Commit]
+        if spark is None:
+            written = (write_range(there, each, read_options) for each in wanted)
+        else:
+            task = partial(_write_in_worker, there.path, read_options)
+            written = map(Commit.from_json, in_waves(spark, "archive", wanted, task))
         commits = []
         for commit in written:
             there.add(commit)
@@ -115,52 +111,13 @@ def archive(
         return Archived(plans, commits, len(left))
 
 
-def _by_spark(
-    spark: SparkSession, to: Archive, wanted: Sequence[RangeToArchive], options: ReadOptions
-) -> Iterator[Commit]:
-    """
-    The commits of *wanted*, in that order.
-
-    Bytes stay in the workers, which return one row for a file. Tasks run in waves, so that commits
-    can be made while others still run.
-    """
-    size = _TASKS_PER_SLOT * spark.sparkContext.defaultParallelism
-    waves = [wanted[start : start + size] for start in range(0, len(wanted), size)]
-    tag = f"barnabas-archive-{uuid.uuid4().hex}"
-    pool = ThreadPoolExecutor(_WAVES_AT_ONCE)
-    try:
-        run = partial(_run_wave, spark, tag, to.path, options)
-        for commits in pool.map(run, waves):
-            yield from commits
-    finally:
-        # Of a run that failed, nothing else need end.
-        spark.sparkContext.cancelJobsWithTag(tag)
-        pool.shutdown(cancel_futures=True)
-
-
-def _run_wave(
-    spark: SparkSession,
-    tag: str,
-    to: Path,
-    options: ReadOptions,
-    wave: Sequence[RangeToArchive],
-) -> list[Commit]:
-    spark.sparkContext.addJobTag(tag)
-    task = partial(_write_in_worker, to, options, wave)
-    numbers = spark.range(0, len(wave), 1, len(wave))
-    with translated():
-        rows = numbers.mapInArrow(task, "number long, made string").collect()
-    made = {row.number: Commit.from_json(row.made) for row in rows}
-    return [made[number] for number in range(len(wave))]
-
-
 def _write_in_worker(
     to: Path,
     options: ReadOptions,
     wave: Sequence[RangeToArchive],
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            commit = write_range(Archive(to), wave[number], options)
-            yield pa.RecordBatch.from_pydict({"number": [number], "made": [commit.to_json()]})
+    def write(wanted: RangeToArchive) -> str:
+        return write_range(Archive(to), wanted, options).to_json()
+
+    yield from each_of(write, wave, batches)

@@ -7,30 +7,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
 
-import crc32c
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import parquet as pq
 
 from barnabas.pipeline.archive.commits import Archive, ArchiveError, Commit, range_name
 from barnabas.pipeline.decode import Offsets
-from barnabas.pipeline.options import MiB, ReadOptions
+from barnabas.pipeline.options import ReadOptions
+from barnabas.pipeline.parquet_files import COLUMNS, Checksum, checksum, write_durably
 from barnabas.pipeline.planning import Work
-from barnabas.pipeline.schemas import RECORDS, project
 from barnabas.pipeline.segment_reader import read
-from barnabas.storage.files import TEMPORARY_SUFFIX
 from barnabas.storage.log_files import TopicPartition
-
-COLUMNS: Final = ("offset", "timestamp", "timestampType", "key", "value", "headers")
-"""Topic and partition are in the path of the file."""
-SCHEMA: Final = project(RECORDS, COLUMNS)
-
-_ROW_GROUP_BYTES: Final = 16 * MiB
-"""Of columns in memory: what a reader who skips by statistics has to take at once."""
 
 
 @dataclass(frozen=True)
@@ -59,28 +47,20 @@ def write_range(archive: Archive, wanted: RangeToArchive, options: ReadOptions) 
         CorruptBatch, DataLoss: as reading does.
     """
     directory = archive.data_directory(wanted.topic_partition)
-    name = f"{range_name(wanted.offsets)}-{uuid.uuid4().hex}.parquet"
-    file, temporary = directory / name, directory / f"{name}{TEMPORARY_SUFFIX}"
+    file = directory / f"{range_name(wanted.offsets)}-{uuid.uuid4().hex}.parquet"
     written = _Written()
-    try:
-        batches = written.watch(read(wanted.work, COLUMNS, options), wanted)
-        if _write(temporary, batches):
-            _make_durable(archive, temporary)
-            archive.files.rename(temporary, file)
-            archive.files.sync_directory(directory)
-    except BaseException:
-        archive.files.remove(temporary)
-        raise
-    data = memoryview(pa.memory_map(str(file)).read_buffer()) if written.records else b""
+    batches = written.watch(read(wanted.work, COLUMNS, options), wanted)
+    is_there = write_durably(archive.files, file, batches)
+    size, crc = checksum(file) if is_there else Checksum(0, 0)
     return Commit(
         topic=wanted.topic_partition.topic,
         partition=wanted.topic_partition.partition,
         start_offset=wanted.offsets.start,
         end_offset=wanted.offsets.end,
         records=written.records,
-        file=str(file.relative_to(archive.path)) if written.records else None,
-        file_bytes=len(data),
-        crc32c=crc32c.crc32c(data),
+        file=str(file.relative_to(archive.path)) if is_there else None,
+        file_bytes=size,
+        crc32c=crc,
         log_bytes=wanted.log_bytes,
         min_timestamp_ms=written.min_timestamp_ms,
         max_timestamp_ms=written.max_timestamp_ms,
@@ -128,53 +108,3 @@ class _Written:
             self.min_timestamp_ms = low
         if self.max_timestamp_ms is None or high > self.max_timestamp_ms:
             self.max_timestamp_ms = high
-
-
-def _write(path: Path, batches: Iterable[pa.RecordBatch]) -> bool:
-    """
-    Whether there was anything; if not, there is no file.
-    """
-    writer: pq.ParquetWriter | None = None
-    try:
-        for group in _row_groups(batches):
-            if writer is None:
-                writer = _writer(path)
-            writer.write_table(group, row_group_size=group.num_rows)
-    finally:
-        if writer is not None:
-            writer.close()
-    return writer is not None
-
-
-def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    waiting: list[pa.RecordBatch] = []
-    size = 0
-    for batch in batches:
-        waiting.append(batch)
-        size += batch.nbytes
-        if size >= _ROW_GROUP_BYTES:
-            yield pa.Table.from_batches(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
-
-
-def _writer(path: Path) -> pq.ParquetWriter:
-    return pq.ParquetWriter(
-        str(path),
-        SCHEMA,
-        compression="zstd",
-        compression_level=1,
-        # Keys and values seldom repeat, and are compressed anyway.
-        use_dictionary=["timestampType"],
-        column_encoding={"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
-        write_statistics=["offset", "timestamp"],
-    )
-
-
-def _make_durable(archive: Archive, path: Path) -> None:
-    file = archive.files.open(path, create=False)
-    try:
-        file.sync()
-    finally:
-        file.close()

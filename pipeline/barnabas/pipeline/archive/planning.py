@@ -17,10 +17,11 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from barnabas.pipeline.archive.commits import Archive, ArchiveError, Commit
-from barnabas.pipeline.archive.parquet import COLUMNS, RangeToArchive
+from barnabas.pipeline.archive.parquet import RangeToArchive
 from barnabas.pipeline.decode import Offsets
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions, parse_options
+from barnabas.pipeline.parquet_files import COLUMNS
 from barnabas.pipeline.partition_log import PartitionLog
 from barnabas.pipeline.planning import Work, open_logs, pack, ranges
 from barnabas.pipeline.segment_reader import read

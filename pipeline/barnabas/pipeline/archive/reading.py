@@ -4,13 +4,14 @@ Reading an archive: the files that its commits name, and no others.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import IntegerType, StringType
 
 from barnabas.pipeline.archive.commits import Archive
-from barnabas.pipeline.archive.parquet import SCHEMA
+from barnabas.pipeline.parquet_files import SCHEMA
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.pipeline.spark_schemas import spark_schema
 
@@ -30,14 +31,21 @@ def read_archive(spark: SparkSession, path: str | Path) -> DataFrame:
     """
     archive = Archive(Path(path))
     files = [
-        str(archive.path / commit.file)
+        archive.path / commit.file
         for commits in archive.commits.values()
         for commit in commits
         if commit.file is not None
     ]
-    if files:
-        reader = spark.read.schema(_COLUMNS).option("basePath", str(archive.path / "data"))
-        rows = reader.parquet(*files)
+    return read_files(spark, archive.path / "data", files)
+
+
+def read_files(spark: SparkSession, base: Path, files: Iterable[Path]) -> DataFrame:
+    """
+    The records in *files*, which have topic and partition in their paths below *base*.
+    """
+    paths = [str(file) for file in files]
+    if paths:
+        rows = spark.read.schema(_COLUMNS).option("basePath", str(base)).parquet(*paths)
     else:
         rows = spark.createDataFrame([], _COLUMNS)
     return rows.select(*RECORDS.names)

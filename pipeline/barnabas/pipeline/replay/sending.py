@@ -8,18 +8,16 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
-import crc32c
 import pyarrow as pa
 import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from pyarrow import parquet as pq
 
-from barnabas.pipeline.archive.commits import Archive, ArchiveError, Commit
-from barnabas.pipeline.archive.parquet import COLUMNS
+from barnabas.pipeline.archive.commits import Archive, Commit
+from barnabas.pipeline.archive.files import committed_batches
 from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.parquet_files import COLUMNS
 from barnabas.storage import log_files
 
 PATIENCE: Final = 60.0
@@ -196,25 +194,12 @@ def _batches(
     What an archive has from the offset *start* on.
     """
     for commit in commits:
-        if commit.file is None or commit.end_offset <= start:
-            continue
-        path = archive.path / commit.file
-        _check(commit, path)
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(target.records_per_transaction, columns=list(COLUMNS)):
+        if commit.end_offset > start:
+            rows = target.records_per_transaction
+            for batch in committed_batches(archive, commit, COLUMNS, rows):
                 rest = batch.filter(pc.greater_equal(batch.column("offset"), start))
                 if rest.num_rows:
                     yield rest
-
-
-def _check(commit: Commit, path: Path) -> None:
-    with pa.memory_map(str(path)) as file:
-        found = crc32c.crc32c(memoryview(file.read_buffer()))
-    if found != commit.crc32c:
-        raise ArchiveError(
-            f"{path}, the file of offsets {commit.start_offset} to {commit.end_offset} of"
-            f" {commit.topic_partition}, is not as it was written."
-        )
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:

@@ -1,0 +1,141 @@
+"""
+``barnabas spark compact``, and reading what it wrote.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.compact.reading import read_compacted
+from barnabas.server.cli import main
+from tests.interop.clients.base import Seen
+from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs
+from tests.pipeline.topics import seen_in
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    Three partitions of two topics.
+    """
+    return random_logs(tmp_path_factory.mktemp("logs"))
+
+
+def command(*arguments: object) -> int:
+    return main(["spark", "compact", *map(str, arguments)])
+
+
+def test_a_dry_run_says_what_would_be_compacted(
+    logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    And makes nothing, and needs no Spark.
+    """
+    to = tmp_path / "to"
+
+    assert 0 == command("events", "--data-dir", logs, "--to", to, "--dry-run")
+    out, said = capsys.readouterr()
+    assert "" == out
+    assert f" of 2 partitions in {to}, on local[*]: reads them twice" in said
+    assert "keys whose latest value is null do not stay" in said
+    assert "  events-0: offsets 0 to " in said
+    assert not to.exists()
+
+
+def test_compacting_and_reading(
+    spark: SparkSession, logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Spark's workers write what this process would have, and Spark reads it; a second run has nothing
+    to do.
+    """
+    to = tmp_path / "to"
+    arguments = ("--data-dir", logs, "--to", to)
+
+    assert 0 == command(*arguments)
+    out, _ = capsys.readouterr()
+    expected = latest_rows(logs)
+    assert f" records to {len(expected)}, " in out
+    assert " had no key and did not stay.\n" in out
+    assert expected == compacted_rows(to)
+    (to / "compacted" / "topic=events" / "partition=0" / "left.parquet").write_bytes(b"")
+    rows = read_compacted(spark, to)
+    assert {("123", 0), ("events", 0), ("events", 1)} == {
+        tuple(row) for row in rows.select("topic", "partition").distinct().collect()
+    }
+    events = rows.where("topic = 'events'")
+    assert [_seen(row) for row in expected if row[2] == "events"] == seen_in(events)
+
+    assert 0 == command(*arguments, "--dry-run")
+    said = capsys.readouterr().err
+    assert "  events-0: nothing; offsets 0 to " in said
+    assert "left.parquet is of no use any more, and goes." in said
+    assert 0 == command(*arguments)
+    assert "Compacted 0 records to 0, 0 bytes, in " in capsys.readouterr().out
+
+
+def _seen(row: tuple[object, ...]) -> Seen:
+    key, value, _, partition, offset, timestamp, _, headers = row
+    return Seen(partition, offset, timestamp, key, value, tuple(headers or ()))  # type: ignore[arg-type]  # it is of a log
+
+
+@pytest.mark.usefixtures("spark")
+def test_an_archive(logs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    Is read with ``--from``, all of it or what is named.
+    """
+    archive, to = tmp_path / "archive", tmp_path / "to"
+    assert 0 == main(["spark", "archive", "--data-dir", str(logs), "--to", str(archive)])
+
+    assert 0 == command("123", "events-1", "--from", archive, "--to", to, "--keep-tombstones")
+
+    capsys.readouterr()
+    assert {("123", 0), ("events", 1)} == {row[2:4] for row in compacted_rows(to)}
+    assert any(row[1] is None for row in compacted_rows(to))
+    assert 1 == command("orders", "--from", archive, "--to", to)
+    assert f"barnabas: {archive} has no orders. There is 123, events." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argument", "status", "sentence"),
+    [
+        ("event", 1, "did you mean events?"),
+        ("--option=onCorrupt=skip", 2, "and not onCorrupt"),
+        ("--option=onCorrupt", 2, "it must look like NAME=VALUE"),
+        ("--data-dir=nowhere", 1, "nowhere"),
+    ],
+)
+def test_what_makes_no_sense(
+    logs: Path, capsys: pytest.CaptureFixture[str], argument: str, status: int, sentence: str
+) -> None:
+    """
+    Is refused in one line.
+    """
+    where = () if argument.startswith("--data-dir") else ("--data-dir", logs)
+
+    assert status == command(argument, *where, "--to", logs / "to", "--dry-run")
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert 1 == said.count("\n")
+
+
+def test_a_corrupt_batch_fails_the_command(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    With its place, and without the traceback of a worker; nothing is there to be read.
+    """
+    logs = random_logs(tmp_path / "logs", appends=20)
+    file = sorted((logs / "events-0").glob("*.log"))[0]
+    data = bytearray(file.read_bytes())
+    data[70] ^= 1
+    file.write_bytes(data)
+    to = tmp_path / "to"
+
+    assert 1 == command("events", "--data-dir", logs, "--to", to)
+    said = capsys.readouterr().err.splitlines()
+    assert f"barnabas: {file}: at byte 0 (offset 0): " in said[-1]
+    assert 0 == read_compacted(spark, to).count()

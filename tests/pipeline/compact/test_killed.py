@@ -1,0 +1,111 @@
+"""
+Compacting that is killed: a topic is there as a whole or not at all, as it was before or as it is
+now, and the next run makes it whole.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from barnabas.pipeline.compact.job import compact
+from barnabas.pipeline.compact.snapshots import Snapshots
+from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs
+from tests.support.log_directory import WrittenDirectory, append, some_records
+
+PATIENCE = 120
+KILLS = 6
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """
+    Three partitions of two topics.
+    """
+    return random_logs(tmp_path_factory.mktemp("logs"), appends=30)
+
+
+def run_until(logs: Path, to: Path, step: int) -> subprocess.CompletedProcess[str]:
+    """
+    A process of its own that compacts, and dies at that step.
+    """
+    return subprocess.run(
+        [sys.executable, "-m", "tests.pipeline.compact.killed_at", str(logs), str(to), str(step)],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
+def test_a_run_that_is_killed(logs: Path, tmp_path: Path) -> None:
+    """
+    At six steps of its way, sometimes twice before it comes to its end.
+    """
+    whole = run_until(logs, tmp_path / "whole", -1)
+    assert 0 == whole.returncode, whole.stderr
+    expected = latest_rows(logs)
+    assert expected == compacted_rows(tmp_path / "whole")
+
+    chance = random.Random(43)
+    left, resumed = [], []
+    for kill, step in enumerate(sorted(chance.sample(range(1, int(whole.stdout) + 1), KILLS))):
+        to = tmp_path / str(kill // 2)
+        killed = run_until(logs, to, step)
+        assert -signal.SIGKILL == killed.returncode or kill % 2, killed.stderr
+        topics = {row[2] for row in compacted_rows(to)}
+        assert [row for row in expected if row[2] in topics] == compacted_rows(to)
+        left.append(len(Snapshots(to).leftovers()))
+
+    for kill in range(0, KILLS, 2):
+        to = tmp_path / str(kill // 2)
+        done = compact(None, str(logs), to)
+        resumed.append(len(done.partitions))
+        assert expected == compacted_rows(to)
+        assert [] == Snapshots(to).leftovers()
+        assert {} == Snapshots(to).done
+    assert any(left)
+    # What was done is not done again.
+    assert 0 < len([count for count in resumed if count < 3])
+
+
+def test_a_snapshot_that_is_being_replaced(tmp_path: Path) -> None:
+    """
+    Is the one before or the new one, at whatever step the run is killed.
+    """
+    directory = WrittenDirectory(tmp_path / "logs")
+    for partition in range(2):
+        append(directory.log("events", partition), some_records(20))
+    directory.checkpoint()
+    before = tmp_path / "before"
+    compact(None, str(directory.path), before)
+    old = compacted_rows(before)
+    for log in directory.logs.values():
+        append(log, some_records(20, start=10))
+    directory.stop()
+    new = latest_rows(directory.path)
+    assert 0 < len(old) < len(new)
+    steps = int(run_until(directory.path, copied(before, tmp_path / "whole"), -1).stdout)
+
+    found = []
+    for step in (2, steps // 2, steps - 1, steps):
+        to = copied(before, tmp_path / str(step))
+        assert -signal.SIGKILL == run_until(directory.path, to, step).returncode
+        found.append(compacted_rows(to))
+        compact(None, str(directory.path), to)
+        assert new == compacted_rows(to)
+        assert 2 == len(list(to.rglob("*.parquet")))
+    assert [old, new] == [found[0], found[-1]]
+    assert all(rows in (old, new) for rows in found)
+
+
+def copied(path: Path, to: Path) -> Path:
+    shutil.copytree(path, to)
+    return to

@@ -28,7 +28,7 @@ from benchmarks import contender, report, results
 from benchmarks.bench import Bench
 from benchmarks.contender import Contender
 from benchmarks.exchange import Exchanger
-from benchmarks.loader import best_loader
+from benchmarks.loader import Loader
 from benchmarks.machine import machine
 from benchmarks.results import Measured, Results
 from benchmarks.runner import run
@@ -54,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.page is not None:
         report.rewrite_page(options.page, found)
     if options.plots is not None:
-        from benchmarks import plots  # noqa: PLC0415  # matplotlib takes a second to load
+        from benchmarks.plots import draw  # noqa: PLC0415  # matplotlib takes a second to load
 
-        plots.draw(found, options.plots)
+        draw(found, options.plots)
     return 0
 
 
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
 def _measured(options: argparse.Namespace, directory: Path) -> Results:
     bench = Bench(
         directory,
-        best_loader(directory),
+        Loader(directory),
         Exchanger(directory),
         options.scale,
         int(options.recovery_gib * options.scale * 2**30),

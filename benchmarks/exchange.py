@@ -6,17 +6,13 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benchmarks.compiler import compiled
-from benchmarks.measure import Unavailable
+from benchmarks.programs import Program
 from benchmarks.wire import FollowingFetch
-
-LONGEST: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +39,7 @@ class Exchanger:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._program = compiled("exchange", directory)
+        self._program = Program("exchange", directory)
         self._files = itertools.count(1)
 
     def exchange(
@@ -73,7 +69,7 @@ class Exchanger:
 
         Raises:
             Unavailable: there is no compiler.
-            CalledProcessError: the broker answered with an error, or not at all.
+            SubprocessError: the broker answered with an error, or not at all.
         """
         numbers = {
             "port": port,
@@ -96,14 +92,10 @@ class Exchanger:
         return self._run(numbers, files)
 
     def _run(self, numbers: Mapping[str, int], files: Mapping[str, bytes]) -> Exchanged:
-        if self._program is None:
-            raise Unavailable("no C compiler")
         arguments = [f"{name}={number}" for name, number in numbers.items()]
         for name, content in files.items():
             path = self._directory / f"{name}-{next(self._files)}"
             path.write_bytes(content)
             arguments.append(f"{name}={path}")
-        command = [str(self._program), *arguments]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST)
-        found = json.loads(done.stdout)
+        found = json.loads(self._program.output(*arguments))
         return Exchanged(found["seconds"], found["acknowledged"], found.get("consumed", {}))

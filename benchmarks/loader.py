@@ -1,21 +1,17 @@
 """
-Load through librdkafka: the C program beside this file, or confluent-kafka where nothing compiles.
+Load through librdkafka: the program ``load.c``, for Python's share in the work would show.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import confluent_kafka
 
-from benchmarks.compiler import compiled
-
-LONGEST = 300.0
+from benchmarks.programs import Program
 
 Settings = Mapping[str, str | int | float | bool]
 
@@ -35,100 +31,53 @@ FAR_AHEAD: Final[Settings] = {
 }
 
 
-class Loader(Protocol):
+class Loader:
     """
     Produces to and consumes from partition 0 of a topic.
+
+    The library is that of the confluent-kafka wheel. The program is compiled into *directory*.
     """
 
-    name: str
+    name: Final = "librdkafka"
+
+    def __init__(self, directory: Path) -> None:
+        libraries = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"
+        [library] = libraries.glob("librdkafka*.so*")
+        self._program = Program("load", directory, [str(library), f"-Wl,-rpath,{libraries}"])
 
     def produce(
         self, bootstrap: str, topic: str, count: int, size: int, settings: Settings
     ) -> float:
         """
         Seconds until *count* records of *size* bytes are acknowledged.
+
+        Raises:
+            Unavailable: there is no compiler.
+            SubprocessError: a record was not acknowledged.
         """
+        numbers = (str(count), str(size))
+        return float(self._program.output("produce", bootstrap, topic, *numbers, *_pairs(settings)))
 
     def consume(self, bootstrap: str, topic: str, count: int, settings: Settings) -> float:
         """
         Seconds until the first *count* records have arrived.
+
+        Raises: as ``produce``.
         """
+        with self.consuming(bootstrap, topic, count, settings) as seconds:
+            return seconds()
 
-
-def best_loader(directory: Path) -> Loader:
-    """
-    The C program, compiled into *directory*, if there is a compiler; else the Python client.
-    """
-    libraries = Path(confluent_kafka.__file__).parent.parent / "confluent_kafka.libs"
-    found = sorted(libraries.glob("librdkafka*.so*"))
-    if not found:
-        return PythonLoader()
-    program = compiled("load", directory, [str(found[0]), f"-Wl,-rpath,{libraries}"])
-    return PythonLoader() if program is None else CompiledLoader(program)
-
-
-class CompiledLoader:
-    """
-    ``load.c``.
-    """
-
-    name = "librdkafka from C"
-
-    def __init__(self, program: Path) -> None:
-        self._program = program
-
-    def produce(
-        self, bootstrap: str, topic: str, count: int, size: int, settings: Settings
-    ) -> float:
-        return self._run("produce", bootstrap, topic, str(count), str(size), *_pairs(settings))
-
-    def consume(self, bootstrap: str, topic: str, count: int, settings: Settings) -> float:
-        return self._run("consume", bootstrap, topic, str(count), *_pairs(settings))
-
-    def _run(self, *arguments: str) -> float:
-        command = [str(self._program), *arguments]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST)
-        return float(done.stdout)
+    @contextmanager
+    def consuming(
+        self, bootstrap: str, topic: str, count: int, settings: Settings
+    ) -> Iterator[Callable[[], float]]:
+        """
+        The same beside the body; the function waits for the seconds.
+        """
+        arguments = ("consume", bootstrap, topic, str(count), *_pairs(settings))
+        with self._program.running(*arguments) as result:
+            yield lambda: float(result())
 
 
 def _pairs(settings: Settings) -> list[str]:
     return [f"{name}={str(value).lower()}" for name, value in settings.items()]
-
-
-class PythonLoader:
-    """
-    confluent-kafka. Python's share in the work shows at small records.
-    """
-
-    name = "librdkafka from Python"
-
-    def produce(
-        self, bootstrap: str, topic: str, count: int, size: int, settings: Settings
-    ) -> float:
-        producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, **settings})
-        value = os.urandom(size)
-        began = time.monotonic()
-        for number in range(count):
-            while True:
-                try:
-                    producer.produce(topic, value, partition=0)
-                    break
-                except BufferError:
-                    producer.poll(0.01)
-            if number % 1000 == 0:
-                producer.poll(0)
-        if producer.flush(LONGEST):
-            raise TimeoutError("not all records were acknowledged")
-        return time.monotonic() - began
-
-    def consume(self, bootstrap: str, topic: str, count: int, settings: Settings) -> float:
-        given = {"bootstrap.servers": bootstrap, "group.id": "load", **settings}
-        consumer = confluent_kafka.Consumer(given)
-        began = time.monotonic()
-        consumer.assign([confluent_kafka.TopicPartition(topic, 0, 0)])
-        seen = 0
-        while seen < count:
-            seen += sum(m.error() is None for m in consumer.consume(10_000, 1))
-        took = time.monotonic() - began
-        consumer.close()
-        return took

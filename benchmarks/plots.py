@@ -17,6 +17,7 @@ from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Measured, Results
 
 COLORS: Final = {APACHE_KAFKA: "#9aa3ad", BARNABAS: "#1f6f8b"}
 GOOD, BAD = "#2a9d5c", "#d1495b"
+TICKS: Final = (0.25, 0.5, 1, 2, 4, 8, 16, 32)
 PERCENTILES: Final = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
 
 Lines = Sequence[Line]
@@ -56,13 +57,14 @@ def _ratios(results: Results) -> Canvas | None:
     canvas, axes = _canvas(len(lines))
     for place, line in enumerate(reversed(lines)):
         color = BAD if line.is_met is False else GOOD
-        axes.barh(place, _times_better(line, line.ratio or 1) - 1, left=1, color=color, height=0.6)
+        times = _times_better(line, line.ratio or 1)
+        axes.barh(place, times - 1, left=1, color=color, height=0.6)
+        axes.annotate(f"{times:.2g}x", (TICKS[-1], place), va="center", fontsize=8)
         if line.figure.goal is not Goal.AT_MOST:
             goal = _times_better(line, line.figure.limit)
             axes.plot([goal, goal], [place - 0.4, place + 0.4], color="black", linewidth=1.5)
     axes.set_xscale("log")
-    ticks = [0.25, 0.5, 1, 2, 4, 8, 16, 32]
-    axes.set_xticks(ticks, [f"{tick:g}x" for tick in ticks])
+    axes.set_xticks(TICKS, [f"{tick:g}x" for tick in TICKS])
     axes.axvline(1, color="gray", linewidth=0.8)
     _name(axes, [_full_title(line) for line in lines])
     axes.set_title("Barnabas, times better than Apache Kafka (black: the goal)")
@@ -75,26 +77,41 @@ def _times_better(line: Line, ratio: float) -> float:
 
 def _rates(results: Results) -> Canvas | None:
     lines = [line for line in results.lines() if line.figure.group == "rate"]
-    return _bars(lines, "records a second")
+    return _pairs([line for line in lines if not _is_dial(line)], "records a second")
 
 
 def _cpu(results: Results) -> Canvas | None:
     lines = [line for line in results.lines() if line.figure.group == "cpu"]
-    return _bars(lines, "seconds of the broker's processor time for a million records")
+    title = "seconds of the broker's processor time for a million records"
+    return _pairs([line for line in lines if not _is_dial(line)], title)
 
 
-def _bars(lines: Lines, title: str) -> Canvas | None:
+def _durability(results: Results) -> Canvas | None:
     """
-    Both brokers side by side, on a scale that has room for all lines.
+    What each position of the dial lets through.
+    """
+    lines = [line for line in results.lines() if line.figure.group == "megabytes"]
+    title = "megabytes a second, by what an answer promises"
+    return _pairs([line for line in lines if _is_dial(line)], title)
+
+
+def _is_dial(line: Line) -> bool:
+    return line.measured.name.startswith("dial-")
+
+
+def _pairs(lines: Lines, title: str) -> Canvas | None:
+    """
+    A point for each broker, on a scale that has room for all lines.
     """
     if not lines:
         return None
     canvas, axes = _canvas(len(lines))
     for place, line in enumerate(reversed(lines)):
-        pair = ((APACHE_KAFKA, line.apache_kafka, 0.2), (BARNABAS, line.barnabas, -0.2))
-        for name, value, shift in pair:
-            if value is not None:
-                axes.barh(place + shift, value, color=COLORS[name], height=0.38)
+        values = {APACHE_KAFKA: line.apache_kafka, BARNABAS: line.barnabas}
+        known = {name: value for name, value in values.items() if value}
+        axes.plot(list(known.values()), [place] * len(known), color="#d5dae0", zorder=1)
+        for name, value in known.items():
+            axes.scatter(value, place, color=COLORS[name], s=36, zorder=2)
     axes.set_xscale("log")
     axes.set_title(title)
     _name(axes, [line.measured.figures[0].title for line in lines])
@@ -115,12 +132,12 @@ def _latency(results: Results) -> Canvas | None:
     if not kinds:
         return None
     canvas = Canvas(figsize=(3.2 * len(kinds), 2.8), layout="constrained")
-    for number, (measured, prefix, title) in enumerate(kinds):
-        axes = canvas.add_subplot(1, len(kinds), number + 1)
+    row = canvas.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
+    for axes, (measured, prefix, title) in zip(row, kinds, strict=True):
         _percentiles(axes, measured, prefix)
         axes.set_title(title, fontsize=9)
-        axes.set_ylabel("ms" if number == 0 else "")
-    _explain(axes)
+    row[0].set_ylabel("ms")
+    _explain(row[0])
     return canvas
 
 
@@ -133,18 +150,6 @@ def _percentiles(axes: Axes, measured: Measured, prefix: str) -> None:
             axes.plot(list(PERCENTILES.values()), points, marker="o", color=color)
     axes.set_yscale("log")
     axes.grid(visible=True, alpha=0.3)
-
-
-def _durability(results: Results) -> Canvas | None:
-    """
-    What each position of the dial lets through.
-    """
-    lines = [
-        line
-        for line in results.lines()
-        if line.measured.name.startswith("dial-") and line.figure.key == "megabytes_per_second"
-    ]
-    return _bars(lines, "megabytes a second, by what an answer promises")
 
 
 def _canvas(rows: int) -> tuple[Canvas, Axes]:
@@ -164,7 +169,7 @@ def _full_title(line: Line) -> str:
     With the measure's, for a line that is one of several.
     """
     title = line.figure.title
-    first = line.measured.figures[0].title
+    first = line.measured.figures[0].title.removesuffix(", p50")
     return title if title == first else f"{first}: {title.removeprefix('- ')}"
 
 
@@ -173,5 +178,5 @@ def _explain(axes: Axes) -> None:
     Which colour is whose.
     """
     for name, color in COLORS.items():
-        axes.plot([], [], color=color, linewidth=6, label=name)
+        axes.plot([], [], "o", color=color, label=name)
     axes.legend(loc="best", fontsize=8)

@@ -28,7 +28,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from benchmarks.loader import BIG_BATCHES, Loader, best_loader
+from benchmarks.loader import BIG_BATCHES, Loader
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tempfile.TemporaryDirectory(prefix="barnabas-bench-", dir=options.directory) as name,
         _running(Path(name), cores) as (spark, brokers),
     ):
-        loader = best_loader(Path(name))
+        loader = Loader(Path(name))
         results = {query.name: _cost(query, spark, brokers, loader, options) for query in chosen}
     machine = f"{platform.machine()}, {cores} of {os.cpu_count()} cores"
     print(f"{machine}, PySpark {spark.version}, median of {options.passes} passes after the first")

@@ -5,7 +5,6 @@ Consuming through librdkafka: what the page cache has, and what only the disk ha
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -87,13 +86,11 @@ def _mixed(bench: Bench, contender: Contender) -> Iterator[Run]:
     broker, count, size = contender.broker, bench.count(600_000), 1024
 
     def run() -> Values:
-        with new_topic(broker) as topic, ThreadPoolExecutor(1) as other:
-            with spent_by(broker.pid) as spent:
-                consumed = other.submit(
-                    bench.loader.consume, broker.bootstrap, topic, count, FAR_AHEAD
-                )
+        with new_topic(broker) as topic:
+            wanted = (broker.bootstrap, topic, count, FAR_AHEAD)
+            with spent_by(broker.pid) as spent, bench.loader.consuming(*wanted) as consumed:
                 bench.loader.produce(broker.bootstrap, topic, count, size, BIG_BATCHES)
-                consumed.result()
+                consumed()
             return throughput(count, size, spent.seconds, spent.cpu)
 
     yield run

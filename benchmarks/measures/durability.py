@@ -42,9 +42,9 @@ class Setting:
 
 
 DIAL: Final = (
-    Setting("dial-acks-1", "16 KiB batches, acks=1", 20_000, acks=1),
-    Setting("dial-acks-all", "16 KiB batches, acks=all", 20_000),
-    Setting("dial-ms-1000", "- flush.ms=1000", 20_000, config={"flush.ms": "1000"}),
+    Setting("dial-acks-1", "16 KiB batches, acks=1", 10_000, acks=1),
+    Setting("dial-acks-all", "16 KiB batches, acks=all", 10_000),
+    Setting("dial-ms-1000", "- flush.ms=1000", 10_000, config={"flush.ms": "1000"}),
     Setting(
         "dial-messages-10000", "- flush.messages=10000", 10_000, config={"flush.messages": "10000"}
     ),

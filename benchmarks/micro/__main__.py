@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import timeit
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, TypedDict
@@ -91,12 +91,13 @@ def _timings(options: argparse.Namespace) -> list[Timing]:
         ]
 
 
-def _fastest(work: object, seconds: float) -> float:
+def _fastest(work: Callable[[], object], seconds: float) -> float:
     """
     Seconds of one call.
     """
-    timer = timeit.Timer(work)  # type: ignore[arg-type]  # any call without arguments
-    calls, took = timer.autorange()
+    timer, calls = timeit.Timer(work), 1
+    while (took := timer.timeit(calls)) < seconds / (2 * ROUNDS):
+        calls *= 2
     calls = max(1, int(calls * seconds / ROUNDS / took))
     return min(timer.repeat(ROUNDS, calls)) / calls
 

@@ -1,0 +1,28 @@
+"""
+benchmarks.java_tools: what Apache Kafka's performance tools print, taken apart.
+"""
+
+from __future__ import annotations
+
+from benchmarks import java_tools
+
+PRODUCED = """\
+8000 records sent, 2000.5 records/sec (0.19 MB/sec), 30.0 ms avg latency, 900.00 ms max latency, \
+20 ms 50th, 400 ms 95th, 850 ms 99th, 890 ms 99.9th.
+5000 steady state records sent, 1999.2 records/sec (0.19 MB/sec), 1.2 ms avg latency, \
+30.00 ms max latency, 1 ms 50th, 3 ms 95th, 7 ms 99th, 21 ms 99.9th.
+"""
+CONSUMED = (
+    "2026-01-31 12:00:00:000, 2026-01-31 12:00:04:000, 976.5625, 244.1406, 1000000, 250000.0, "
+    "3000, 1000, 976.5625, 1000000.0\n"
+)
+
+
+def test_the_warm_up_is_not_in_what_was_produced() -> None:
+    expected = {"per_second": 1999.2, "p50": 1, "p95": 3, "p99": 7, "p999": 21}
+
+    assert expected == java_tools.parse_produced(PRODUCED)
+
+
+def test_joining_the_group_is_not_in_what_was_consumed() -> None:
+    assert {"records": 1_000_000, "seconds": 1.0} == java_tools.parse_consumed(CONSUMED)

@@ -1,0 +1,103 @@
+"""
+The benchmarks still run: all measures of Barnabas alone, with next to nothing to do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import compare, profile, results
+from benchmarks.micro import __main__ as micro
+from benchmarks.programs import compiler
+from tests.support.broker_process import wait_for
+
+pytestmark = pytest.mark.interop
+ROOT = Path(__file__).parents[2]
+TINY = ("--broker", "barnabas", "--scale", "0.001", "--passes", "1")
+PAGE = "<!-- table -->\n<!-- end -->\n<!-- machine -->\n<!-- end -->\n"
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
+def test_every_measure_gives_its_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Nothing is skipped, nothing is left behind, and table, page and plots are made of it.
+
+    Without Kafka's tools, of which each run starts a virtual machine.
+    """
+    page, file, work = tmp_path / "page.md", tmp_path / "results.json", tmp_path / "work"
+    page.write_text(PAGE)
+    work.mkdir()
+    places = ["--json", str(file), "--page", str(page), "--plots", str(tmp_path / "plots")]
+
+    assert 0 == compare.main([*TINY, "--skip", "java-*", "--directory", str(work), *places])
+
+    found = results.read(file)
+    assert [] == [(one.name, one.skipped) for one in found.measured if one.skipped]
+    for line in found.lines():
+        assert line.barnabas is not None, line.figure.title
+        assert line.figure.title.lstrip("- ") in page.read_text()
+    assert {"cpu", "durability", "latency", "rates"} == {
+        path.stem.removeprefix("performance-") for path in (tmp_path / "plots").iterdir()
+    }
+    assert [] == list(work.iterdir())
+    assert "start to first record" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
+    """
+    Neither a process nor a file.
+    """
+    command = [sys.executable, "-m", "benchmarks.compare", "--broker", "barnabas"]
+    command += ["--only", "requests-single", "--scale", "1000", "--directory", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+        wait_for(lambda: any(tmp_path.glob("*/request-*")), "load", 60)
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+    assert [] == list(tmp_path.iterdir())
+    assert not _processes_with(str(tmp_path))
+
+
+def _processes_with(text: str) -> list[str]:
+    """
+    The command lines of other processes that have *text* in them.
+    """
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        if int(process.name) == os.getpid():
+            continue
+        try:
+            line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if text in line:
+            found.append(line)
+    return found
+
+
+def test_the_hot_functions_are_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == micro.main(["--mode", "compiled", "--seconds", "0.001"])
+
+    assert "append 16 records of 1 KB" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
+def test_calls_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert 0 == profile.main(["requests-single", "--scale", "0.02"])
+
+    assert "sender.py" in capsys.readouterr().out
+
+
+def test_places_are_counted_by_their_own_time() -> None:
+    samples = "main;read;recv 30\nmain;read 10\nmain;write;send 60\n"
+
+    expected = ["  60.0%  send", "  30.0%  recv", "  10.0%  read"]
+    assert expected == profile.own_time(samples).splitlines()

@@ -15,9 +15,14 @@ from benchmarks.topics import produce_when_possible
 from tests.support.apache_kafka import ApacheKafka, java
 from tests.support.broker_process import Barnabas, BrokerProcess
 
-SAME_OPTIONS: Final = {"log.segment.delete.delay.ms": "1000"}
+SAME_OPTIONS: Final = {
+    "log.segment.delete.delay.ms": "1000",
+    "log.flush.scheduler.interval.ms": "500",
+    "log.flush.interval.ms": str(2**63 - 1),
+}
 """
-What was measured leaves the disk soon; nothing else differs from the defaults.
+What was measured leaves the disk soon, and a topic's ``flush.ms`` is looked at, which by default
+nobody does. Nothing else differs from the defaults.
 """
 
 

@@ -4,8 +4,9 @@
  *   load produce BOOTSTRAP TOPIC COUNT SIZE [NAME=VALUE ...]
  *   load consume BOOTSTRAP TOPIC COUNT      [NAME=VALUE ...]
  *
- * Both work on partition 0 and print the seconds between the first call and the last record
- * acknowledged or received. NAME=VALUE are librdkafka's settings.
+ * Both work on partition 0, from offset 0 on, and print seconds: from the first record that is sent
+ * until the last one is acknowledged, or from the first one that comes to the last. NAME=VALUE are
+ * librdkafka's settings.
  *
  * The library is the one inside the confluent-kafka wheel, which ships without its header: what is
  * used of it is declared here. Its ABI has not changed since 1.0.
@@ -37,7 +38,6 @@ typedef struct {
 
 enum { PRODUCER = 0, CONSUMER = 1 };
 enum { QUEUE_FULL = -184 };
-enum { BEGINNING = -2 };
 enum { BATCH = 10000 };
 
 rd_kafka_conf_t *rd_kafka_conf_new(void);
@@ -144,14 +144,16 @@ static void consume(const char *bootstrap, const char *name, long count, char **
         static rd_kafka_message_t *messages[BATCH];
         rd_kafka_t *consumer = client(CONSUMER, configuration(bootstrap, settings));
         rd_kafka_topic_t *topic = rd_kafka_topic_new(consumer, name, NULL);
-        double began = now();
-        if (rd_kafka_consume_start(topic, 0, BEGINNING))
+        double began = 0;
+        if (rd_kafka_consume_start(topic, 0, 0))
                 die("consume", rd_kafka_err2str(rd_kafka_last_error()));
         for (long seen = 0; seen < count;) {
-                long wanted = count - seen < BATCH ? count - seen : BATCH;
+                long wanted = !seen ? 1 : count - seen < BATCH ? count - seen : BATCH;
                 ssize_t got = rd_kafka_consume_batch(topic, 0, 1000, messages, wanted);
                 if (got < 0)
                         die("consume", rd_kafka_err2str(rd_kafka_last_error()));
+                if (!seen)
+                        began = now();
                 for (ssize_t n = 0; n < got; n++) {
                         if (!messages[n]->err)
                                 seen++;

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from benchmarks.measure import Goal
-from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Measured, Results
+from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Measured, Results, is_dial
 
 COLORS: Final = {APACHE_KAFKA: "#9aa3ad", BARNABAS: "#1f6f8b"}
 GOOD, BAD = "#2a9d5c", "#d1495b"
@@ -77,13 +77,13 @@ def _times_better(line: Line, ratio: float) -> float:
 
 def _rates(results: Results) -> Canvas | None:
     lines = [line for line in results.lines() if line.figure.group == "rate"]
-    return _pairs([line for line in lines if not _is_dial(line)], "records a second")
+    return _pairs([line for line in lines if not is_dial(line.measured)], "records a second")
 
 
 def _cpu(results: Results) -> Canvas | None:
     lines = [line for line in results.lines() if line.figure.group == "cpu"]
     title = "seconds of the broker's processor time for a million records"
-    return _pairs([line for line in lines if not _is_dial(line)], title)
+    return _pairs([line for line in lines if not is_dial(line.measured)], title)
 
 
 def _durability(results: Results) -> Canvas | None:
@@ -92,11 +92,7 @@ def _durability(results: Results) -> Canvas | None:
     """
     lines = [line for line in results.lines() if line.figure.group == "megabytes"]
     title = "megabytes a second, by what an answer promises"
-    return _pairs([line for line in lines if _is_dial(line)], title)
-
-
-def _is_dial(line: Line) -> bool:
-    return line.measured.name.startswith("dial-")
+    return _pairs([line for line in lines if is_dial(line.measured)], title)
 
 
 def _pairs(lines: Lines, title: str) -> Canvas | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import Figure, Goal
-from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Results
+from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Results, is_dial
 
 SIGNS: Final = {Goal.RATIO_AT_LEAST: "≥", Goal.RATIO_AT_MOST: "≤", Goal.AT_MOST: "≤"}
 
@@ -40,9 +40,10 @@ def machine_line(results: Results) -> str:
 def rewritten(page: str, results: Results) -> str:
     """
     A page with what is between its markers made anew: ``<!-- table -->`` to ``<!-- end -->``, and
-    the same for ``machine``.
+    the same for ``dial`` and ``machine``.
     """
     page = _between(page, "table", _markdown_table(results))
+    page = _between(page, "dial", _markdown_dial(results))
     return _between(page, "machine", _markdown_machine(results))
 
 
@@ -65,11 +66,32 @@ def _markdown_table(results: Results) -> str:
         "|---|---:|---:|---:|---:|---|---|",
     ]
     for line in results.lines():
+        if line.figure.group == "megabytes" or is_dial(line.measured):
+            continue
         cells = [line.figure.title.replace("- ", "&nbsp;&nbsp;", 1)]
         cells += [_amount(value, line.figure) for value in _both(line)]
         cells += [_ratio(line.ratio), _ratio(line.best_ratio), *_goal_cells(line)]
         rows.append(f"| {' | '.join(cells)} |")
     rows += [f"| {name} | {reason} | | | | | |" for name, reason in _skipped(results)]
+    return "\n".join(rows)
+
+
+def _markdown_dial(results: Results) -> str:
+    """
+    What each promise lets through, and how long an answer takes, in a row for each.
+    """
+    names = (APACHE_KAFKA, BARNABAS)
+    keys = ("megabytes_per_second", "p50", "p99")
+    heads = [f"{name}: {key}" for key in ("MB/s", "p50", "p99") for name in names]
+    rows = [f"| | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
+    for measured in filter(is_dial, results.measured):
+        figures = {figure.key: figure for figure in measured.figures}
+        cells = [
+            _amount(measured.median(name, figures[key]), figures[key])
+            for key in keys
+            for name in names
+        ]
+        rows.append(f"| {figures['per_second'].title.removeprefix('- ')} | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

@@ -107,6 +107,13 @@ class Results:
         path.write_text(json.dumps(asdict(self), indent=1, default=_plain) + "\n")
 
 
+def is_dial(measured: Measured) -> bool:
+    """
+    Whether it measures what durability costs, which has a table and a plot of its own.
+    """
+    return measured.name.startswith("dial-")
+
+
 def _line(measured: Measured, figure: Figure) -> Line:
     kafka, ours = (measured.median(name, figure) for name in (APACHE_KAFKA, BARNABAS))
     best_kafka, best_ours = (measured.best(name, figure) for name in (APACHE_KAFKA, BARNABAS))

@@ -42,8 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    if options.read is not None:
-        found = results.read(options.read)
+    if options.runs:
+        found = results.merged([results.read(path) for path in options.runs])
     else:
         with tempfile.TemporaryDirectory(prefix="barnabas-bench-", dir=options.directory) as name:
             found = _measured(options, Path(name))
@@ -73,7 +73,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--recovery-gib", type=float, default=1.0, help="to recover after a kill")
     parser.add_argument("--directory", type=Path, help="where the brokers write")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep every sample there")
-    parser.add_argument("--from", dest="read", type=Path, metavar="FILE", help="measure nothing")
+    parser.add_argument(
+        "--from",
+        dest="runs",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="measure nothing: show that run, with lines of later ones in place of its own",
+    )
     parser.add_argument("--page", type=Path, metavar="FILE", help="put the table into that page")
     parser.add_argument("--plots", type=Path, metavar="DIRECTORY", help="draw what was measured")
     return parser

@@ -138,6 +138,16 @@ def read(path: Path) -> Results:
     return Results(found["machine"], found["options"], measured)
 
 
+def merged(runs: Sequence[Results]) -> Results:
+    """
+    The first of some runs, with what later ones measured in place of the same measures.
+    """
+    found = {one.name: one for one in runs[0].measured}
+    for run in runs[1:]:
+        found |= {one.name: one for one in run.measured}
+    return Results(runs[0].machine, runs[0].options, list(found.values()))
+
+
 def _measured(found: Mapping[str, Any]) -> Measured:
     figures = tuple(
         Figure(**{**figure, "goal": Goal(figure["goal"]) if figure["goal"] else None})

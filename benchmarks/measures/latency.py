@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from threading import Event, Thread
+from threading import Event
 from typing import Final
 
 from benchmarks import page_cache, wire
@@ -130,16 +131,17 @@ def _repeating(work: Callable[[], None]) -> Iterator[None]:
     over = Event()
 
     def repeat() -> None:
+        work()
         while not over.is_set():
             work()
 
-    thread = Thread(target=repeat)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    with ThreadPoolExecutor(1) as thread:
+        done = thread.submit(repeat)
+        try:
+            yield
+        finally:
+            over.set()
+        done.result()
 
 
 @contextmanager

@@ -81,3 +81,15 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     before.write(tmp_path / "results.json")
 
     assert before == results.read(tmp_path / "results.json")
+
+
+def test_a_later_run_stands_for_the_same_measure() -> None:
+    before = measured(rate("rate"), [100], [200])
+    another = Measured("another", "a client", (broker_cpu(),))
+    before = Results(before.machine, before.options, [*before.measured, another])
+
+    merged = results.merged([before, measured(rate("rate"), [100], [300])])
+
+    assert ["a-measure", "another"] == [one.name for one in merged.measured]
+    [line] = merged.lines()
+    assert 300 == line.barnabas

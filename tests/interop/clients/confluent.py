@@ -40,18 +40,29 @@ class Confluent:
         self, bootstrap: str, topic: str, records: Sequence[NewRecord], codec: str
     ) -> list[Place]:
         producer = Producer({"bootstrap.servers": bootstrap, "compression.type": codec})
-        places: dict[int, Place] = {}
-        for number, record in enumerate(records):
+        return _send_all(producer, topic, records)
 
-            def delivered(error: KafkaError | None, message: Message, number: int = number) -> None:
-                if error is not None:
-                    raise KafkaException(error)
-                places[number] = _place(message)
-
-            _send(producer, topic, record, delivered)
-        left = producer.flush(PATIENCE)
-        assert left == 0, f"{left} of {len(records)} records are not acknowledged"
-        return [places[number] for number in range(len(records))]
+    def transact(
+        self, bootstrap: str, topic: str, records: Sequence[NewRecord], codec: str, size: int
+    ) -> list[Place]:
+        """
+        The same in transactions of *size* records, every second of which is aborted.
+        """
+        producer = Producer(
+            {
+                "bootstrap.servers": bootstrap,
+                "compression.type": codec,
+                "transactional.id": f"{topic}-librdkafka",
+            }
+        )
+        producer.init_transactions(PATIENCE)
+        places: list[Place] = []
+        for number, start in enumerate(range(0, len(records), size)):
+            producer.begin_transaction()
+            places += _send_all(producer, topic, records[start : start + size])
+            end = producer.abort_transaction if number % 2 else producer.commit_transaction
+            end(PATIENCE)
+        return places
 
     def read(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[Seen]:
         consumer = Consumer(
@@ -103,6 +114,21 @@ class Confluent:
             return seen
 
         return two_members(member, count)
+
+
+def _send_all(producer: Producer, topic: str, records: Sequence[NewRecord]) -> list[Place]:
+    places: dict[int, Place] = {}
+    for number, record in enumerate(records):
+
+        def delivered(error: KafkaError | None, message: Message, number: int = number) -> None:
+            if error is not None:
+                raise KafkaException(error)
+            places[number] = _place(message)
+
+        _send(producer, topic, record, delivered)
+    left = producer.flush(PATIENCE)
+    assert left == 0, f"{left} of {len(records)} records are not acknowledged"
+    return [places[number] for number in range(len(records))]
 
 
 def _send(producer: Producer, topic: str, record: NewRecord, delivered: Delivered) -> None:

@@ -44,6 +44,15 @@ class Java:
         lines = self._run("produce", bootstrap, topic, codec, lines=map(_line, records))
         return [Place(int(partition), int(offset)) for partition, offset in lines]
 
+    def transact(
+        self, bootstrap: str, topic: str, records: Sequence[NewRecord], codec: str, size: int
+    ) -> list[Place]:
+        """
+        The same in transactions of *size* records, every second of which is aborted.
+        """
+        lines = self._run("transact", bootstrap, topic, codec, str(size), lines=map(_line, records))
+        return [Place(int(partition), int(offset)) for partition, offset in lines]
+
     def read(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[Seen]:
         lines = self._run("read", bootstrap, topic, str(partitions), str(count))
         return [_seen(fields) for fields in lines]

@@ -44,22 +44,34 @@ class KafkaPython:
             bootstrap_servers=bootstrap, compression_type=None if codec == "none" else codec
         )
         try:
-            futures = [
-                producer.send(
-                    topic,
-                    value=record.value,
-                    key=record.key,
-                    headers=list(record.headers),
-                    timestamp_ms=record.timestamp_ms,
-                    partition=record.partition,
-                )
-                for record in records
-            ]
-            producer.flush(PATIENCE)
-            answers = [future.get(PATIENCE) for future in futures]
+            return _send_all(producer, topic, records)
         finally:
             producer.close()
-        return [Place(answer.partition, answer.offset) for answer in answers]
+
+    def transact(
+        self, bootstrap: str, topic: str, records: Sequence[NewRecord], codec: str, size: int
+    ) -> list[Place]:
+        """
+        The same in transactions of *size* records, every second of which is aborted.
+        """
+        producer = KafkaProducer(
+            bootstrap_servers=bootstrap,
+            compression_type=None if codec == "none" else codec,
+            transactional_id=f"{topic}-python",
+        )
+        places: list[Place] = []
+        try:
+            producer.init_transactions()
+            for number, start in enumerate(range(0, len(records), size)):
+                producer.begin_transaction()
+                places += _send_all(producer, topic, records[start : start + size])
+                if number % 2:
+                    producer.abort_transaction()
+                else:
+                    producer.commit_transaction()
+        finally:
+            producer.close()
+        return places
 
     def read(self, bootstrap: str, topic: str, partitions: int, count: int) -> list[Seen]:
         consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
@@ -93,6 +105,23 @@ class KafkaPython:
             return seen
 
         return two_members(member, count)
+
+
+def _send_all(producer: Any, topic: str, records: Sequence[NewRecord]) -> list[Place]:
+    futures = [
+        producer.send(
+            topic,
+            value=record.value,
+            key=record.key,
+            headers=list(record.headers),
+            timestamp_ms=record.timestamp_ms,
+            partition=record.partition,
+        )
+        for record in records
+    ]
+    producer.flush(PATIENCE)
+    answers = [future.get(PATIENCE) for future in futures]
+    return [Place(answer.partition, answer.offset) for answer in answers]
 
 
 def _poll(consumer: Any) -> list[Seen]:

@@ -47,6 +47,7 @@ public final class Interop {
         switch (args[0]) {
             case "create" -> create(bootstrap, topic, Integer.parseInt(args[3]), args);
             case "produce" -> produce(bootstrap, topic, args[3]);
+            case "transact" -> transact(bootstrap, topic, args[3], Integer.parseInt(args[4]));
             case "read" -> read(bootstrap, topic, Integer.parseInt(args[3]), Long.parseLong(args[4]));
             case "group" -> group(bootstrap, topic, args[3], Long.parseLong(args[4]));
             default -> throw new IllegalArgumentException(args[0]);
@@ -68,20 +69,55 @@ public final class Interop {
 
     /** Sends what it reads and prints partition and offset of each record, in order. */
     private static void produce(String bootstrap, String topic, String codec) throws Exception {
-        Map<String, Object> settings = Map.of(
-                "bootstrap.servers", bootstrap,
-                "compression.type", codec,
-                "key.serializer", ByteArraySerializer.class,
-                "value.serializer", ByteArraySerializer.class);
-        BufferedReader in =
-                new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         List<Future<RecordMetadata>> answers = new ArrayList<>();
-        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings)) {
+        BufferedReader in = input();
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(producer(bootstrap, codec))) {
             for (String line = in.readLine(); line != null; line = in.readLine()) {
                 answers.add(producer.send(parse(topic, line)));
             }
             producer.flush();
         }
+        print(answers);
+    }
+
+    /** The same in transactions of that many records, every second of which is aborted. */
+    private static void transact(String bootstrap, String topic, String codec, int size)
+            throws Exception {
+        Map<String, Object> settings = producer(bootstrap, codec);
+        settings.put("transactional.id", topic + "-java");
+        List<Future<RecordMetadata>> answers = new ArrayList<>();
+        List<String> lines = input().lines().toList();
+        try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(settings)) {
+            producer.initTransactions();
+            for (int start = 0; start < lines.size(); start += size) {
+                producer.beginTransaction();
+                for (String line : lines.subList(start, Math.min(start + size, lines.size()))) {
+                    answers.add(producer.send(parse(topic, line)));
+                }
+                producer.flush();
+                if (start / size % 2 == 0) {
+                    producer.commitTransaction();
+                } else {
+                    producer.abortTransaction();
+                }
+            }
+        }
+        print(answers);
+    }
+
+    private static Map<String, Object> producer(String bootstrap, String codec) {
+        return new java.util.HashMap<>(Map.of(
+                "bootstrap.servers", bootstrap,
+                "compression.type", codec,
+                "key.serializer", ByteArraySerializer.class,
+                "value.serializer", ByteArraySerializer.class));
+    }
+
+    private static BufferedReader input() {
+        return new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+    }
+
+    private static void print(List<Future<RecordMetadata>> answers) throws Exception {
         PrintStream out = output();
         for (Future<RecordMetadata> answer : answers) {
             out.println(answer.get().partition() + "\t" + answer.get().offset());

@@ -18,6 +18,7 @@ LONGEST: Final = 300.0
 _SUMMARY: Final = re.compile(
     r"(?P<records>\d+) (?:steady state )?records sent.*?, (?P<per_second>[\d.]+) records/sec"
 )
+_AVERAGE: Final = re.compile(r"Avg latency: ([\d.]+) ms")
 _PERCENTILE: Final = re.compile(r"(\d+) ms (50th|95th|99th|99\.9th)")
 _KEYS: Final = {"50th": "p50", "95th": "p95", "99th": "p99", "99.9th": "p999"}
 
@@ -82,6 +83,21 @@ def consume(
         "60000",
     )
     return parse_consumed(text)
+
+
+def end_to_end(bootstrap: str, topic: str, records: int, size: int) -> dict[str, float]:
+    """
+    What ``EndToEndLatency`` says: a record is sent when the one before it was consumed. Its
+    percentiles are whole milliseconds, so that only the average tells something.
+
+    Raises:
+        Unavailable: there is no Java.
+    """
+    numbers = (str(records), "all", str(size))
+    text = _output("org.apache.kafka.tools.EndToEndLatency", bootstrap, topic, *numbers)
+    found = _AVERAGE.search(text)
+    assert found is not None, text
+    return {"average": float(found[1])}
 
 
 def parse_produced(text: str) -> dict[str, float]:

@@ -19,6 +19,12 @@ What one run gave, by the keys of its figures.
 Run = Callable[[], Values]
 
 
+Opened = Callable[[Contender], AbstractContextManager[Run]]
+"""
+Prepares a broker, gives what runs a measure on it, and tidies up.
+"""
+
+
 class Unavailable(Exception):
     """
     This machine lacks what a measure needs; the message says what, in one line.
@@ -71,14 +77,13 @@ class Measure:
     """
     Attributes:
         client: what the load comes from.
-        opened: prepares one broker, gives what runs the measure on it, and tidies up.
         warm_ups: how many runs are thrown away before those that count.
         most_passes: an upper limit for what takes long, or does not vary.
     """
 
     name: str
     client: str
-    opened: Callable[[Contender], AbstractContextManager[Run]]
+    opened: Opened
     figures: tuple[Figure, ...]
     warm_ups: int = 1
     most_passes: int = 1000

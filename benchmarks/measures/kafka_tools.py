@@ -13,7 +13,17 @@ from benchmarks import java_tools
 from benchmarks.bench import Bench
 from benchmarks.contender import Contender
 from benchmarks.loader import BIG_BATCHES
-from benchmarks.measure import Measure, Run, Values, broker_cpu, latencies, megabytes, rate
+from benchmarks.measure import (
+    Figure,
+    Measure,
+    Opened,
+    Run,
+    Values,
+    broker_cpu,
+    latencies,
+    megabytes,
+    rate,
+)
 from benchmarks.procfs import spent_by
 from benchmarks.topics import new_topic
 
@@ -23,20 +33,25 @@ PACED_PER_SECOND: Final = 20_000
 
 def measures(bench: Bench) -> list[Measure]:
     """
-    Producing as fast as it goes and at a fixed rate, and consuming.
+    Producing as fast as it goes and at a fixed rate, consuming, and one record after the other.
     """
     produced = (rate("kafka-producer-perf-test, 1 KB"), broker_cpu())
     paced = (*latencies("20,000 rec/s, Java producer", p99_at_most=1.0), broker_cpu())
     consumed = (rate("kafka-consumer-perf-test, 1 KB"), megabytes(), broker_cpu())
+    title = "Kafka's EndToEndLatency, one at a time, mean"
+    alone = (Figure("average", title, "ms", True, "latency"),)
     return [
-        Measure(
-            "java-produce", java_tools.NAME, partial(_producing, bench), produced, most_passes=3
-        ),
-        Measure("java-latency", java_tools.NAME, partial(_paced, bench), paced),
-        Measure(
-            "java-consume", java_tools.NAME, partial(_consuming, bench), consumed, most_passes=3
-        ),
+        _of_tools("java-produce", partial(_producing, bench), produced),
+        _of_tools("java-latency", partial(_paced, bench), paced, most_passes=5),
+        _of_tools("java-consume", partial(_consuming, bench), consumed),
+        _of_tools("java-end-to-end", partial(_one_at_a_time, bench), alone),
     ]
+
+
+def _of_tools(
+    name: str, opened: Opened, figures: tuple[Figure, ...], most_passes: int = 3
+) -> Measure:
+    return Measure(name, java_tools.NAME, opened, figures, most_passes=most_passes)
 
 
 @contextmanager
@@ -72,6 +87,17 @@ def _paced(bench: Bench, contender: Contender) -> Iterator[Run]:
                 settings={"linger.ms": "0"},
             )
         return {**found, "cpu_per_million": spent.cpu / (count + warm_up) * 1e6}
+
+    yield run
+
+
+@contextmanager
+def _one_at_a_time(bench: Bench, contender: Contender) -> Iterator[Run]:
+    broker, count = contender.broker, bench.count(5_000)
+
+    def run() -> Values:
+        with new_topic(broker) as topic:
+            return java_tools.end_to_end(broker.bootstrap, topic, count, 100)
 
     yield run
 

@@ -15,7 +15,7 @@ from benchmarks import wire
 from benchmarks.bench import Bench
 from benchmarks.contender import Contender
 from benchmarks.exchange import Exchanger
-from benchmarks.measure import Measure, Run, Values, broker_cpu, rate, throughput
+from benchmarks.measure import Measure, Run, Values, broker_cpu, megabytes, rate, throughput
 from benchmarks.procfs import spent_by
 from benchmarks.topics import LOCAL, PATIENCE, new_topic, now_ms
 from tests.support.broker_process import BrokerProcess, wait_for
@@ -56,7 +56,11 @@ def measures(bench: Bench) -> list[Measure]:
             shape.name,
             Exchanger.name,
             partial(_asking, bench, shape),
-            (rate(shape.title, at_least=shape.at_least), broker_cpu(shape.cpu_at_most)),
+            (
+                rate(shape.title, at_least=shape.at_least),
+                megabytes(),
+                broker_cpu(shape.cpu_at_most),
+            ),
         )
         for shape in SHAPES
     ]

@@ -54,7 +54,9 @@ struct frame {
 struct connection {
         int socket;
         long sent, answered; /* requests */
+        long *numbers;       /* of those under way, in a ring */
         long unsent;         /* bytes of requests that the socket has not taken yet */
+        int waits;           /* until it takes more */
         char *in;
         long filled, capacity;
 };
@@ -166,6 +168,7 @@ static void open_connection(struct connection *c, long tag) {
         fcntl(c->socket, F_SETFL, O_NONBLOCK);
         c->capacity = tag == FOLLOWER ? 2 * CHUNK : 16 << 10;
         c->in = some(c->capacity, 1);
+        c->numbers = some(under_way, sizeof *c->numbers);
         add(c->socket, tag);
 }
 
@@ -182,20 +185,13 @@ static void push(struct connection *c) {
                 c->unsent -= taken > 0 ? taken : 0;
         }
         struct epoll_event event = {EPOLLIN | (waits ? EPOLLOUT : 0), {.u64 = c - all}};
-        static char *waiting;
-        if (!waiting)
-                waiting = some(connections, 1);
-        if (waiting[c - all] != waits)
+        if (c->waits != waits)
                 epoll_ctl(poller, EPOLL_CTL_MOD, c->socket, &event);
-        waiting[c - all] = waits;
+        c->waits = waits;
 }
 
-/* The number of a connection's n-th request: they are dealt out in turns, or as answers come. */
-static long *numbers;
-
 static void ask(struct connection *c, double when) {
-        long place = (c - all) * under_way + c->sent++ % under_way;
-        numbers[place] = sent;
+        c->numbers[c->sent++ % under_way] = sent;
         due[sent++] = when;
         c->unsent += request.size;
 }
@@ -209,8 +205,7 @@ static void take_answers(struct connection *c) {
                 if (error_at >= 0 && (error_at + 2 > size || c->in[at + error_at] ||
                                       c->in[at + error_at + 1]))
                         die("answer", "an error");
-                long number = numbers[(c - all) * under_way + c->answered++ % under_way];
-                acknowledged[number] = now();
+                acknowledged[c->numbers[c->answered++ % under_way]] = now();
                 answered++;
         }
         memmove(c->in, c->in + at, c->filled -= at);
@@ -358,7 +353,6 @@ int main(int argc, char **argv) {
         request = loaded(request_file);
         prepare_copies();
         all = some(connections, sizeof *all);
-        numbers = some(connections * under_way, sizeof *numbers);
         due = some(count, sizeof *due);
         acknowledged = some(count, sizeof *acknowledged);
         poller = epoll_create1(0);

@@ -85,7 +85,7 @@ class Measure:
     client: str
     opened: Opened
     figures: tuple[Figure, ...]
-    warm_ups: int = 1
+    warm_ups: int = 2
     most_passes: int = 1000
 
 

@@ -18,7 +18,6 @@ from benchmarks.procfs import spent_by
 from benchmarks.topics import new_topic
 
 IDEMPOTENT: Final[Settings] = {"enable.idempotence": True, "acks": "all"}
-WARM_UPS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,6 @@ def measures(bench: Bench) -> list[Measure]:
                 megabytes(),
                 broker_cpu(shape.cpu_at_most),
             ),
-            warm_ups=WARM_UPS,
         )
         for shape in SHAPES
     ]

@@ -43,7 +43,7 @@ SHAPES: Final = (
     Shape("requests-pipelined", "one-record requests, pipelined", 40_000, 500, 1, 1, 4.0, 0.25),
     Shape("requests-single", "one-record requests, one at a time", 20_000, 1, 1, 1, 1.3, 0.25),
     Shape("connections-1000", "one-record requests, 1,000 connections", 40_000, 1, 1000),
-    Shape("partitions-1000", "requests with 1,000 partitions", 100, 2, 1, 1000),
+    Shape("partitions-1000", "requests with 1,000 partitions", 200, 2, 1, 1000),
 )
 
 

@@ -17,6 +17,7 @@ it, for noise only ever makes things slower.
 from __future__ import annotations
 
 import argparse
+import math
 import signal
 import sys
 import tempfile
@@ -31,7 +32,7 @@ from benchmarks.exchange import Exchanger
 from benchmarks.loader import Loader
 from benchmarks.machine import machine
 from benchmarks.results import Measured, Results
-from benchmarks.runner import run
+from benchmarks.runner import Budget, run
 from benchmarks.suite import all_measures, chosen
 from tests.support.apache_kafka import PrerequisiteMissing, class_path
 
@@ -70,6 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--skip", default="", help="the same, of what not to measure")
     parser.add_argument("--scale", type=float, default=1.0, help="a factor on all numbers")
     parser.add_argument("--passes", type=int, default=5, help="of each measure, after warming up")
+    parser.add_argument(
+        "--budget",
+        type=float,
+        default=math.inf,
+        metavar="MINUTES",
+        help="rather make fewer passes than take longer",
+    )
     parser.add_argument("--recovery-gib", type=float, default=1.0, help="to recover after a kill")
     parser.add_argument("--directory", type=Path, help="where the brokers write")
     parser.add_argument("--json", type=Path, metavar="FILE", help="keep every sample there")
@@ -105,8 +113,9 @@ def _measured(options: argparse.Namespace, directory: Path) -> Results:
         print("\n".join(f"{m.name:24}{m.figures[0].title} ({m.client})" for m in measures))
         return found
     with _contenders(directory, options.broker) as contenders:
+        budget = Budget(60 * options.budget, len(measures))
         for measure in measures:
-            measured.append(run(measure, contenders, options.passes))
+            measured.append(run(measure, contenders, options.passes, budget.next_share()))
             if options.json is not None:
                 found.write(options.json)
     return found

@@ -4,6 +4,7 @@ Runs measures against the brokers by turns, so that what else the machine does h
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
@@ -17,13 +18,42 @@ from benchmarks.measure import Measure, Run, Unavailable, Values
 from benchmarks.results import Measured
 
 
-def run(measure: Measure, contenders: Sequence[Contender], passes: int) -> Measured:
+class Budget:
+    """
+    How long all measures together may take, shared out among them as they come.
+
+    Args:
+        seconds: for all of them.
+        measures: how many there are.
+    """
+
+    def __init__(self, seconds: float, measures: int) -> None:
+        self._end = time.monotonic() + seconds
+        self._left = measures
+
+    def next_share(self) -> float:
+        """
+        Seconds for the next measure: up to twice what falls to each, for most need less.
+        """
+        remaining = max(0.0, self._end - time.monotonic())
+        share = min(remaining, 2 * remaining / self._left)
+        self._left -= 1
+        return share
+
+
+def run(
+    measure: Measure, contenders: Sequence[Contender], passes: int, seconds: float = math.inf
+) -> Measured:
     """
     Run it *passes* times with each broker. If one cannot, that is reported and there is no figure.
+
+    Args:
+        seconds: no further pass begins after that, but for the first one that counts.
     """
     began = time.monotonic()
+    passes = min(passes, measure.most_passes)
     try:
-        taken = _samples(measure, contenders, min(passes, measure.most_passes))
+        taken = _samples(measure, contenders, passes, began + seconds)
     except (Unavailable, OSError, KafkaException, subprocess.SubprocessError) as reason:
         _say(f"{measure.name}: skipped: {reason}")
         return Measured(measure.name, measure.client, measure.figures, skipped=str(reason))
@@ -39,18 +69,19 @@ def run(measure: Measure, contenders: Sequence[Contender], passes: int) -> Measu
 
 
 def _samples(
-    measure: Measure, contenders: Sequence[Contender], passes: int
+    measure: Measure, contenders: Sequence[Contender], passes: int, end: float
 ) -> dict[str, list[Values]]:
     taken: dict[str, list[Values]] = {contender.name: [] for contender in contenders}
     with ExitStack() as opened:
         runs: dict[str, Run] = {}
         for contender in contenders:
             runs[contender.name] = opened.enter_context(measure.opened(contender))
-        for number in range(measure.warm_ups + passes):
+        for turn in range(1 - measure.warm_ups, passes + 1):
+            if turn > 1 and time.monotonic() > end:
+                break
             for name, take in runs.items():
                 values = take()
                 taken[name].append(values)
-                turn = number + 1 - measure.warm_ups
                 _say(f"{measure.name} {turn}: {name}: {_words(measure, values)}")
     return taken
 

@@ -8,7 +8,7 @@ import asyncio
 from pathlib import Path
 
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.server.handlers import HANDLERS, load
+from barnabas.server.handlers import HANDLERS
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.wire_client import WireClient
@@ -38,6 +38,5 @@ def test_the_versions_are_those_of_kafka(tmp_path: Path) -> None:
     ours = listed(Barnabas(tmp_path / "barnabas"))
     theirs = listed(ApacheKafka(tmp_path / "kafka"))
 
-    load()
     assert set(HANDLERS) == set(ours)
     assert {key: theirs[key] for key in ours} == ours

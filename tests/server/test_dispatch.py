@@ -16,7 +16,6 @@ from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server import handlers
 from barnabas.server.context import CloseConnection, Context
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.error_response import error_response
@@ -55,7 +54,7 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
         advertised=versions,
         error_response=None,
     )
-    table = {12: registration, 18: handlers.load()[18]}
+    table = {12: registration, 18: HANDLERS[18]}
     return Dispatcher(table, cast(Any, SimpleNamespace(metrics=metrics or Metrics())))
 
 
@@ -209,9 +208,6 @@ def test_bytes_behind_a_request_are_ignored() -> None:
     frame = request_frame(HEARTBEAT, 4, 7) + b"trailing"
 
     assert None is call(dispatcher(lambda *_: None), frame)
-
-
-handlers.load()
 
 
 @pytest.mark.parametrize("key", sorted(HANDLERS))

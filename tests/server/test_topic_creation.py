@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from uuid import UUID
 
@@ -10,6 +9,7 @@ import pytest
 from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import ErrorCode, InvalidConfig, PolicyViolation
 from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.protocol.structs import replace
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.topic_creation import CreationPlan, CreationRules, plan_creation
 from tests.support.cluster_node import creatable

@@ -4,7 +4,6 @@ The cleaner of a log manager, from the choice of a log to what is on the disk af
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.structs import replace
 from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.cleaner_manager import LogCleanerManager
 from barnabas.storage.cleaner_settings import CleanerSettings
@@ -309,7 +309,7 @@ class Running(CleanerWorld):
         super().__init__(
             clock=self.moving_clock,
             files=files,
-            settings=dataclasses.replace(SETTINGS, max_io_bytes_per_second=rate),
+            settings=replace(SETTINGS, max_io_bytes_per_second=rate),
         )
 
     def start(self) -> None:
@@ -447,7 +447,7 @@ def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
     assert 1 == running.cleaner.dead_thread_count
     assert "log-cleaner-0 has died" in caplog.text
     log = of_one_key(running)
-    running.cleaner.reconfigure(dataclasses.replace(running.cleaner.settings, threads=2))
+    running.cleaner.reconfigure(replace(running.cleaner.settings, threads=2))
     assert 0 == running.cleaner.dead_thread_count
     for thread in running.cleaner.threads:
         running.moving_clock.until_waiting(thread.thread)
@@ -458,9 +458,7 @@ def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
 def test_another_rate_is_gone_by_at_once(slow: Running) -> None:
     log = slow.start_in_the_middle()
 
-    slow.cleaner.reconfigure(
-        dataclasses.replace(slow.cleaner.settings, max_io_bytes_per_second=1e9)
-    )
+    slow.cleaner.reconfigure(replace(slow.cleaner.settings, max_io_bytes_per_second=1e9))
     slow.moving_clock.until_waiting(slow.cleaner.threads[0].thread)
     slow.moving_clock.advance(0.0)
 
@@ -472,7 +470,7 @@ def test_what_has_stopped_does_not_start_again(running: Running) -> None:
     running.cleaner.stop(10)
 
     running.cleaner.start()
-    running.cleaner.reconfigure(dataclasses.replace(SETTINGS, threads=2))
+    running.cleaner.reconfigure(replace(SETTINGS, threads=2))
 
     assert () == running.cleaner.threads
 
@@ -480,15 +478,15 @@ def test_what_has_stopped_does_not_start_again(running: Running) -> None:
 def test_settings_may_be_any_before_the_threads_start() -> None:
     world = CleanerWorld()
 
-    world.cleaner.reconfigure(dataclasses.replace(SETTINGS, threads=7))
+    world.cleaner.reconfigure(replace(SETTINGS, threads=7))
 
     assert (7, ()) == (world.cleaner.settings.threads, world.cleaner.threads)
     with pytest.raises(ValueError, match="too small"):
-        world.cleaner.reconfigure(dataclasses.replace(SETTINGS, load_factor=0))
+        world.cleaner.reconfigure(replace(SETTINGS, load_factor=0))
 
 
 def test_without_a_thread_nothing_is_cleaned(caplog: pytest.LogCaptureFixture) -> None:
-    world = CleanerWorld(settings=dataclasses.replace(SETTINGS, threads=0))
+    world = CleanerWorld(settings=replace(SETTINGS, threads=0))
 
     world.cleaner.start()
 

@@ -4,8 +4,6 @@ What a topic can be told about its logs.
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from barnabas.protocol.compression import CompressionType
@@ -201,7 +199,7 @@ def test_a_compacted_log_rolls_early_enough_for_the_compaction_lag() -> None:
     config = LogConfig(max_compaction_lag_ms=100, segment_ms=200)
 
     assert 200 == config.max_segment_ms
-    assert 100 == dataclasses.replace(config, cleanup_policy=("compact",)).max_segment_ms
+    assert 100 == config.replaced(cleanup_policy=("compact",)).max_segment_ms
 
 
 def test_the_jitter_is_below_its_limit_and_that_of_the_segment() -> None:

@@ -4,7 +4,6 @@ Opening a log after a crash, after damage, and after a clean stop.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -348,7 +347,7 @@ def test_a_segment_with_offsets_that_are_too_far_is_split() -> None:
     home = ten_batches()
     log = home.open()
     home.stop(log)
-    home.config = replace(home.config, cleanup_policy=("compact",))
+    home.config = home.config.replaced(cleanup_policy=("compact",))
     far = 2**31 + 6
     data = home.file(6, ".log")
     data[450:458] = far.to_bytes(8)
@@ -370,7 +369,7 @@ def test_a_log_ends_where_records_were_lost_unless_compaction_may_have_removed_t
     home = LogHome(segment_bytes=1000)
     append(home.open(), 13)
     del home.file(0, ".log")[450:]
-    home.config = replace(home.config, cleanup_policy=policy)
+    home.config = home.config.replaced(cleanup_policy=policy)
 
     log = home.open()
 

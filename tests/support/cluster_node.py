@@ -30,7 +30,7 @@ from barnabas.server.config_admin import ConfigAdmin
 from barnabas.server.context import Context
 from barnabas.server.coordinators.producer_ids import ProducerIds
 from barnabas.server.error_response import error_response
-from barnabas.server.handlers import HANDLERS, load
+from barnabas.server.handlers import HANDLERS
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
 from barnabas.server.topics import Topics
@@ -42,7 +42,6 @@ from barnabas.storage.uuids import random_uuid
 
 T = TypeVar("T")
 
-load()
 
 NODE_ID = 1
 DATA = Path("/data")

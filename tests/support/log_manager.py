@@ -5,10 +5,10 @@ Log managers on a disk of the test's choice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
+from barnabas.protocol.structs import replace
 from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.files import Files

@@ -4,11 +4,11 @@ A log directory with something of everything, in which nothing is wrong.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
 from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.structs import replace
 from barnabas.storage.checkpoints import OffsetCheckpointFile
 from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
 from barnabas.storage.log import Log

@@ -9,7 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import NoneType
 from typing import Any
+
+_LITERALS = (NoneType, bool, int, str, bytes)
+"""
+Types, without those that inherit from them, whose values are what ``repr`` shows.
+"""
 
 
 class SourceWriter:
@@ -70,7 +76,7 @@ class SourceWriter:
         """
         What to write for *value*: itself where that is short, otherwise a name like *wish*.
         """
-        if value is None or isinstance(value, bool | int | float | str | bytes):
+        if type(value) in _LITERALS:
             return repr(value)
         name = self.name(wish)
         self.namespace[name] = value

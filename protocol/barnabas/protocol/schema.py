@@ -25,7 +25,6 @@ decided by the message that they are in.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from types import NoneType, UnionType
 from typing import (
@@ -45,7 +44,7 @@ from typing import (
 )
 from uuid import UUID
 
-from barnabas.protocol.structs import MISSING, make_struct, replace
+from barnabas.protocol.structs import MISSING, make_struct, replace, struct
 
 __all__ = [
     "ZERO_UUID",
@@ -77,7 +76,7 @@ The UUID that stands for none.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Api:
     """
     What identifies a kind of message: an API of the wire, or a type of record.
@@ -116,7 +115,7 @@ class Message(Protocol):
     api: ClassVar[Api]
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Fixed:
     """
     A type whose values all have the same size: its letter in the format of ``struct``.
@@ -136,7 +135,7 @@ class Kind(Enum):
     UUID = "uuid"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Array:
     """
     A count and that many elements.
@@ -145,7 +144,7 @@ class Array:
     element: Type
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Struct:
     """
     The fields of another message, in its place.

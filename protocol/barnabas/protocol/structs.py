@@ -1,9 +1,16 @@
 """
 Classes that are nothing but their fields.
 
-What ``dataclasses`` would do, at a fifth of its price at import: there are hundreds of messages, a
-process uses a few of them, and a broker should be up in a blink. The constructor of a class is
+What ``dataclasses`` would do, at a tenth of its price at import: a broker should be up in a blink,
+it has hundreds of such classes, and a process uses a few of them. The constructor of a class is
 generated when it is first called; comparison and representation are shared by all classes.
+
+Messages are declared with ``message`` (``schema.py``), everything else with ``struct``::
+
+    @struct
+    class Bound:
+        offset: int
+        reasons: list[str] = fresh(factory=list)
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import FrozenInstanceError
 from enum import Enum
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn, TypeVar, dataclass_transform, overload
 
 from barnabas.protocol.generated import SourceWriter
 
@@ -26,27 +33,86 @@ class Missing(Enum):
 
 MISSING: Final = Missing.MISSING
 
-_DEFAULTS: Final[dict[type, Mapping[str, Any]]] = {}
+
+class Fresh(NamedTuple):
+    """
+    A default that is made anew for each object.
+    """
+
+    factory: Callable[[], Any]
+
+
+class _Constructor(NamedTuple):
+    """
+    What the constructor of a class takes: defaults by the names of the fields, ``MISSING`` where
+    there is none; and whether the names must be given.
+    """
+
+    defaults: Mapping[str, Any]
+    kw_only: bool
+
+
+_CONSTRUCTORS: Final[dict[type, _Constructor]] = {}
 
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
 
 
-def make_struct(cls: C, defaults: Mapping[str, Any], *, frozen: bool) -> C:
+def fresh(*, factory: Callable[[], T]) -> T:
+    """
+    Declare a field of a struct whose default is what *factory* makes for each object.
+    """
+    default: Any = Fresh(factory)
+    return default  # type: ignore[no-any-return]  # to checkers it is what the field will hold
+
+
+@overload
+def struct(cls: C, /) -> C: ...
+
+
+@overload
+def struct(*, frozen: bool = True, kw_only: bool = False) -> Callable[[C], C]: ...
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(fresh,))
+def struct(
+    cls: C | None = None, /, *, frozen: bool = True, kw_only: bool = False
+) -> C | Callable[[C], C]:
+    """
+    Make a struct of a class with annotated fields: constructor, comparison, representation, slots.
+
+    Args:
+        frozen: whether its attributes are fixed; only then it has a hash.
+        kw_only: whether the constructor takes its values by name only.
+    """
+
+    def decorate(cls: C) -> C:
+        defaults = {
+            name: cls.__dict__.get(name, MISSING)
+            for name, annotation in cls.__annotations__.items()
+            if "ClassVar" not in str(annotation)
+        }
+        return make_struct(cls, defaults, frozen=frozen, kw_only=kw_only)
+
+    return decorate if cls is None else decorate(cls)
+
+
+def make_struct(cls: C, defaults: Mapping[str, Any], *, frozen: bool, kw_only: bool = True) -> C:
     """
     A class like *cls* whose only attributes are the names in *defaults*.
 
     Args:
         defaults: in the order of the fields, with ``MISSING`` for what the constructor requires.
-            An empty list stands for a new one for each object.
+            An empty list stands for a new one for each object, and so does ``Fresh``.
         frozen: whether assigning to an attribute is refused.
+        kw_only: whether the constructor takes its values by name only.
     """
     namespace = {name: value for name, value in vars(cls).items() if name not in defaults}
     del namespace["__dict__"], namespace["__weakref__"]
     namespace = (_FROZEN if frozen else _METHODS) | namespace
     namespace["__slots__"] = namespace["__match_args__"] = tuple(defaults)
     made: C = type(cls)(cls.__name__, cls.__bases__, namespace)
-    _DEFAULTS[made] = defaults
+    _CONSTRUCTORS[made] = _Constructor(defaults, kw_only)
     return made
 
 
@@ -54,7 +120,7 @@ def replace(struct: T, /, **changes: Any) -> T:
     """
     A copy of *struct* with some fields changed.
     """
-    return type(struct)(**dict(_items(struct)) | changes)
+    return type(struct)(**dict(items(struct)) | changes)
 
 
 def is_frozen(cls: type) -> bool:
@@ -64,29 +130,44 @@ def is_frozen(cls: type) -> bool:
     return "__setattr__" in vars(cls)
 
 
-def _items(struct: Any) -> list[tuple[str, Any]]:
-    return [(name, getattr(struct, name)) for name in struct.__slots__]
+def is_struct(value: object) -> bool:
+    """
+    Whether *value* is an object of a class that was made here.
+    """
+    return type(value) in _CONSTRUCTORS
 
 
-def _init_once(self: Any, **values: Any) -> None:
+def items(struct: Any) -> list[tuple[str, Any]]:
+    """
+    The fields of a struct with their values, in the order of their declaration.
+    """
+    return [(name, getattr(struct, name)) for name in struct.__match_args__]
+
+
+def _init_once(self: Any, *values: Any, **named: Any) -> None:
     """
     The constructor of a class until its first call, which puts the generated one in its place.
     """
-    cls = type(self)
+    cls: Any = next(cls for cls in type(self).__mro__ if cls in _CONSTRUCTORS)
     cls.__init__ = _compile_init(cls)
-    cls.__init__(self, **values)
+    cls.__init__(self, *values, **named)
 
 
 def _compile_init(cls: type) -> Callable[..., None]:
     source = SourceWriter(MISSING=MISSING)
     parameters, body = ["self"], []
-    for name, default in _DEFAULTS[cls].items():
+    defaults, kw_only = _CONSTRUCTORS[cls]
+    for name, default in defaults.items():
         value = name
         if default is MISSING:
             parameters.append(name)
         elif default == []:
             parameters.append(f"{name}=MISSING")
             value = f"[] if {name} is MISSING else {name}"
+        elif isinstance(default, Fresh):
+            parameters.append(f"{name}=MISSING")
+            factory = source.constant(f"make_{name}", default.factory)
+            value = f"{factory}() if {name} is MISSING else {name}"
         else:
             parameters.append(f"{name}={source.constant(f'default_{name}', default)}")
         if is_frozen(cls):
@@ -95,7 +176,7 @@ def _compile_init(cls: type) -> Callable[..., None]:
             body.append(f"{setter}(self, {value})")
         else:
             body.append(f"self.{name} = {value}")
-    if body:
+    if body and kw_only:
         parameters.insert(1, "*")
     with source.block(f"def __init__({', '.join(parameters)}):"):
         for line in body or ["pass"]:
@@ -109,15 +190,15 @@ def _compile_init(cls: type) -> Callable[..., None]:
 def _eq(self: Any, other: object) -> Any:
     if other.__class__ is not self.__class__:
         return NotImplemented
-    return _items(self) == _items(other)
+    return items(self) == items(other)
 
 
 def _hash(self: Any) -> int:
-    return hash(tuple(_items(self)))
+    return hash(tuple(items(self)))
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{name}={_shown(value)}" for name, value in _items(self))
+    shown = ", ".join(f"{name}={_shown(value)}" for name, value in items(self))
     return f"{type(self).__name__}({shown})"
 
 
@@ -128,7 +209,7 @@ def _shown(value: Any) -> str:
 
 
 def _reduce(self: Any) -> tuple[Any, ...]:
-    return _restore, (type(self), dict(_items(self)))
+    return _restore, (type(self), dict(items(self)))
 
 
 def _restore(cls: type[T], values: dict[str, Any]) -> T:

@@ -9,7 +9,6 @@ The broker: its parts, in the order in which they start and stop.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import logging
 import shutil
 import tempfile
@@ -18,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from barnabas.server import handlers
 from barnabas.server.background import Background
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
@@ -39,6 +37,7 @@ from barnabas.server.delayed_fetch import FetchPurgatory
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.dynamic_settings import Workers, configure_parts
 from barnabas.server.fetch_sessions import FetchSessions
+from barnabas.server.handlers import HANDLERS
 from barnabas.server.listening import Listening
 from barnabas.server.log_cleaning import cleaner_settings, watch_cleaner
 from barnabas.server.log_dir_failures import LogDirFailureHandler
@@ -91,7 +90,7 @@ class Broker:
         self._temporary: Path | None = None
         if ephemeral:
             self._temporary = Path(tempfile.mkdtemp(prefix="barnabas-"))
-            config = dataclasses.replace(config, log_dirs=(str(self._temporary),))
+            config = config.replaced(log_dirs=(str(self._temporary),))
         self.config = config
         self.node_id = config.own_node_id
         self.clock: ServerClock = clock or SystemClock()
@@ -231,7 +230,7 @@ class Broker:
             configs.brokers.current(),
             self.clock,
             self._io,
-            Dispatcher(handlers.load(), parts),
+            Dispatcher(HANDLERS, parts),
             self.metrics,
         )
         await self._listening.serve(self.connections)

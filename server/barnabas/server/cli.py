@@ -11,9 +11,9 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
@@ -33,30 +33,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from barnabas.storage.dump.command import main as dump_log  # noqa: PLC0415  # only here
 
         return dump_log(given[1:])
-    parser, commands = _parser()
-    _check_command(given, parser, commands)
-    options = parser.parse_args(given)
+    options = _parser(_command_in(given)).parse_args(given)
     command: Callable[[argparse.Namespace], int] = options.command
     return command(options)
 
 
-def _check_command(
-    given: Sequence[str], parser: argparse.ArgumentParser, commands: Collection[str]
-) -> None:
-    """
-    End with a sentence if there is no such command, naming the one that may have been meant.
-    """
-    command = next((word for word in given if not word.startswith("-")), None)
-    if command is not None and command not in commands:
-        from barnabas.storage.options import did_you_mean  # noqa: PLC0415  # only for mistakes
-
-        hint = did_you_mean(command, commands)
-        parser.error(f"unknown command {command}{hint or ', see barnabas --help'}")
+def _command_in(given: Sequence[str]) -> str | None:
+    return next((word for word in given if not word.startswith("-")), None)
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
+def _parser(command: str | None) -> argparse.ArgumentParser:
     """
-    What reads the command line, and the names of all commands.
+    What reads a command line with *command*; the options of the others are not loaded.
+
+    It ends with a sentence if there is no such command, naming the one that may have been meant.
     """
     parser = argparse.ArgumentParser(
         prog="barnabas",
@@ -66,14 +56,16 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
         "--version", action=_Version, nargs=0, help="show program's version number and exit"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_serve(commands.add_parser("serve", help="run a broker"))
-    _add_healthcheck(commands.add_parser("healthcheck", help="ask a broker whether it answers"))
-    _add_explain(commands.add_parser("explain", help="explain why a log is as it is"))
-    _add_verify(commands.add_parser("verify", help="check every file of a log directory"))
-    _add_spark(commands.add_parser("spark", help="jobs on logs that run on Apache Spark"))
-    commands.add_parser("dump-log", help="print what is in the files of a log")
-    _add_options(commands.add_parser("options", help="list every option of the broker"))
-    return parser, commands.choices
+    for name, (says, add_options) in _COMMANDS.items():
+        of_command = commands.add_parser(name, help=says)
+        if name == command:
+            add_options(of_command)
+    if command is not None and command not in _COMMANDS:
+        from barnabas.storage.options import did_you_mean  # noqa: PLC0415  # only for mistakes
+
+        hint = did_you_mean(command, _COMMANDS)
+        parser.error(f"unknown command {command}{hint or ', see barnabas --help'}")
+    return parser
 
 
 class _Version(argparse.Action):
@@ -225,3 +217,17 @@ def _options(_options: argparse.Namespace) -> int:
 
     print(reference(), end="")
     return 0
+
+
+_COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
+    "serve": ("run a broker", _add_serve),
+    "healthcheck": ("ask a broker whether it answers", _add_healthcheck),
+    "explain": ("explain why a log is as it is", _add_explain),
+    "verify": ("check every file of a log directory", _add_verify),
+    "spark": ("jobs on logs that run on Apache Spark", _add_spark),
+    "dump-log": ("print what is in the files of a log", lambda _parser: None),
+    "options": ("list every option of the broker", _add_options),
+}
+"""
+What each command is for, and what adds its options to its parser.
+"""

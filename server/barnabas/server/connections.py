@@ -16,9 +16,9 @@ from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from barnabas.protocol.structs import struct
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
 
@@ -36,7 +36,7 @@ Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | N
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class ConnectionLimits:
     """
     How many connections there may be.

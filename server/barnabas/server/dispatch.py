@@ -17,10 +17,10 @@ from collections.abc import Awaitable, Mapping
 from struct import Struct
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+from barnabas.protocol import apis
 from barnabas.protocol.codec import decode_from, encode_parts
 from barnabas.protocol.errors import DecodeError, ErrorCode, KafkaError
 from barnabas.protocol.headers import RequestHeader, decode_request_header
-from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.schema import Message
 from barnabas.server.context import CloseConnection, Context, Parts
 from barnabas.server.error_response import error_response
@@ -40,7 +40,7 @@ Later: TypeAlias = "tuple[Exchange, Delayed | Awaitable[Message | None]]"
 SIZE_BYTES = 4
 _HEAD = Struct(">ii")  # size, correlation id
 _TAGGED_HEAD = Struct(">iix")  # and no tagged fields
-API_VERSIONS = ApiVersionsRequest.api.key
+API_VERSIONS = apis.API_VERSIONS.key
 
 
 class Exchange:
@@ -111,7 +111,7 @@ class Dispatcher:
 
     def __init__(self, handlers: Mapping[int, Registration], parts: Parts) -> None:
         self._parts = parts
-        self._handlers = dict(handlers)
+        self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
 
     def __call__(self, frame: memoryview, connection: Connection) -> list[Part] | Later | None:
@@ -159,9 +159,9 @@ class Dispatcher:
         Raises:
             CloseConnection: no handler has that API.
         """
-        registration = self._handlers.get(key)
-        if registration is None:
+        if key not in self._handlers:
             raise CloseConnection(f"API key {key} is unknown")
+        registration = self._handlers[key]
         if version not in registration.versions:
             return None
         requests = self._parts.metrics.counter(
@@ -176,11 +176,11 @@ class Dispatcher:
         Clients ask for the newest ApiVersions first and take the range from the refusal (KIP-511);
         for every other API they know the range already, and Kafka closes the connection.
         """
-        registration = self._handlers[header.api_key]
         if header.api_key == API_VERSIONS:
             first = self._find_route(API_VERSIONS, 0)
             assert first is not None, "version 0 is the one that everybody understands"
-            return frame_of(unsupported_version(registration), first, header.correlation_id)
+            return frame_of(unsupported_version(), first, header.correlation_id)
+        registration = self._handlers[header.api_key]
         raise CloseConnection(
             f"{registration.name} v{header.api_version} is not supported,"
             f" only v{registration.versions[0]} to v{registration.versions[-1]}"

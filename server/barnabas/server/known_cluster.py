@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
 
+from barnabas.protocol.structs import replace, struct
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.metadata_log import DIRECTORY_NAME, MetadataLog, log_config
 from barnabas.server.config import BrokerConfig
@@ -46,7 +46,7 @@ _SOURCES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Suppositions:
     """
     What is to be taken as set, though it is not.

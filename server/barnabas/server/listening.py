@@ -5,10 +5,10 @@ The sockets that clients connect to.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import socket
 from collections.abc import Iterable, Sequence
 
+from barnabas.protocol.structs import replace
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.connection import Connection
 from barnabas.server.connections import Connections
@@ -55,9 +55,7 @@ class Listening:
             port = bound.getsockname()[1]
             self._sockets.append(bound)
             self.listeners.append(
-                dataclasses.replace(
-                    listener, port=port, advertised_port=listener.advertised_port or port
-                )
+                replace(listener, port=port, advertised_port=listener.advertised_port or port)
             )
         return self.listeners
 

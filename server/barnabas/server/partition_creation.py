@@ -9,7 +9,6 @@ that is too large: Kafka fails it and adds as many partitions as fit all the sam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -20,6 +19,7 @@ from barnabas.protocol.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
+from barnabas.protocol.structs import fresh, struct
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.topic_creation import (
@@ -30,15 +30,15 @@ from barnabas.server.topic_creation import (
 )
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class PartitionsPlan:
     """
     The outcome for each topic of a request, and the records of those that succeed.
     """
 
-    records: list[Versioned] = field(default_factory=list)
-    added: dict[str, list[int]] = field(default_factory=dict)
-    errors: dict[str, KafkaError] = field(default_factory=dict)
+    records: list[Versioned] = fresh(factory=list)
+    added: dict[str, list[int]] = fresh(factory=dict)
+    errors: dict[str, KafkaError] = fresh(factory=dict)
 
 
 def plan_partitions(

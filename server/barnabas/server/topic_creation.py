@@ -8,7 +8,6 @@ and the order of the checks are those of Kafka's ``ReplicationControlManager``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -25,6 +24,7 @@ from barnabas.protocol.errors import (
     TopicAlreadyExists,
 )
 from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.protocol.structs import fresh, struct
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
@@ -40,7 +40,7 @@ The brokers of each partition, the first of them its leader.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class CreationRules:
     """
     What creating topics depends on, besides the topics that exist.
@@ -54,7 +54,7 @@ class CreationRules:
     new_id: Callable[[], UUID]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class CreatedTopic:
     """
     A topic as it will be.
@@ -67,15 +67,15 @@ class CreatedTopic:
     configs: Mapping[str, str]
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class CreationPlan:
     """
     The outcome for each name of a request, and the records of those that succeed.
     """
 
-    records: list[Versioned] = field(default_factory=list)
-    created: dict[str, CreatedTopic] = field(default_factory=dict)
-    errors: dict[str, KafkaError] = field(default_factory=dict)
+    records: list[Versioned] = fresh(factory=list)
+    created: dict[str, CreatedTopic] = fresh(factory=dict)
+    errors: dict[str, KafkaError] = fresh(factory=dict)
 
 
 def plan_creation(

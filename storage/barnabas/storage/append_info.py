@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from crc32c import crc32c
-
 from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.crc32c import crc32c
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLarge
 from barnabas.protocol.record_batch import (
     ATTRIBUTES_AT,

@@ -15,9 +15,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.cleaner_checkpoint import CleanerCheckpoint
 from barnabas.storage.cleaning_plan import (
     CleanableLog,
@@ -48,7 +48,7 @@ class LogCleaningFailed(Exception):
         self.log = log
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class PreCleanStats:
     """
     What a look at all logs came to (Kafka's class of that name).

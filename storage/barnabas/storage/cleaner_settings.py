@@ -5,15 +5,15 @@ How much the cleaner may take of the machine.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Final
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.offset_map import BYTES_PER_ENTRY
 
 _LARGEST_MAP: Final = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class CleanerSettings:
     """
     The ``log.cleaner.*`` options that are not defaults of a topic's (Kafka's CleanerConfig).

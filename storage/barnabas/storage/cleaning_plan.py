@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.log_config import LogConfig
 
 NEVER: Final = 2**63 - 1
@@ -98,7 +98,7 @@ class DirtyOrigin(Enum):
     BEYOND_LOG_END = "the last cleaning ended beyond what is the end of the log now"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class FirstDirty:
     """
     The offset up to which a log is clean.
@@ -145,7 +145,7 @@ class Limit(Enum):
     MIN_COMPACTION_LAG = "a record is not older than min.compaction.lag.ms"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Bound(Generic[S]):
     """
     An offset that the cleaner does not go beyond.
@@ -196,7 +196,7 @@ def uncleanable_offset(log: CleanableLog[S], bound: int) -> int:
 # Whether it is worth it.
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class CompactionDelay:
     """
     By how much ``max.compaction.lag.ms`` is exceeded.
@@ -243,7 +243,7 @@ class Verdict(Enum):
         return self in (Verdict.DIRTY, Verdict.LAG_EXCEEDED)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class CleaningPlan(Generic[S]):
     """
     What the cleaner would do with a log at one moment, and all that decides it.

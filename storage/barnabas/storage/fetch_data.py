@@ -4,8 +4,9 @@ What a read of the log answers with: not bytes, but where they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.protocol.structs import struct
 
 if TYPE_CHECKING:
     from barnabas.storage.files import File
@@ -70,7 +71,7 @@ class AbortedTransaction(NamedTuple):
     first_offset: int
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class FetchDataInfo:
     """
     The answer to one read.

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptIndex, InvalidOffset, SegmentOffsetOverflow
 from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.leader_epochs import LeaderEpochFileCache
@@ -43,7 +43,7 @@ T = TypeVar("T")
 _END_OF_TIME = 2**63 - 1
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class RecoveryReport:
     """
     What had to be done to open a log.

@@ -293,7 +293,7 @@ class LogConfig(SegmentOptions, RetentionOptions, RecordOptions, ReplicationOpti
 
     kind: ClassVar[str] = "topic config name:"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.min_compaction_lag_ms > self.max_compaction_lag_ms:
             raise ConfigError(
                 "conflict topic config setting min.compaction.lag.ms "

@@ -14,10 +14,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
@@ -38,7 +38,7 @@ Whether the metadata does not know the log of that topic id and partition here.
 """
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class LoadReport:
     """
     What loading the logs came to.
@@ -47,8 +47,8 @@ class LoadReport:
     loaded: int = 0
     recovered: int = 0
     """Logs of directories that were not stopped cleanly."""
-    strays: list[Path] = field(default_factory=list)
-    unclean: list[Path] = field(default_factory=list)
+    strays: list[Path] = fresh(factory=list)
+    unclean: list[Path] = fresh(factory=list)
     seconds: float = 0.0
 
 

@@ -4,8 +4,9 @@ What the cleaner is given to clean, and how it is told to stop.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from barnabas.protocol.structs import struct
 
 if TYPE_CHECKING:
     from barnabas.storage.log import Log
@@ -24,7 +25,7 @@ class CleanerStopped(LogCleaningAborted):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class LogToClean:
     """
     A log, and the part of it whose keys decide what stays (Kafka's class of that name).

@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 
+from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.background import Alarm, AlarmThread, PeriodicThread
 from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.clock import Clock
@@ -24,7 +24,7 @@ from barnabas.storage.log_files import TopicPartition
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class LogManagerSettings:
     """
     How often what is done with all logs, in ms, and what for.
@@ -40,7 +40,7 @@ class LogManagerSettings:
     initial_task_delay_ms: int
     recovery_threads_per_directory: int
     transaction_verification: bool = True
-    cleaner: CleanerSettings = field(default_factory=CleanerSettings)
+    cleaner: CleanerSettings = fresh(factory=CleanerSettings)
 
 
 class LogUpkeep:

@@ -18,7 +18,6 @@ others serve on (Kafka's ``LogManager``, KIP-112).
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,6 +25,7 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.protocol.errors import InconsistentTopicId
+from barnabas.protocol.structs import replace
 from barnabas.storage.background import Alarm
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError
@@ -331,7 +331,7 @@ class LogManager:
         Go by these settings from now on, for the logs that there are and for those to come.
         """
         with self._changing:
-            self._settings = dataclasses.replace(
+            self._settings = replace(
                 self._settings,
                 producer_id_expiration_ms=producer_id_expiration_ms,
                 transaction_verification=transaction_verification,

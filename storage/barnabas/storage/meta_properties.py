@@ -20,12 +20,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from barnabas.protocol.structs import replace, struct
 from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.properties import format_properties, read_properties
@@ -38,7 +38,7 @@ RESERVED_DIRECTORY_IDS: Final = 100
 """So many of the first UUIDs have a meaning of their own: MIGRATING, UNASSIGNED, LOST, ..."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class MetaProperties:
     """
     What the file of one log directory says.

@@ -1,9 +1,10 @@
 """
 Declaring configuration options.
 
-A table of options is a frozen dataclass: the attribute is Kafka's name with ``_`` for ``.``, so
-that a name is written once; the annotation is Kafka's type; ``option`` adds the default, the range
-and one sentence. Parsing, ``DescribeConfigs`` and the reference page are all made from the table::
+A table of options is a class whose objects do not change: the attribute is Kafka's name with ``_``
+for ``.``, so that a name is written once; the annotation is Kafka's type; ``option`` adds the
+default, the range and one sentence. Parsing, ``DescribeConfigs`` and the reference page are all
+made from the table::
 
     @table
     class LogConfig(Options):
@@ -14,24 +15,24 @@ Values are checked in the words of Kafka's ``ConfigDef``, which is what users se
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
-import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError
 from enum import Enum, IntEnum
+from types import MappingProxyType
 from typing import (
     Annotated,
     Any,
     ClassVar,
+    Final,
+    NamedTuple,
+    NoReturn,
     Self,
     TypeVar,
-    Union,
     dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
 )
+
+from barnabas.protocol.structs import MISSING, struct
 
 KiB, MiB, GiB = 1024, 1024**2, 1024**3
 SECONDS, MINUTES, HOURS, DAYS = 1_000, 60_000, 3_600_000, 86_400_000
@@ -114,7 +115,7 @@ class InvalidValue(ConfigError):
         self.name, self.value = name, value
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Rule:
     """
     What a value must be, where that is neither a range nor a choice.
@@ -127,7 +128,7 @@ class Rule:
     """Why a value for which it does not hold is refused; ``{name}`` stands for the option."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Option:
     """
     One option: what Kafka calls it, what it may be, what it is unless set, what it does.
@@ -287,8 +288,27 @@ _PARSERS: Mapping[OptionType, Callable[[Option, str], Any]] = {
 }
 
 
+class _Declared(NamedTuple):
+    """
+    What ``option`` was told.
+    """
+
+    default: Any
+    facts: Mapping[str, Any] | None  # None for what is declared without it
+
+
+class _Field(NamedTuple):
+    """
+    A field of a table, with its annotation as it is written.
+    """
+
+    annotation: str
+    default: Any
+    facts: Mapping[str, Any] | None
+
+
 def option(
-    default: Any = dataclasses.MISSING,
+    default: Any = MISSING,
     doc: str = "",
     *,
     at_least: float | None = None,
@@ -316,66 +336,122 @@ def option(
         "synonyms": synonyms,
         "internal": internal,
     }
-    return dataclasses.field(default=default, metadata=facts)
+    return _Declared(default, facts)
 
 
-T = TypeVar("T")
+T = TypeVar("T", bound="type[Options]")
+
+_TYPES: Final = {
+    "Bool": OptionType.BOOLEAN,
+    "Text": OptionType.STRING,
+    "Int": OptionType.INT,
+    "Short": OptionType.SHORT,
+    "Long": OptionType.LONG,
+    "Double": OptionType.DOUBLE,
+    "Names": OptionType.LIST,
+}
+"""
+The types as annotations name them. There are hundreds of options, and to have Python evaluate an
+annotation takes longer than to look it up.
+"""
+_OR_NONE: Final = " | None"
 
 
 # To checkers every option has a default. Those that have none are few, and are given by a file or
 # the environment, which no checker sees.
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def table(cls: type[T]) -> type[T]:
+def table(cls: T) -> T:
     """
     Make a table of options of a class whose fields are declared with ``option``.
+
+    A field that is declared with a plain value is no option, but goes with them.
     """
-    return dataclass(frozen=True, kw_only=True)(cls)
+    return section(cls)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-def section(cls: type[T]) -> type[T]:
+def section(cls: T) -> T:
     """
     Declare a part of a table; the table inherits from its sections.
-
-    A section is never built by itself, so nothing is generated for it: that is time at the start.
     """
-    return dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)(cls)
+    fields: dict[str, _Field] = {}
+    for base in reversed(cls.__mro__[1:]):
+        fields |= vars(base).get("_fields", {})
+    for name, annotation in cls.__annotations__.items():
+        if not annotation.startswith("ClassVar"):
+            value = vars(cls)[name]
+            declared = value if isinstance(value, _Declared) else _Declared(value, None)
+            fields[name] = _Field(annotation, *declared)
+            delattr(cls, name)
+    cls._fields = fields
+    return cls
 
 
-def _declared(cls: type[Options]) -> Mapping[str, Option]:
-    hints = get_type_hints(cls, include_extras=True)
-    found = {}
-    for field in dataclasses.fields(cls):  # type: ignore[arg-type]  # tables are dataclasses
-        if "doc" not in field.metadata:
-            continue
-        kind, nullable = _kind_of(hints[field.name])
-        name = field.name.replace("_", ".")
-        required = field.default is dataclasses.MISSING
-        found[name] = Option(
-            name=name,
-            type=kind,
-            default=None if required else field.default,
-            nullable=nullable,
-            required=required,
-            **field.metadata,
-        )
-    return types.MappingProxyType(found)
-
-
-def _kind_of(hint: Any) -> tuple[OptionType, bool]:
-    nullable = get_origin(hint) in (Union, types.UnionType)
-    if nullable:
-        hint = next(member for member in get_args(hint) if member is not types.NoneType)
-    return next(fact for fact in get_args(hint) if isinstance(fact, OptionType)), nullable
+def _option(name: str, field: _Field) -> Option:
+    required = field.default is MISSING
+    return Option(
+        name=name.replace("_", "."),
+        type=_TYPES[field.annotation.removesuffix(_OR_NONE)],
+        default=None if required else field.default,
+        nullable=field.annotation.endswith(_OR_NONE),
+        required=required,
+        **field.facts or {},
+    )
 
 
 class Options:
     """
     What every table of options can do.
+
+    Tables are built, compared and shown by the names of their fields, for which no code is
+    generated: of a table of a hundred options that would take as long as loading twenty modules.
     """
 
     kind: ClassVar[str] = "option"
     _declared: ClassVar[Mapping[str, Option]]
+    _fields: ClassVar[Mapping[str, _Field]] = {}
+
+    def __init__(self, **values: Any) -> None:
+        """
+        Raises:
+            TypeError: a name is no field, or a field without a default is missing.
+        """
+        if not values.keys() <= self._fields.keys():
+            unknown = ", ".join(values.keys() - self._fields.keys())
+            raise TypeError(f"{type(self).__name__} has no {unknown}")
+        for name, field in self._fields.items():
+            value = values.get(name, field.default)
+            if value is MISSING:
+                raise TypeError(f"{type(self).__name__} needs {name}")
+            self.__dict__[name] = value
+        self.check()
+
+    def check(self) -> None:
+        """
+        Raises:
+            ConfigError: values do not fit one another.
+        """
+
+    def _items(self) -> list[tuple[str, Any]]:
+        return [(name, getattr(self, name)) for name in self._fields]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Options) or type(other) is not type(self):
+            return NotImplemented
+        return self._items() == other._items()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items()))
+
+    def __repr__(self) -> str:
+        changed = (f"{k}={v!r}" for k, v in self._items() if v != self._fields[k].default)
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __setattr__(self, name: str, _value: Any) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to {name} of a {type(self).__name__}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete {name} of a {type(self).__name__}")
 
     @classmethod
     def options(cls) -> Mapping[str, Option]:
@@ -383,7 +459,12 @@ class Options:
         The options of the table by Kafka's name, in the order of their declaration.
         """
         if "_declared" not in cls.__dict__:
-            cls._declared = _declared(cls)
+            declared = (
+                _option(name, field)
+                for name, field in cls._fields.items()
+                if field.facts is not None
+            )
+            cls._declared = MappingProxyType({option.name: option for option in declared})
         return cls._declared
 
     @classmethod
@@ -401,7 +482,13 @@ class Options:
         """
         This table with some values replaced, read and checked like :meth:`parse`.
         """
-        return dataclasses.replace(self, **self._values(texts))  # type: ignore[type-var]  # tables are dataclasses
+        return self.replaced(**self._values(texts))
+
+    def replaced(self, **values: Any) -> Self:
+        """
+        This table with some values replaced by others of the right type.
+        """
+        return type(self)(**dict(self._items()) | values)
 
     @classmethod
     def _values(cls, texts: Mapping[str, str | None]) -> dict[str, Any]:

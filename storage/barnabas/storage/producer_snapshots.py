@@ -29,8 +29,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
-
+from barnabas.protocol.crc32c import crc32c
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.files import Files
 from barnabas.storage.log_files import (

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from barnabas.protocol.record_batch import NO_PRODUCER_ID
+from barnabas.protocol.structs import struct
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptSnapshot
@@ -55,7 +55,7 @@ logger = logging.getLogger(__name__)
 LATE_TRANSACTION_BUFFER_MS = 5 * MINUTES
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class ProducerStateManagerConfig:
     """
     What all logs share; a change counts at once.

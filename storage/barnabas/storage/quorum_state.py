@@ -16,10 +16,10 @@ before anything is written in its epoch.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.errors import InvalidQuorumState
 from barnabas.storage.files import Files
 
@@ -29,7 +29,7 @@ NO_ONE: Final = -1
 _ZERO_UUID_TEXT: Final = "A" * 22
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class QuorumState:
     """
     The outcome of the last election.

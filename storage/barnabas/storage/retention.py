@@ -19,10 +19,10 @@ the same functions (Kafka's UnifiedLog.deleteOldSegments).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.log_config import LogConfig
 
 UNLIMITED = -1
@@ -78,7 +78,7 @@ class LogState(NamedTuple, Generic[S]):
     log_end_offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Verdict(Generic[S]):
     """
     What one rule says of one segment.
@@ -99,7 +99,7 @@ class Verdict(Generic[S]):
         return self.reason is Reason.BREACHED
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Decision(Generic[S]):
     """
     What one rule says of a log.

@@ -17,10 +17,10 @@ LogSegment.shouldRoll).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.index import LARGEST_RELATIVE_OFFSET, Fillable
 
 
@@ -36,7 +36,7 @@ class RollReason(Enum):
     OFFSET_OVERFLOW = "offset too large"
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class RollParams:
     """
     What there is to know about an append when asking whether it should begin a new segment.
@@ -97,7 +97,7 @@ def reason_to_roll(segment: Rollable, params: RollParams) -> RollReason | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Room:
     """
     What a segment can still take: an append that exceeds any of this begins the next one.

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ADD_OFFSETS_TO_TXN
 from barnabas.protocol.schema import Api, int16, int32, int64, message
-
-API = Api(25, versions=range(5), flexible=3)
 
 
 @message
 class AddOffsetsToTxnRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ADD_OFFSETS_TO_TXN
 
     transactional_id: str
     producer_id: int64
@@ -27,7 +26,7 @@ class AddOffsetsToTxnRequest:
 
 @message
 class AddOffsetsToTxnResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ADD_OFFSETS_TO_TXN
 
     throttle_time_ms: int32 = 0
     error_code: int16

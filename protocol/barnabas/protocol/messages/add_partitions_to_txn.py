@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(24, versions=range(6), flexible=3)
 
 
 @message
@@ -33,7 +32,7 @@ class AddPartitionsToTxnTransaction:
 
 @message
 class AddPartitionsToTxnRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ADD_PARTITIONS_TO_TXN
 
     transactions: list[AddPartitionsToTxnTransaction] = since(4, default=[])
     v3_and_below_transactional_id: str = since(0, until=3, default="")
@@ -62,7 +61,7 @@ class AddPartitionsToTxnResult:
 
 @message
 class AddPartitionsToTxnResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ADD_PARTITIONS_TO_TXN
 
     throttle_time_ms: int32 = 0
     error_code: int16 = since(4, default=0)

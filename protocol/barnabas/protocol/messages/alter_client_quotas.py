@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ALTER_CLIENT_QUOTAS
 from barnabas.protocol.schema import Api, float64, int16, int32, message
-
-API = Api(49, versions=range(2), flexible=1)
 
 
 @message
@@ -34,7 +33,7 @@ class RequestEntryData:
 
 @message
 class AlterClientQuotasRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_CLIENT_QUOTAS
 
     entries: list[RequestEntryData]
     validate_only: bool
@@ -49,7 +48,7 @@ class ResponseEntryData:
 
 @message
 class AlterClientQuotasResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_CLIENT_QUOTAS
 
     throttle_time_ms: int32 = 0
     entries: list[ResponseEntryData]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ALTER_CONFIGS
 from barnabas.protocol.schema import Api, int8, int16, int32, message
-
-API = Api(33, versions=range(3), flexible=2)
 
 
 @message
@@ -28,7 +27,7 @@ class AlterConfigsResource:
 
 @message
 class AlterConfigsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_CONFIGS
 
     resources: list[AlterConfigsResource]
     validate_only: bool
@@ -44,7 +43,7 @@ class AlterConfigsResourceResponse:
 
 @message
 class AlterConfigsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_CONFIGS
 
     throttle_time_ms: int32 = 0
     responses: list[AlterConfigsResourceResponse]

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ALTER_PARTITION_REASSIGNMENTS
 from barnabas.protocol.schema import Api, int16, int32, message, since
-
-API = Api(45, versions=range(2), flexible=0)
 
 
 @message
@@ -27,7 +26,7 @@ class ReassignableTopic:
 
 @message
 class AlterPartitionReassignmentsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_PARTITION_REASSIGNMENTS
 
     timeout_ms: int32 = 60000
     allow_replication_factor_change: bool = since(1, default=True)
@@ -49,7 +48,7 @@ class ReassignableTopicResponse:
 
 @message
 class AlterPartitionReassignmentsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_PARTITION_REASSIGNMENTS
 
     throttle_time_ms: int32 = 0
     allow_replication_factor_change: bool = since(1, default=True)

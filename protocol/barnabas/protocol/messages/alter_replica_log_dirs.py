@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ALTER_REPLICA_LOG_DIRS
 from barnabas.protocol.schema import Api, int16, int32, message
-
-API = Api(34, versions=range(1, 3), flexible=2)
 
 
 @message
@@ -28,7 +27,7 @@ class AlterReplicaLogDir:
 
 @message
 class AlterReplicaLogDirsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_REPLICA_LOG_DIRS
 
     dirs: list[AlterReplicaLogDir]
 
@@ -47,7 +46,7 @@ class AlterReplicaLogDirTopicResult:
 
 @message
 class AlterReplicaLogDirsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_REPLICA_LOG_DIRS
 
     throttle_time_ms: int32 = 0
     results: list[AlterReplicaLogDirTopicResult]

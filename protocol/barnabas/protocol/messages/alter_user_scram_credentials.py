@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ALTER_USER_SCRAM_CREDENTIALS
 from barnabas.protocol.schema import Api, int8, int16, int32, message
-
-API = Api(51, versions=range(1), flexible=0)
 
 
 @message
@@ -28,7 +27,7 @@ class ScramCredentialUpsertion:
 
 @message
 class AlterUserScramCredentialsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_USER_SCRAM_CREDENTIALS
 
     deletions: list[ScramCredentialDeletion]
     upsertions: list[ScramCredentialUpsertion]
@@ -43,7 +42,7 @@ class AlterUserScramCredentialsResult:
 
 @message
 class AlterUserScramCredentialsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ALTER_USER_SCRAM_CREDENTIALS
 
     throttle_time_ms: int32 = 0
     results: list[AlterUserScramCredentialsResult]

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import API_VERSIONS
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(18, versions=range(5), flexible=3)
 
 
 @message
 class ApiVersionsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = API_VERSIONS
 
     client_software_name: str = since(3, default="")
     client_software_version: str = since(3, default="")
@@ -47,7 +46,7 @@ class FinalizedFeatureKey:
 
 @message
 class ApiVersionsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = API_VERSIONS
 
     error_code: int16
     api_keys: list[ApiVersion]

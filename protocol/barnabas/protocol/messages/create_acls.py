@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import CREATE_ACLS
 from barnabas.protocol.schema import Api, int8, int16, int32, message
-
-API = Api(30, versions=range(1, 4), flexible=2)
 
 
 @message
@@ -28,7 +27,7 @@ class AclCreation:
 
 @message
 class CreateAclsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = CREATE_ACLS
 
     creations: list[AclCreation]
 
@@ -41,7 +40,7 @@ class AclCreationResult:
 
 @message
 class CreateAclsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = CREATE_ACLS
 
     throttle_time_ms: int32 = 0
     results: list[AclCreationResult]

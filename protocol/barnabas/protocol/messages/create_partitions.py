@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import CREATE_PARTITIONS
 from barnabas.protocol.schema import Api, int16, int32, message
-
-API = Api(37, versions=range(4), flexible=2)
 
 
 @message
@@ -28,7 +27,7 @@ class CreatePartitionsTopic:
 
 @message
 class CreatePartitionsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = CREATE_PARTITIONS
 
     topics: list[CreatePartitionsTopic]
     timeout_ms: int32
@@ -44,7 +43,7 @@ class CreatePartitionsTopicResult:
 
 @message
 class CreatePartitionsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = CREATE_PARTITIONS
 
     throttle_time_ms: int32 = 0
     results: list[CreatePartitionsTopicResult]

@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import CREATE_TOPICS
 from barnabas.protocol.schema import ZERO_UUID, Api, int8, int16, int32, message, since
-
-API = Api(19, versions=range(2, 8), flexible=5)
 
 
 @message
@@ -41,7 +40,7 @@ class CreatableTopic:
 
 @message
 class CreateTopicsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = CREATE_TOPICS
 
     topics: list[CreatableTopic]
     timeout_ms: int32 = 60000
@@ -71,7 +70,7 @@ class CreatableTopicResult:
 
 @message
 class CreateTopicsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = CREATE_TOPICS
 
     throttle_time_ms: int32 = 0
     topics: list[CreatableTopicResult]

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DELETE_ACLS
 from barnabas.protocol.schema import Api, int8, int16, int32, message
-
-API = Api(31, versions=range(1, 4), flexible=2)
 
 
 @message
@@ -28,7 +27,7 @@ class DeleteAclsFilter:
 
 @message
 class DeleteAclsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_ACLS
 
     filters: list[DeleteAclsFilter]
 
@@ -55,7 +54,7 @@ class DeleteAclsFilterResult:
 
 @message
 class DeleteAclsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_ACLS
 
     throttle_time_ms: int32 = 0
     filter_results: list[DeleteAclsFilterResult]

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DELETE_GROUPS
 from barnabas.protocol.schema import Api, int16, int32, message
-
-API = Api(42, versions=range(3), flexible=2)
 
 
 @message
 class DeleteGroupsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_GROUPS
 
     groups_names: list[str]
 
@@ -28,7 +27,7 @@ class DeletableGroupResult:
 
 @message
 class DeleteGroupsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_GROUPS
 
     throttle_time_ms: int32 = 0
     results: list[DeletableGroupResult]

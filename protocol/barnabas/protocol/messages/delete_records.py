@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DELETE_RECORDS
 from barnabas.protocol.schema import Api, int16, int32, int64, message
-
-API = Api(21, versions=range(3), flexible=2)
 
 
 @message
@@ -27,7 +26,7 @@ class DeleteRecordsTopic:
 
 @message
 class DeleteRecordsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_RECORDS
 
     topics: list[DeleteRecordsTopic]
     timeout_ms: int32
@@ -48,7 +47,7 @@ class DeleteRecordsTopicResult:
 
 @message
 class DeleteRecordsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_RECORDS
 
     throttle_time_ms: int32 = 0
     topics: list[DeleteRecordsTopicResult]

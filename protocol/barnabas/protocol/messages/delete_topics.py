@@ -13,9 +13,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import DELETE_TOPICS
 from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, message, since
-
-API = Api(20, versions=range(1, 7), flexible=4)
 
 
 @message
@@ -26,7 +25,7 @@ class DeleteTopicState:
 
 @message
 class DeleteTopicsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_TOPICS
 
     topics: list[DeleteTopicState] = since(6, default=[])
     topic_names: list[str] = since(0, until=5, default=[])
@@ -43,7 +42,7 @@ class DeletableTopicResult:
 
 @message
 class DeleteTopicsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DELETE_TOPICS
 
     throttle_time_ms: int32 = 0
     responses: list[DeletableTopicResult]

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_ACLS
 from barnabas.protocol.schema import Api, int8, int16, int32, message
-
-API = Api(29, versions=range(1, 4), flexible=2)
 
 
 @message
 class DescribeAclsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_ACLS
 
     resource_type_filter: int8
     resource_name_filter: str | None
@@ -46,7 +45,7 @@ class DescribeAclsResource:
 
 @message
 class DescribeAclsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_ACLS
 
     throttle_time_ms: int32 = 0
     error_code: int16

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_CLIENT_QUOTAS
 from barnabas.protocol.schema import Api, float64, int8, int16, int32, message
-
-API = Api(48, versions=range(2), flexible=1)
 
 
 @message
@@ -22,7 +21,7 @@ class ComponentData:
 
 @message
 class DescribeClientQuotasRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_CLIENT_QUOTAS
 
     components: list[ComponentData]
     strict: bool
@@ -48,7 +47,7 @@ class EntryData:
 
 @message
 class DescribeClientQuotasResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_CLIENT_QUOTAS
 
     throttle_time_ms: int32 = 0
     error_code: int16

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_CLUSTER
 from barnabas.protocol.schema import Api, int8, int16, int32, message, since
-
-API = Api(60, versions=range(3), flexible=0)
 
 
 @message
 class DescribeClusterRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_CLUSTER
 
     include_cluster_authorized_operations: bool
     endpoint_type: int8 = since(1, default=1)
@@ -34,7 +33,7 @@ class DescribeClusterBroker:
 
 @message
 class DescribeClusterResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_CLUSTER
 
     throttle_time_ms: int32 = 0
     error_code: int16

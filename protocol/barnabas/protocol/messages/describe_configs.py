@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_CONFIGS
 from barnabas.protocol.schema import Api, int8, int16, int32, message, since
-
-API = Api(32, versions=range(1, 5), flexible=4)
 
 
 @message
@@ -24,7 +23,7 @@ class DescribeConfigsResource:
 
 @message
 class DescribeConfigsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_CONFIGS
 
     resources: list[DescribeConfigsResource]
     include_synonyms: bool = False
@@ -61,7 +60,7 @@ class DescribeConfigsResult:
 
 @message
 class DescribeConfigsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_CONFIGS
 
     throttle_time_ms: int32 = 0
     results: list[DescribeConfigsResult]

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_GROUPS
 from barnabas.protocol.schema import Api, int16, int32, message, since
-
-API = Api(15, versions=range(7), flexible=5)
 
 
 @message
 class DescribeGroupsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_GROUPS
 
     groups: list[str]
     include_authorized_operations: bool = since(3, default=False)
@@ -49,7 +48,7 @@ class DescribedGroup:
 
 @message
 class DescribeGroupsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_GROUPS
 
     throttle_time_ms: int32 = since(1, default=0)
     groups: list[DescribedGroup]

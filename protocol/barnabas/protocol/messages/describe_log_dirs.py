@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_LOG_DIRS
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(35, versions=range(1, 6), flexible=2)
 
 
 @message
@@ -25,7 +24,7 @@ class DescribableLogDirTopic:
 
 @message
 class DescribeLogDirsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_LOG_DIRS
 
     topics: list[DescribableLogDirTopic] | None
 
@@ -56,7 +55,7 @@ class DescribeLogDirsResult:
 
 @message
 class DescribeLogDirsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_LOG_DIRS
 
     throttle_time_ms: int32 = 0
     error_code: int16 = since(3, default=0)

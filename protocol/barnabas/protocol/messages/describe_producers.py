@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_PRODUCERS
 from barnabas.protocol.schema import Api, int16, int32, int64, message
-
-API = Api(61, versions=range(1), flexible=0)
 
 
 @message
@@ -19,7 +18,7 @@ class TopicRequest:
 
 @message
 class DescribeProducersRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_PRODUCERS
 
     topics: list[TopicRequest]
 
@@ -50,7 +49,7 @@ class TopicResponse:
 
 @message
 class DescribeProducersResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_PRODUCERS
 
     throttle_time_ms: int32 = 0
     topics: list[TopicResponse]

@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import DESCRIBE_QUORUM
 from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, int64, message, since, uint16
-
-API = Api(55, versions=range(3), flexible=0)
 
 
 @message
@@ -28,7 +27,7 @@ class RequestTopicData:
 
 @message
 class DescribeQuorumRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_QUORUM
 
     topics: list[RequestTopicData]
 
@@ -75,7 +74,7 @@ class Node:
 
 @message
 class DescribeQuorumResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_QUORUM
 
     error_code: int16
     error_message: str | None = since(2, default=None)

@@ -7,9 +7,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import DESCRIBE_TOPIC_PARTITIONS
 from barnabas.protocol.schema import Api, int16, int32, message
-
-API = Api(75, versions=range(1), flexible=0)
 
 
 @message
@@ -25,7 +24,7 @@ class Cursor:
 
 @message
 class DescribeTopicPartitionsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_TOPIC_PARTITIONS
 
     topics: list[TopicRequest]
     response_partition_limit: int32 = 2000
@@ -57,7 +56,7 @@ class DescribeTopicPartitionsResponseTopic:
 
 @message
 class DescribeTopicPartitionsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_TOPIC_PARTITIONS
 
     throttle_time_ms: int32 = 0
     topics: list[DescribeTopicPartitionsResponseTopic]

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_TRANSACTIONS
 from barnabas.protocol.schema import Api, int16, int32, int64, message
-
-API = Api(65, versions=range(1), flexible=0)
 
 
 @message
 class DescribeTransactionsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_TRANSACTIONS
 
     transactional_ids: list[str]
 
@@ -38,7 +37,7 @@ class TransactionState:
 
 @message
 class DescribeTransactionsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_TRANSACTIONS
 
     throttle_time_ms: int32 = 0
     transaction_states: list[TransactionState]

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import DESCRIBE_USER_SCRAM_CREDENTIALS
 from barnabas.protocol.schema import Api, int8, int16, int32, message
-
-API = Api(50, versions=range(1), flexible=0)
 
 
 @message
@@ -18,7 +17,7 @@ class UserName:
 
 @message
 class DescribeUserScramCredentialsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_USER_SCRAM_CREDENTIALS
 
     users: list[UserName] | None
 
@@ -39,7 +38,7 @@ class DescribeUserScramCredentialsResult:
 
 @message
 class DescribeUserScramCredentialsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = DESCRIBE_USER_SCRAM_CREDENTIALS
 
     throttle_time_ms: int32 = 0
     error_code: int16

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import ELECT_LEADERS
 from barnabas.protocol.schema import Api, int8, int16, int32, message, since
-
-API = Api(43, versions=range(3), flexible=2)
 
 
 @message
@@ -22,7 +21,7 @@ class TopicPartitions:
 
 @message
 class ElectLeadersRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ELECT_LEADERS
 
     election_type: int8 = since(1, default=0)
     topic_partitions: list[TopicPartitions] | None
@@ -44,7 +43,7 @@ class ReplicaElectionResult:
 
 @message
 class ElectLeadersResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = ELECT_LEADERS
 
     throttle_time_ms: int32 = 0
     error_code: int16 = since(1, default=0)

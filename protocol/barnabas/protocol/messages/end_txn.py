@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import END_TXN
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(26, versions=range(6), flexible=3)
 
 
 @message
 class EndTxnRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = END_TXN
 
     transactional_id: str
     producer_id: int64
@@ -28,7 +27,7 @@ class EndTxnRequest:
 
 @message
 class EndTxnResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = END_TXN
 
     throttle_time_ms: int32 = 0
     error_code: int16

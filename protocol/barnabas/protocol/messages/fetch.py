@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import FETCH
 from barnabas.protocol.schema import (
     ZERO_UUID,
     Api,
@@ -32,8 +33,6 @@ from barnabas.protocol.schema import (
     message,
     since,
 )
-
-API = Api(1, versions=range(4, 19), flexible=12)
 
 
 @message
@@ -70,7 +69,7 @@ class ForgottenTopic:
 
 @message(frozen=False)
 class FetchRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = FETCH
 
     cluster_id: str | None = since(12, default=None, tag=0)
     replica_id: int32 = since(0, until=14, default=-1)
@@ -142,7 +141,7 @@ class NodeEndpoint:
 
 @message(frozen=False)
 class FetchResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = FETCH
 
     throttle_time_ms: int32 = 0
     error_code: int16 = since(7, default=0)

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import FIND_COORDINATOR
 from barnabas.protocol.schema import Api, int8, int16, int32, message, since
-
-API = Api(10, versions=range(7), flexible=3)
 
 
 @message
 class FindCoordinatorRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = FIND_COORDINATOR
 
     key: str = since(0, until=3, default="")
     key_type: int8 = since(1, default=0)
@@ -38,7 +37,7 @@ class Coordinator:
 
 @message
 class FindCoordinatorResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = FIND_COORDINATOR
 
     throttle_time_ms: int32 = since(1, default=0)
     error_code: int16 = since(0, until=3, default=0)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import HEARTBEAT
 from barnabas.protocol.schema import Api, int16, int32, message, since
-
-API = Api(12, versions=range(5), flexible=4)
 
 
 @message
 class HeartbeatRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = HEARTBEAT
 
     group_id: str
     generation_id: int32
@@ -27,7 +26,7 @@ class HeartbeatRequest:
 
 @message
 class HeartbeatResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = HEARTBEAT
 
     throttle_time_ms: int32 = since(1, default=0)
     error_code: int16

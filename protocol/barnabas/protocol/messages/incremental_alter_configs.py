@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import INCREMENTAL_ALTER_CONFIGS
 from barnabas.protocol.schema import Api, int8, int16, int32, message
-
-API = Api(44, versions=range(2), flexible=1)
 
 
 @message
@@ -29,7 +28,7 @@ class AlterConfigsResource:
 
 @message
 class IncrementalAlterConfigsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = INCREMENTAL_ALTER_CONFIGS
 
     resources: list[AlterConfigsResource]
     validate_only: bool
@@ -45,7 +44,7 @@ class AlterConfigsResourceResponse:
 
 @message
 class IncrementalAlterConfigsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = INCREMENTAL_ALTER_CONFIGS
 
     throttle_time_ms: int32 = 0
     responses: list[AlterConfigsResourceResponse]

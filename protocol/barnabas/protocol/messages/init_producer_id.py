@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import INIT_PRODUCER_ID
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(22, versions=range(6), flexible=2)
 
 
 @message
 class InitProducerIdRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = INIT_PRODUCER_ID
 
     transactional_id: str | None
     transaction_timeout_ms: int32
@@ -28,7 +27,7 @@ class InitProducerIdRequest:
 
 @message
 class InitProducerIdResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = INIT_PRODUCER_ID
 
     throttle_time_ms: int32 = 0
     error_code: int16

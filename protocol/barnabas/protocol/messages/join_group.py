@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import JOIN_GROUP
 from barnabas.protocol.schema import Api, int16, int32, message, since
-
-API = Api(11, versions=range(10), flexible=6)
 
 
 @message
@@ -28,7 +27,7 @@ class JoinGroupRequestProtocol:
 
 @message
 class JoinGroupRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = JOIN_GROUP
 
     group_id: str
     session_timeout_ms: int32
@@ -49,7 +48,7 @@ class JoinGroupResponseMember:
 
 @message
 class JoinGroupResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = JOIN_GROUP
 
     throttle_time_ms: int32 = since(2, default=0)
     error_code: int16

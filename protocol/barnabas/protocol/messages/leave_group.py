@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import LEAVE_GROUP
 from barnabas.protocol.schema import Api, int16, int32, message, since
-
-API = Api(13, versions=range(6), flexible=4)
 
 
 @message
@@ -25,7 +24,7 @@ class MemberIdentity:
 
 @message
 class LeaveGroupRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LEAVE_GROUP
 
     group_id: str
     member_id: str = since(0, until=2, default="")
@@ -41,7 +40,7 @@ class MemberResponse:
 
 @message
 class LeaveGroupResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LEAVE_GROUP
 
     throttle_time_ms: int32 = since(1, default=0)
     error_code: int16

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import LIST_CONFIG_RESOURCES
 from barnabas.protocol.schema import Api, int8, int16, int32, message, since
-
-API = Api(74, versions=range(2), flexible=0)
 
 
 @message
 class ListConfigResourcesRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_CONFIG_RESOURCES
 
     resource_types: list[int8] = since(1, default=[])
 
@@ -29,7 +28,7 @@ class ConfigResource:
 
 @message
 class ListConfigResourcesResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_CONFIG_RESOURCES
 
     throttle_time_ms: int32 = 0
     error_code: int16

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import LIST_GROUPS
 from barnabas.protocol.schema import Api, int16, int32, message, since
-
-API = Api(16, versions=range(6), flexible=3)
 
 
 @message
 class ListGroupsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_GROUPS
 
     states_filter: list[str] = since(4, default=[])
     types_filter: list[str] = since(5, default=[])
@@ -34,7 +33,7 @@ class ListedGroup:
 
 @message
 class ListGroupsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_GROUPS
 
     throttle_time_ms: int32 = since(1, default=0)
     error_code: int16

@@ -17,9 +17,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import LIST_OFFSETS
 from barnabas.protocol.schema import Api, int8, int16, int32, int64, message, since
-
-API = Api(2, versions=range(1, 12), flexible=6)
 
 
 @message
@@ -37,7 +36,7 @@ class ListOffsetsTopic:
 
 @message
 class ListOffsetsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_OFFSETS
 
     replica_id: int32
     isolation_level: int8 = since(2, default=0)
@@ -62,7 +61,7 @@ class ListOffsetsTopicResponse:
 
 @message
 class ListOffsetsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_OFFSETS
 
     throttle_time_ms: int32 = since(2, default=0)
     topics: list[ListOffsetsTopicResponse]

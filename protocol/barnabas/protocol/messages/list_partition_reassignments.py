@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import LIST_PARTITION_REASSIGNMENTS
 from barnabas.protocol.schema import Api, int16, int32, message
-
-API = Api(46, versions=range(1), flexible=0)
 
 
 @message
@@ -19,7 +18,7 @@ class ListPartitionReassignmentsTopics:
 
 @message
 class ListPartitionReassignmentsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_PARTITION_REASSIGNMENTS
 
     timeout_ms: int32 = 60000
     topics: list[ListPartitionReassignmentsTopics] | None = None
@@ -41,7 +40,7 @@ class OngoingTopicReassignment:
 
 @message
 class ListPartitionReassignmentsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_PARTITION_REASSIGNMENTS
 
     throttle_time_ms: int32 = 0
     error_code: int16

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import LIST_TRANSACTIONS
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(66, versions=range(3), flexible=0)
 
 
 @message
 class ListTransactionsRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_TRANSACTIONS
 
     state_filters: list[str]
     producer_id_filters: list[int64]
@@ -33,7 +32,7 @@ class TransactionState:
 
 @message
 class ListTransactionsResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = LIST_TRANSACTIONS
 
     throttle_time_ms: int32 = 0
     error_code: int16

@@ -21,9 +21,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import METADATA
 from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, message, since
-
-API = Api(3, versions=range(14), flexible=9)
 
 
 @message
@@ -34,7 +33,7 @@ class MetadataRequestTopic:
 
 @message
 class MetadataRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = METADATA
 
     topics: list[MetadataRequestTopic] | None = since(0, nullable=1)
     allow_auto_topic_creation: bool = since(4, default=True)
@@ -73,7 +72,7 @@ class MetadataResponseTopic:
 
 @message
 class MetadataResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = METADATA
 
     throttle_time_ms: int32 = since(3, default=0)
     brokers: list[MetadataResponseBroker]

@@ -16,9 +16,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import OFFSET_COMMIT
 from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, int64, message, since
-
-API = Api(8, versions=range(2, 11), flexible=8)
 
 
 @message
@@ -38,7 +37,7 @@ class OffsetCommitRequestTopic:
 
 @message
 class OffsetCommitRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_COMMIT
 
     group_id: str
     generation_id_or_member_epoch: int32 = -1
@@ -63,7 +62,7 @@ class OffsetCommitResponseTopic:
 
 @message
 class OffsetCommitResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_COMMIT
 
     throttle_time_ms: int32 = since(3, default=0)
     topics: list[OffsetCommitResponseTopic]

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import OFFSET_DELETE
 from barnabas.protocol.schema import Api, int16, int32, message
-
-API = Api(47, versions=range(1))
 
 
 @message
@@ -24,7 +23,7 @@ class OffsetDeleteRequestTopic:
 
 @message
 class OffsetDeleteRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_DELETE
 
     group_id: str
     topics: list[OffsetDeleteRequestTopic]
@@ -44,7 +43,7 @@ class OffsetDeleteResponseTopic:
 
 @message
 class OffsetDeleteResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_DELETE
 
     error_code: int16
     throttle_time_ms: int32 = 0

@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import OFFSET_FETCH
 from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, int64, message, since
-
-API = Api(9, versions=range(1, 11), flexible=6)
 
 
 @message
@@ -45,7 +44,7 @@ class OffsetFetchRequestGroup:
 
 @message
 class OffsetFetchRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_FETCH
 
     group_id: str = since(0, until=7, default="")
     topics: list[OffsetFetchRequestTopic] | None = since(0, until=7, default=None, nullable=2)
@@ -93,7 +92,7 @@ class OffsetFetchResponseGroup:
 
 @message
 class OffsetFetchResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_FETCH
 
     throttle_time_ms: int32 = since(3, default=0)
     topics: list[OffsetFetchResponseTopic] = since(0, until=7, default=[])

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import OFFSET_FOR_LEADER_EPOCH
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(23, versions=range(2, 5), flexible=4)
 
 
 @message
@@ -30,7 +29,7 @@ class OffsetForLeaderTopic:
 
 @message
 class OffsetForLeaderEpochRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_FOR_LEADER_EPOCH
 
     replica_id: int32 = since(3, default=-2)
     topics: list[OffsetForLeaderTopic]
@@ -52,7 +51,7 @@ class OffsetForLeaderTopicResult:
 
 @message
 class OffsetForLeaderEpochResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = OFFSET_FOR_LEADER_EPOCH
 
     throttle_time_ms: int32 = 0
     topics: list[OffsetForLeaderTopicResult]

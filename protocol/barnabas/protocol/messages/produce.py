@@ -18,9 +18,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
+from barnabas.protocol.apis import PRODUCE
 from barnabas.protocol.schema import ZERO_UUID, Api, Records, int16, int32, int64, message, since
-
-API = Api(0, versions=range(3, 14), flexible=9, also_advertised=range(3))
 
 
 @message(frozen=False)
@@ -38,7 +37,7 @@ class TopicProduceData:
 
 @message(frozen=False)
 class ProduceRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = PRODUCE
 
     transactional_id: str | None = None
     acks: int16
@@ -87,7 +86,7 @@ class NodeEndpoint:
 
 @message(frozen=False)
 class ProduceResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = PRODUCE
 
     responses: list[TopicProduceResponse]
     throttle_time_ms: int32 = 0

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import SASL_AUTHENTICATE
 from barnabas.protocol.schema import Api, int16, int64, message, since
-
-API = Api(36, versions=range(3), flexible=2)
 
 
 @message
 class SaslAuthenticateRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = SASL_AUTHENTICATE
 
     auth_bytes: bytes
 
@@ -27,7 +26,7 @@ class SaslAuthenticateRequest:
 
 @message
 class SaslAuthenticateResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = SASL_AUTHENTICATE
 
     error_code: int16
     error_message: str | None = None

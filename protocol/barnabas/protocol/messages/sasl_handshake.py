@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import SASL_HANDSHAKE
 from barnabas.protocol.schema import Api, int16, message
-
-API = Api(17, versions=range(2))
 
 
 @message
 class SaslHandshakeRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = SASL_HANDSHAKE
 
     mechanism: str
 
 
 @message
 class SaslHandshakeResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = SASL_HANDSHAKE
 
     error_code: int16
     mechanisms: list[str]

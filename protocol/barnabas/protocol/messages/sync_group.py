@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import SYNC_GROUP
 from barnabas.protocol.schema import Api, int16, int32, message, since
-
-API = Api(14, versions=range(6), flexible=4)
 
 
 @message
@@ -24,7 +23,7 @@ class SyncGroupRequestAssignment:
 
 @message
 class SyncGroupRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = SYNC_GROUP
 
     group_id: str
     generation_id: int32
@@ -37,7 +36,7 @@ class SyncGroupRequest:
 
 @message
 class SyncGroupResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = SYNC_GROUP
 
     throttle_time_ms: int32 = since(1, default=0)
     error_code: int16

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import TXN_OFFSET_COMMIT
 from barnabas.protocol.schema import Api, int16, int32, int64, message, since
-
-API = Api(28, versions=range(6), flexible=3)
 
 
 @message
@@ -32,7 +31,7 @@ class TxnOffsetCommitRequestTopic:
 
 @message
 class TxnOffsetCommitRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = TXN_OFFSET_COMMIT
 
     transactional_id: str
     group_id: str
@@ -58,7 +57,7 @@ class TxnOffsetCommitResponseTopic:
 
 @message
 class TxnOffsetCommitResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = TXN_OFFSET_COMMIT
 
     throttle_time_ms: int32 = 0
     topics: list[TxnOffsetCommitResponseTopic]

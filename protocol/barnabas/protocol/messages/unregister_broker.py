@@ -6,21 +6,20 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import UNREGISTER_BROKER
 from barnabas.protocol.schema import Api, int16, int32, message
-
-API = Api(64, versions=range(1), flexible=0)
 
 
 @message
 class UnregisterBrokerRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = UNREGISTER_BROKER
 
     broker_id: int32
 
 
 @message
 class UnregisterBrokerResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = UNREGISTER_BROKER
 
     throttle_time_ms: int32 = 0
     error_code: int16

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import UPDATE_FEATURES
 from barnabas.protocol.schema import Api, int8, int16, int32, message, since
-
-API = Api(57, versions=range(3), flexible=0)
 
 
 @message
@@ -24,7 +23,7 @@ class FeatureUpdateKey:
 
 @message
 class UpdateFeaturesRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = UPDATE_FEATURES
 
     timeout_ms: int32 = 60000
     feature_updates: list[FeatureUpdateKey]
@@ -40,7 +39,7 @@ class UpdatableFeatureResult:
 
 @message
 class UpdateFeaturesResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = UPDATE_FEATURES
 
     throttle_time_ms: int32 = 0
     error_code: int16

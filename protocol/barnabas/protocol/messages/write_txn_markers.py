@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from barnabas.protocol.apis import WRITE_TXN_MARKERS
 from barnabas.protocol.schema import Api, int8, int16, int32, int64, message, since
-
-API = Api(27, versions=range(1, 3), flexible=1)
 
 
 @message
@@ -32,7 +31,7 @@ class WritableTxnMarker:
 
 @message
 class WriteTxnMarkersRequest:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = WRITE_TXN_MARKERS
 
     markers: list[WritableTxnMarker]
 
@@ -57,6 +56,6 @@ class WritableTxnMarkerResult:
 
 @message
 class WriteTxnMarkersResponse:
-    api: ClassVar[Api] = API
+    api: ClassVar[Api] = WRITE_TXN_MARKERS
 
     markers: list[WritableTxnMarkerResult]

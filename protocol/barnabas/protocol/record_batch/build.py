@@ -9,9 +9,8 @@ from itertools import count
 from struct import Struct
 from typing import Final, TypedDict, Unpack
 
-from crc32c import crc32c
-
 from barnabas.protocol.compression import CompressionType, compress
+from barnabas.protocol.crc32c import crc32c
 from barnabas.protocol.record_batch.layout import (
     ATTRIBUTES_AT,
     CONTROL_FLAG,

@@ -8,7 +8,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final
 
-from crc32c import crc32c
+from barnabas.protocol.crc32c import crc32c
 
 Buffer = bytes | bytearray | memoryview
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
 from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
+from barnabas.protocol.crc32c import crc32c
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.record_batch.layout import (
     ATTRIBUTES_AT,

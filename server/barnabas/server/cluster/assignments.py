@@ -13,14 +13,14 @@ away from such a broker is done at once::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Self
 from uuid import UUID
 
+from barnabas.protocol.structs import replace, struct
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Assignment:
     """
     The replicas of a partition, and which of them come and go.

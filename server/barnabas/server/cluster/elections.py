@@ -19,10 +19,10 @@ so that either way the leader epoch grows by two.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from uuid import UUID
 
 from barnabas.protocol.metadata_records import PartitionChangeRecord
+from barnabas.protocol.structs import struct
 from barnabas.server.cluster.assignments import Assignment
 from barnabas.server.cluster.partition_registration import (
     NO_LEADER,
@@ -33,7 +33,7 @@ from barnabas.server.cluster.partition_registration import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class ElectionRules:
     """
     What an election has to go by, besides the partition.
@@ -46,13 +46,13 @@ class ElectionRules:
     preferred: bool = False  # whether the first replica is better than the one that leads
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class _Outcome:
     isr: list[int]
     elr: list[int]
     leader: int = NO_LEADER
     unclean: bool = False
-    last_known: list[int] | None = field(default=None)
+    last_known: list[int] | None = None
 
 
 def partition_change(

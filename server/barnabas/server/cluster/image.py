@@ -9,7 +9,6 @@ configs, quotas, producer ids, access control lists, SCRAM credentials, delegati
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, Final
@@ -271,7 +270,7 @@ class MetadataImage:
         for topic in topics:
             for partition_id, partition in topic.partitions.items():
                 if partition.eligible_leader_replicas or partition.last_known_elr:
-                    topic.partitions[partition_id] = dataclasses.replace(
+                    topic.partitions[partition_id] = replace(
                         partition,
                         eligible_leader_replicas=(),
                         last_known_elr=(),

@@ -23,11 +23,11 @@ Everything here is a function of the image (Kafka's ``ActivationRecordsGenerator
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
 from barnabas.protocol import metadata_records as records
+from barnabas.protocol.structs import struct
 from barnabas.server.cluster import features
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
 from barnabas.server.cluster.partition_changes import (
@@ -45,7 +45,7 @@ FENCE, UNFENCE = 1, -1
 IN_CONTROLLED_SHUTDOWN: Final = 1
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Endpoint:
     """
     Where a node can be reached under a listener's name.
@@ -57,7 +57,7 @@ class Endpoint:
     security_protocol: int = PLAINTEXT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class ThisNode:
     """
     What a node says about itself when it registers.

@@ -4,12 +4,12 @@ What the metadata log says about one partition: its replicas, its leader and the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Self
 from uuid import UUID
 
 from barnabas.protocol.metadata_records import PartitionChangeRecord, PartitionRecord
+from barnabas.protocol.structs import struct
 from barnabas.server.cluster import features
 
 NO_LEADER: Final = -1
@@ -31,7 +31,7 @@ class LeaderRecoveryState(IntEnum):
     RECOVERING = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class PartitionRegistration:
     """
     One partition as of the last record about it (Kafka's class of this name).

@@ -4,10 +4,10 @@ The configuration of a broker: one table of options, checked as a whole.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Self
 
 from barnabas.server.config.connection_limits import parse_limits
@@ -43,9 +43,9 @@ class BrokerConfig(
     2. ``given`` has the names that were set, with their text; all others are at their default.
     """
 
-    given: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    given: Mapping[str, str] = MappingProxyType({})
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         self._check_retention()
         if self.group_min_session_timeout_ms > self.group_max_session_timeout_ms:
             raise InvalidValue(
@@ -81,7 +81,7 @@ class BrokerConfig(
         texts = _with_both_ids(texts)
         config = super().parse(texts)
         given = {name: text for name, text in texts.items() if text is not None}
-        return dataclasses.replace(config, given=given)
+        return config.replaced(given=given)
 
     @cached_property
     def client_listeners(self) -> tuple[Listener, ...]:

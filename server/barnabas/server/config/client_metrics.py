@@ -38,7 +38,7 @@ class ClientMetricsConfig(Options):
     interval_ms: Int = option(5 * MINUTES, "How often clients send them.")
     match: Names = option((), "Which clients send them, as FACT=PATTERN.", unique=True)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         for pattern in self.match:
             fact, equals, expression = pattern.partition("=")
             if not equals or "=" in expression or fact.strip() not in _CLIENT_FACTS:

@@ -226,7 +226,7 @@ class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
 
     kind: ClassVar[str] = "group config name:"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         for name, (least_name, least, most_name, most) in _BOUNDS.items():
             value = getattr(self, name.replace(".", "_"))
             if value < least:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from barnabas.protocol.structs import struct
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.storage.options import InvalidValue
 
@@ -22,7 +22,7 @@ _ENDPOINT = re.compile(
 _EVERY_INTERFACE = ("", "0.0.0.0", "::")
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Listener:
     """
     One address that the broker listens on, and the one that clients are given for it.
@@ -38,7 +38,7 @@ class Listener:
         return f"{self.name}://{_bracketed(self.host)}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class _Endpoint:
     name: str
     host: str

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from barnabas.protocol.structs import fresh, struct
 from barnabas.server.config.broker_config import BrokerConfig
 from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
@@ -52,7 +52,7 @@ CLUSTER_ID: Final = "CLUSTER_ID"
 _CLOSE: Final = 0.85
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class Settings:
     """
     What the sources said, before it becomes a configuration.
@@ -61,9 +61,9 @@ class Settings:
     of the environment that are no options at all.
     """
 
-    texts: dict[str, str | None] = field(default_factory=dict)
-    ignored: dict[str, str] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
+    texts: dict[str, str | None] = fresh(factory=dict)
+    ignored: dict[str, str] = fresh(factory=dict)
+    unknown: list[str] = fresh(factory=list)
 
     def add(self, name: str, text: str) -> None:
         """

@@ -8,12 +8,12 @@ against them come out (Kafka ``ConfigurationControlManager``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
 from barnabas.protocol.metadata_records import ClearElrRecord, ConfigRecord
+from barnabas.protocol.structs import struct
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.config_admin.entries import ConfigEntry
@@ -42,7 +42,7 @@ class Change(NamedTuple):
     value: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class AlterResource:
     """
     What is to become of one resource.

@@ -5,16 +5,16 @@ How an option of a resource is described.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from barnabas.protocol.structs import struct
 from barnabas.server.broker_configs import ConfigSource, ConfigValue
 from barnabas.storage.options import Option, OptionType
 
 UNKNOWN_TYPE: Final = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class ConfigEntry:
     """
     One option of a resource: its value, where that comes from, and what it is.

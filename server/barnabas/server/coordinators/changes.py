@@ -5,10 +5,10 @@ What a request or a timeout makes of the coordinator's log.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.structs import struct
 from barnabas.server.coordinators.records import Record
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
 
@@ -28,7 +28,7 @@ Called with the error that kept records out of the log, or None, and with the ti
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Changes:
     """
     Records to write, and what follows from them.

@@ -1,9 +1,11 @@
 """
 Request handlers, one module per API or small family of APIs.
 
-Registering a handler is what makes an API exist: ``ApiVersions`` answers from the same table, and a
-key that is not in it closes the connection. A handler takes the decoded request and a ``Context``
-and does one of four things:
+``SERVED`` is what makes an API exist: ``ApiVersions`` answers from it, and a key that is not in it
+closes the connection. It says which module has the handler, and that module is imported by the
+first request: a broker is up sooner, and most of them never hear of most APIs.
+
+A handler takes the decoded request and a ``Context`` and does one of four things:
 
 * returns its response: it is written at once, without a task. What a plain ``def`` does that never
   has to wait, and what the path of a batch is made of;
@@ -19,15 +21,15 @@ Every other exception is answered with UNKNOWN_SERVER_ERROR and logged.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
 
+from barnabas.protocol import apis
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.schema import Message
+from barnabas.protocol.structs import struct
 from barnabas.server.context import Context
 from barnabas.server.purgatory import Delayed
 
@@ -38,7 +40,7 @@ ErrorResponse: TypeAlias = Callable[[Any, int, ErrorCode, str | None], Message]
 H = TypeVar("H", bound=Handler)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Registration:
     """
     One API this broker serves.
@@ -60,20 +62,56 @@ class Registration:
         return self.request.__name__.removesuffix("Request")
 
 
-HANDLERS: Final[dict[int, Registration]] = {}
+_NOT_SERVED: Final = (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
+_NAMED_OTHERWISE: Final = {
+    api.key: "acls" for api in (apis.DESCRIBE_ACLS, apis.CREATE_ACLS, apis.DELETE_ACLS)
+}
+
+SERVED: Final = {
+    key: _NAMED_OTHERWISE.get(key, name)
+    for key, name in apis.MODULES.items()
+    if apis.APIS[key] not in _NOT_SERVED
+}
+"""
+The modules of the handlers by API key. A handler is in the module of its API's name, but for a few.
+"""
+
+_registered: Final[dict[int, Registration]] = {}
+
+
+class Handlers(Mapping[int, Registration]):
+    """
+    What is served, by API key; a module is imported when its API is first asked for.
+    """
+
+    def __getitem__(self, key: int) -> Registration:
+        module = SERVED[key]
+        if key not in _registered:
+            import_module(f"{__name__}.{module}")
+        return _registered[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(SERVED)
+
+    def __len__(self) -> int:
+        return len(SERVED)
+
+    def __contains__(self, key: object) -> bool:
+        return key in SERVED
+
+
+HANDLERS: Final = Handlers()
 
 
 def handles(
     request: type[Req],
     *,
-    versions: range | None = None,
     error_response: Callable[[Req, int, ErrorCode, str | None], Message] | None = None,
 ) -> Callable[[H], H]:
     """
     Register the handler of an API.
 
     Args:
-        versions: what is answered and listed, where that is not every version of the message.
         error_response: makes the answer that carries one code in every error slot of the request.
             Needed only where the generic one (``dispatch.error_response``), which fills the
             top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
@@ -81,25 +119,17 @@ def handles(
 
     def register(handler: H) -> H:
         key = request.api.key
-        assert key not in HANDLERS, f"two handlers for {request.__name__}"
-        HANDLERS[key] = Registration(
+        assert key in SERVED, f"{request.__name__} is not served"
+        assert key not in _registered, f"two handlers for {request.__name__}"
+        _registered[key] = Registration(
             key=key,
             request=request,
             response=RESPONSES[key],
             handler=handler,
-            versions=versions or request.api.versions,
-            advertised=versions or request.api.advertised,
+            versions=request.api.versions,
+            advertised=request.api.advertised,
             error_response=error_response,
         )
         return handler
 
     return register
-
-
-def load() -> dict[int, Registration]:
-    """
-    Import every handler module and return the table they have filled.
-    """
-    for module in pkgutil.iter_modules(__path__, __name__ + "."):
-        importlib.import_module(module.name)
-    return HANDLERS

@@ -1,8 +1,9 @@
 """
 ApiVersions: what this broker speaks, and what it can do (KIP-35, KIP-511, KIP-584).
 
-The list of APIs is the table of handlers. Features are listed only when what they switch on is
-here: a client that sees ``transaction.version`` 2 uses the protocol of KIP-890 at once.
+APIs are listed from the table of those that are served. Features are listed only when what they
+switch on is here: a client that sees ``transaction.version`` 2 uses the protocol of KIP-890 at
+once.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from barnabas.protocol.apis import API_VERSIONS, APIS
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import (
     ApiVersion,
@@ -19,6 +21,7 @@ from barnabas.protocol.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from barnabas.protocol.schema import Api
 from barnabas.server.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
     METADATA_VERSION,
@@ -27,7 +30,7 @@ from barnabas.server.cluster.features import (
 )
 from barnabas.server.connection import ClientSoftware
 from barnabas.server.context import Context
-from barnabas.server.handlers import HANDLERS, Registration, handles
+from barnabas.server.handlers import SERVED, handles
 
 SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     name: SUPPORTED_FEATURES[name]
@@ -55,7 +58,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
     }
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
-        api_keys=[_entry(HANDLERS[key]) for key in sorted(HANDLERS)],
+        api_keys=[_entry(APIS[key]) for key in sorted(SERVED)],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in SERVED_FEATURES.items()
@@ -72,15 +75,15 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
     )
 
 
-def unsupported_version(registration: Registration) -> ApiVersionsResponse:
+def unsupported_version() -> ApiVersionsResponse:
     """
     The answer, in version 0, to an ApiVersions request of a version that is not known.
     """
     return ApiVersionsResponse(
-        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_entry(registration)]
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_entry(API_VERSIONS)]
     )
 
 
-def _entry(registration: Registration) -> ApiVersion:
-    versions = registration.advertised
-    return ApiVersion(api_key=registration.key, min_version=versions[0], max_version=versions[-1])
+def _entry(api: Api) -> ApiVersion:
+    versions = api.advertised
+    return ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[-1])

@@ -33,8 +33,7 @@ def error_response(
     )
 
 
-# Version 6 (KIP-939) is unstable in Kafka 4.3, and brokers do not list it.
-@handles(InitProducerIdRequest, versions=range(6), error_response=error_response)
+@handles(InitProducerIdRequest, error_response=error_response)
 async def init_producer_id(
     request: InitProducerIdRequest, context: Context
 ) -> InitProducerIdResponse:

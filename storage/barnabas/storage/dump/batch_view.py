@@ -7,8 +7,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from barnabas.protocol.crc32c import crc32c
 from barnabas.protocol.record_batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,

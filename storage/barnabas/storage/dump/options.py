@@ -10,9 +10,9 @@ one is only told of after what was done without it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.dump.failure import DumpFailure
 from barnabas.storage.dump.java_text import parse_long
 
@@ -20,7 +20,7 @@ _LARGEST_INT: Final = 2**31 - 1
 STRING_DECODER: Final = "org.apache.kafka.tools.api.StringDecoder"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Option:
     """
     One option.

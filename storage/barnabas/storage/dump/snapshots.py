@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from barnabas.protocol.crc32c import crc32c
 from barnabas.storage.dump.java_text import int32
 
 _VERSION: Final = Struct(">h")

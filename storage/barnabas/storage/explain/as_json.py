@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any, Final
 
+from barnabas.protocol.structs import is_struct, items
 from barnabas.storage.explain.cleaning import Cleaning
 from barnabas.storage.explain.records import RecordAt
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
@@ -182,8 +182,8 @@ def _plain(value: Any) -> Any:
     for kind, plain in _PLAIN:
         if isinstance(value, kind):
             return plain(value)
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if is_struct(value):
+        return {name: _plain(each) for name, each in items(value)}
     return value
 
 

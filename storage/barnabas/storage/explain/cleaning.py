@@ -7,9 +7,9 @@ cleaner has seen, and the horizons that let tombstones and markers go.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.cleaning_plan import CleanableLog, CleaningPlan, plan_cleaning
 from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.explain.looking import LookedAt
@@ -27,7 +27,7 @@ class Part(Enum):
     ACTIVE = "active"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Cleaning:
     """
     What the cleaner makes of a log at a moment.
@@ -67,7 +67,7 @@ def cleaning_of(looked_at: LookedAt, times: BrokerTimes, now_ms: int) -> Cleanin
     return Cleaning(plan, times, parts, due_ms)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Horizons:
     """
     The batches of a segment that a cleaning may free of tombstones or markers.

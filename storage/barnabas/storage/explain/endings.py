@@ -9,10 +9,10 @@ jitter that the segment drew, and the clock; what depends on them is said to be 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, NamedTuple
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.cleaning_plan import NEVER
 from barnabas.storage.explain.looking import LookedAt
 from barnabas.storage.file_records import BatchHeader
@@ -58,7 +58,7 @@ _CERTAINTY: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Ending:
     """
     The end of a segment, with the numbers that the rules compare.

@@ -8,14 +8,14 @@ by one with the same indexes and the same scans of the file, so that each can be
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.file_records import TimestampAndOffset
 from barnabas.storage.log import Log
 from barnabas.storage.segment import LogSegment
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class IndexStep:
     """
     A lookup in the offset index.
@@ -30,7 +30,7 @@ class IndexStep:
     """Where in the file the scan begins."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class TimeStep:
     """
     A lookup in the time index.
@@ -42,7 +42,7 @@ class TimeStep:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class OffsetPath:
     """
     How the batch that holds an offset, or else the next one, is found.
@@ -60,7 +60,7 @@ class OffsetPath:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class TimePath:
     """
     How the first record that is not older than a time is found.

@@ -8,10 +8,10 @@ reads both; here it is said what is asked of it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import TopicPartition
 
@@ -47,7 +47,7 @@ class Setting(NamedTuple):
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class TopicSettings:
     """
     What the logs of a topic go by.
@@ -65,7 +65,7 @@ class TopicSettings:
     """Why the topic may have other settings than these; nothing if it has not."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class BrokerTimes:
     """
     How often the broker does what it does with all logs; in ms.

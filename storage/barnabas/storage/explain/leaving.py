@@ -14,9 +14,9 @@ does come within an interval: that is the difference between the earliest and th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from barnabas.protocol.structs import replace, struct
 from barnabas.storage.explain.endings import Ending
 from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.log import Log
@@ -46,7 +46,7 @@ class Window(NamedTuple):
 NEVER = Window(None, None)
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Stance:
     """
     What one rule says of one segment.
@@ -61,7 +61,7 @@ class Stance:
     """The base offset of the older segment that has to stay, and this one with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Departure:
     """
     How long a segment stays, as far as that can be told.

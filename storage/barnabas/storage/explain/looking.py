@@ -13,11 +13,11 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Final
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
 from barnabas.storage.explain.known import Cluster, ExplainError, TopicSettings, unreadable
@@ -46,7 +46,7 @@ class Condition(Enum):
     KILLED = "its broker was not stopped properly: the next start recovers what was not flushed"
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class LookedAt:
     """
     A log, and what is known of it that does not stand in it.

@@ -4,17 +4,16 @@ The record at an offset, and what a compacted log holds of its key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.record_batch import RecordBatch
 from barnabas.protocol.records import Record
+from barnabas.protocol.structs import struct
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.finding import OffsetPath
 from barnabas.storage.log import Log
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class RecordAt:
     """
     The batch that was found for an offset, and the record in it.
@@ -37,7 +36,7 @@ class RecordAt:
         return self.record is not None and self.record.value is None and not self.batch.is_control
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class LaterValues:
     """
     The records behind one that have its key.

@@ -4,8 +4,7 @@ All that there is to say of what was asked for, as facts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from barnabas.protocol.structs import replace, struct
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
 from barnabas.storage.explain.endings import Ending, ending_of
 from barnabas.storage.explain.finding import OffsetPath, TimePath, find_offset, find_time
@@ -18,7 +17,7 @@ from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
 from barnabas.storage.segment import LogSegment
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class SegmentReport:
     """
     One segment: why it ended, why it stays, when it goes.
@@ -33,7 +32,7 @@ class SegmentReport:
     """None if nobody asked for them, as that takes reading the segment."""
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class PartitionReport:
     """
     A partition, and of what was asked for what is in it.

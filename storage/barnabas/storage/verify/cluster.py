@@ -5,10 +5,10 @@ The logs that there are, against those that the metadata of the cluster says the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import UUID
 
+from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC, STRAY_DIR_SUFFIX
 from barnabas.storage.partition_metadata import PARTITION_METADATA
@@ -18,16 +18,16 @@ from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport, Sink
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class KnownTopic:
     """
     A topic as the metadata has it.
     """
 
     topic_id: UUID
-    configs: Mapping[str, str] = field(default_factory=dict)
+    configs: Mapping[str, str] = fresh(factory=dict)
     """Those that were set on the topic."""
-    replicas: Mapping[int, Mapping[int, UUID]] = field(default_factory=dict)
+    replicas: Mapping[int, Mapping[int, UUID]] = fresh(factory=dict)
     """Of each partition, the nodes that have it and the id of the log directory on each."""
 
 

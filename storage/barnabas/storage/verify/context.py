@@ -4,8 +4,9 @@ What is known about a log before its files are looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from barnabas.protocol.structs import struct
 
 
 class DirectoryState(StrEnum):
@@ -21,7 +22,7 @@ class DirectoryState(StrEnum):
     """It is no log directory, or somebody has copied a log out of one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class LogContext:
     """
     What lies beside the directory of a log says about it; None where nothing does.

@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from barnabas.protocol.crc32c import crc32c
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.clock import Clock

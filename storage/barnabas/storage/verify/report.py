@@ -6,17 +6,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.verify.rules import Rule, Severity
 
 MOST_ALIKE: Final = 5
 """So many violations of one rule in one file are told; of the others, only how many there are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Violation:
     """
     Something that does not hold.

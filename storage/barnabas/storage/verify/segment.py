@@ -7,11 +7,11 @@ index that leads to a good one: what is wrong with the rest of the segment is to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from struct import Struct
 from typing import Final
 
 from barnabas.protocol.record_batch import MAGIC, MAGIC_END, SMALLEST_LENGTH, RecordBatch
+from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptRecord
 from barnabas.storage.file_records import LARGEST_FILE
 from barnabas.storage.index import LARGEST_RELATIVE_OFFSET
@@ -30,7 +30,7 @@ _CHUNK: Final = 1 << 20
 _LENGTH_AND_MAGIC: Final = Struct(">8xi4xb")
 
 
-@dataclass(slots=True, kw_only=True)
+@struct(frozen=False, kw_only=True)
 class LogProgress:
     """
     How far a log was walked.
@@ -47,7 +47,7 @@ class LogProgress:
     """Whether that was the last of its segment."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class SegmentPlace:
     """
     What is around a segment.

@@ -9,15 +9,15 @@ an open transaction is never forgotten. What a snapshot has must have been so.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.producer_entry import NO_COORDINATOR_EPOCH, ProducerStateEntry
 from barnabas.storage.producer_snapshots import SnapshotFile
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class KnownProducers:
     """
     What the records say.

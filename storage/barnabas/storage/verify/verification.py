@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.files import Files
@@ -46,7 +46,7 @@ def no_topics(_root: LogRoot) -> Topics | None:
     return None
 
 
-@dataclass(slots=True)
+@struct(frozen=False)
 class _CheckedRoot:
     root: LogRoot
     check: RootCheck

@@ -19,7 +19,7 @@ from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS, RESPONSES
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
-from barnabas.server.handlers import HANDLERS, load
+from barnabas.server.handlers import HANDLERS
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import Script
 from tests.interop.differential.sides import Session, error_codes
@@ -173,7 +173,6 @@ def apis() -> tuple[tuple[int, int], ...]:
     """
     Key and version of what Barnabas understands.
     """
-    load()
     return tuple(
         (key, version) for key in sorted(HANDLERS) for version in REQUESTS[key].api.versions
     )

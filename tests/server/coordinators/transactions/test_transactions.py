@@ -4,7 +4,6 @@ What requests make of a transactional id: each state, each kind of request, as A
 
 from __future__ import annotations
 
-import dataclasses
 from itertools import product
 
 import pytest
@@ -64,7 +63,7 @@ def transaction(state: TransactionState, **changes: object) -> Transaction:
         start_ms=NOW - 10 if begun else NO_TIMESTAMP,
         updated_ms=NOW - 5,
     )
-    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]  # each test knows the fields
+    return replace(made, **changes)
 
 
 # Kept in the log

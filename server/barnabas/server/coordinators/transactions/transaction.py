@@ -5,9 +5,9 @@ What is known of one transactional id, and its record in ``__transaction_state``
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from barnabas.protocol.structs import replace, struct
 from barnabas.protocol.transaction_records import PartitionsSchema, TransactionLogValue
 from barnabas.server.coordinators.transactions.state import BY_NUMBER, PREVIOUS, TransactionState
 from barnabas.storage.log_files import TopicPartition
@@ -29,7 +29,7 @@ def is_exhausted(producer_epoch: int) -> bool:
     return producer_epoch >= MAX_EPOCH - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@struct(kw_only=True)
 class Transaction:
     """
     A transactional id: its producer, and the transaction that is under way or was the last.

@@ -4,14 +4,14 @@ What the keys and values of a topic mean.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from barnabas.protocol.structs import struct
 from barnabas.storage.dump.jackson import json_text
 from barnabas.storage.dump.java_text import utf8_text
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Raw:
     """
     Text that is shown as it is, where JSON would be put in quotes.
@@ -20,7 +20,7 @@ class Raw:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@struct
 class Decoded:
     """
     What a decoder makes of a record. None is for nothing to show.

@@ -1,0 +1,81 @@
+"""
+What a broker loads before it serves: most of a start is that.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.support.broker_process import Barnabas
+
+SAYS_WHAT_IT_LOADED = """
+import atexit, sys
+from barnabas.server.cli import main
+atexit.register(lambda: print(*sys.modules))
+main()
+"""
+HANDLERS = "barnabas.server.handlers"
+MESSAGES = "barnabas.protocol.messages"
+MOST_OWN = 270
+
+
+class Watched(Barnabas):
+    """
+    At its end it prints what it has loaded.
+    """
+
+    def command(self) -> list[str]:
+        serve = super().command()
+        return [sys.executable, "-c", SAYS_WHAT_IT_LOADED, *serve[serve.index("serve") :]]
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """
+    The modules that a broker has loaded which was asked for its versions, and nothing else.
+    """
+    broker = Watched(tmp_path_factory.mktemp("broker"))
+    try:
+        broker.start()
+        assert 0 == broker.stop()
+    finally:
+        broker.close()
+    return set(broker.log_text().splitlines()[-1].split())
+
+
+def test_handlers_are_loaded_when_their_api_is_asked_for(loaded: set[str]) -> None:
+    """
+    And most messages with them: a broker lists all of its APIs, and hears of a few.
+    """
+    handlers = {name for name in loaded if name.startswith(f"{HANDLERS}.")}
+
+    assert {f"{HANDLERS}.api_versions"} == handlers
+    assert f"{MESSAGES}.produce" not in loaded
+    assert f"{MESSAGES}.metadata" not in loaded
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "barnabas.pipeline",
+        "barnabas.server.config.reference",
+        "barnabas.storage.explain",
+        "cramjam",
+        "email",  # That, and the next one, to look up the version of a package.
+        "importlib.metadata",
+        "lz4",
+    ],
+)
+def test_a_start_does_without_what_is_seldom_needed(loaded: set[str], module: str) -> None:
+    assert module not in loaded
+
+
+def test_a_start_loads_few_modules(loaded: set[str]) -> None:
+    """
+    One more is fine; twenty at once are an import that could wait until it is needed.
+    """
+    own = {name for name in loaded if name.startswith("barnabas.")}
+
+    assert len(own) <= MOST_OWN

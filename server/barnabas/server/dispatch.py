@@ -4,6 +4,7 @@ From the bytes of a request to the bytes of its answer.
 ::
 
     frame -> header -> registration of key and version -> decode -> handler -> encode -> parts
+                                                      -> shortcut ----------------------> parts
 
 What goes wrong on the way is answered as Kafka does: what cannot be understood closes the
 connection, what a handler refuses is an error code in that API's own slots, and what it did not
@@ -24,7 +25,7 @@ from barnabas.protocol.headers import RequestHeader, decode_request_header
 from barnabas.protocol.schema import Message
 from barnabas.server.context import CloseConnection, Context, Parts
 from barnabas.server.error_response import error_response
-from barnabas.server.handlers import Registration
+from barnabas.server.handlers import Answer, Registration
 from barnabas.server.handlers.api_versions import unsupported_version
 from barnabas.server.purgatory import Delayed, Outcome
 
@@ -129,28 +130,34 @@ class Dispatcher:
         except DecodeError as error:
             raise CloseConnection(f"the header of a request is malformed: {error}") from None
         connection.client_id = header.client_id
-        route = self._routes.get(header[:2])
+        route = self._routes.get(header[:2]) or self._find_route(*header[:2])
         if route is None:
-            route = self._find_route(header.api_key, header.api_version)
-            if route is None:
-                return self._unsupported(header)
-        registration, version, requests, _ = route
+            return self._unsupported(header)
+        result: Answer | bytes = None
+        shortcut = route.registration.shortcut
+        if shortcut is not None:
+            result = shortcut(frame, position, route.version, header.correlation_id, self._parts)
+            if isinstance(result, bytes):
+                route.requests.value += 1
+                return [result]
         try:
-            request, _ = decode_from(registration.request, version, frame, position)
+            request, _ = decode_from(route.registration.request, route.version, frame, position)
         except DecodeError as error:
-            raise CloseConnection(f"{registration.name} is malformed: {error}") from None
-        requests.value += 1
-        context = Context(self._parts, version, header.client_id, connection)
+            raise CloseConnection(f"{route.registration.name} is malformed: {error}") from None
+        route.requests.value += 1
+        context = Context(self._parts, route.version, header.client_id, connection)
+        exchange = Exchange(context, route, header.correlation_id, request)
         try:
-            result = registration.handler(request, context)
-            if isinstance(result, registration.response):
-                return frame_of(result, route, header.correlation_id)
+            if result is None:
+                result = route.registration.handler(request, context)
+            if isinstance(result, route.registration.response):
+                return exchange.parts(result)
             if result is None:
                 return None
             assert isinstance(result, Delayed | Awaitable), f"{result!r} is no answer"
-            return Exchange(context, route, header.correlation_id, request), result
+            return exchange, result
         except Exception as error:  # whatever it is, the client gets an answer
-            return Exchange(context, route, header.correlation_id, request).parts(error)
+            return exchange.parts(error)
 
     def _find_route(self, key: int, version: int) -> Route | None:
         """

@@ -39,11 +39,14 @@ class Partitions:
     ``remove`` on deletion. What topics exist is the business of ``Topics``, which calls both.
     """
 
-    __slots__ = ("_by_id", "_by_name")
+    __slots__ = ("_by_id", "_by_id_bytes", "_by_name", "_by_name_bytes")
 
     def __init__(self) -> None:
         self._by_name: dict[str, _Topic] = {}
         self._by_id: dict[UUID, _Topic] = {}
+        # As they stand in a request: to make a string or a UUID first would cost every request.
+        self._by_name_bytes: dict[bytes, _Topic] = {}
+        self._by_id_bytes: dict[bytes, _Topic] = {}
 
     def __len__(self) -> int:
         return sum(len(topic.open) for topic in self._by_name.values())
@@ -57,6 +60,13 @@ class Partitions:
         The partition of that topic name, or None.
         """
         known = self._by_name.get(topic)
+        return None if known is None else known.open.get(index)
+
+    def find(self, topic: bytes, index: int, *, is_id: bool) -> Partition | None:
+        """
+        The partition of the topic with that name or id, as it stands in a request, or None.
+        """
+        known = (self._by_id_bytes if is_id else self._by_name_bytes).get(topic)
         return None if known is None else known.open.get(index)
 
     def name_of(self, topic_id: UUID) -> str | None:
@@ -133,6 +143,8 @@ class Partitions:
         if known is None:
             return []
         del self._by_id[known.id]
+        del self._by_name_bytes[topic.encode()]
+        del self._by_id_bytes[known.id.bytes]
         for partition in known.open.values():
             partition.close()
         return list(known.open.values())
@@ -148,5 +160,6 @@ class Partitions:
         known = self._by_name.get(name)
         if known is None:
             known = self._by_name[name] = self._by_id[topic_id] = _Topic(name, topic_id)
+            self._by_name_bytes[name.encode()] = self._by_id_bytes[topic_id.bytes] = known
         assert known.id == topic_id, f"{name} has two ids"
         return known

@@ -13,6 +13,7 @@ from barnabas.protocol.errors import InvalidRecord, UnknownServerError, Unsuppor
 from barnabas.protocol.record_batch import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,
+    HEADER_SIZE,
     LENGTH_AT,
     LOG_OVERHEAD,
     MAGIC,
@@ -70,6 +71,23 @@ def is_transactional(records: Buffer | None) -> bool:
         _first_batch_size(view) > 0
         and view[MAGIC_AT] == MAGIC
         and view[ATTRIBUTES_AT + 1] & TRANSACTIONAL_FLAG != 0
+    )
+
+
+def is_plain(records: memoryview, version: int) -> bool:
+    """
+    Whether ``check_records`` would let *records* through, they are one whole batch, and it is not
+    transactional. If not, there may be nothing wrong with them all the same.
+    """
+    end = len(records)
+    if end < HEADER_SIZE:
+        return False
+    attributes = records[ATTRIBUTES_AT + 1]
+    return (
+        records[MAGIC_AT] == MAGIC
+        and int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD]) == end - LOG_OVERHEAD
+        and not attributes & TRANSACTIONAL_FLAG
+        and (version >= FIRST_ZSTD_VERSION or attributes & COMPRESSION_MASK != ZSTD)
     )
 
 

@@ -9,7 +9,6 @@ should be, small enough, and what the producer sent. What is inside the batches 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 from barnabas.protocol.compression import CompressionType
@@ -32,28 +31,39 @@ from barnabas.storage.errors import OffsetsOutOfOrder
 from barnabas.storage.fetch_data import UNKNOWN_OFFSET
 
 
-@dataclass(init=False)
 class LogAppendInfo:
     """
     What was appended, and where. It begins as nothing, and is filled in on the way.
+
+    Attributes:
+        max_timestamp: the largest timestamp of a record, in ms.
+        log_append_time: when the records were appended, in ms, if the topic's timestamps are that.
+            Of a batch that was there already, its largest timestamp, whatever the topic's are.
+        valid_bytes: how many of the bytes that came are whole batches.
+        is_duplicate: nothing was written: the batch is in the log already, at these offsets.
+        flush_due: ``flush.messages`` asks for a flush before the append is acknowledged.
     """
 
-    first_offset: int = UNKNOWN_OFFSET
-    last_offset: int = UNKNOWN_OFFSET
-    max_timestamp: int = NO_TIMESTAMP
-    """The largest timestamp of a record, in ms."""
-    log_append_time: int = NO_TIMESTAMP
-    """
-    When the records were appended, in ms, if the topic's timestamps are that. Of a batch that was
-    there already, its largest timestamp, whatever the topic's timestamps are.
-    """
-    log_start_offset: int = UNKNOWN_OFFSET
-    valid_bytes: int = 0
-    """How many of the bytes that came are whole batches."""
-    is_duplicate: bool = False
-    """Nothing was written: the batch is in the log already, at these offsets."""
-    flush_due: bool = False
-    """``flush.messages`` asks for a flush before the append is acknowledged."""
+    __slots__ = (
+        "first_offset",
+        "flush_due",
+        "is_duplicate",
+        "last_offset",
+        "log_append_time",
+        "log_start_offset",
+        "max_timestamp",
+        "valid_bytes",
+    )
+
+    def __init__(self, log_start_offset: int = UNKNOWN_OFFSET) -> None:
+        self.first_offset = UNKNOWN_OFFSET
+        self.last_offset = UNKNOWN_OFFSET
+        self.max_timestamp = NO_TIMESTAMP
+        self.log_append_time = NO_TIMESTAMP
+        self.log_start_offset = log_start_offset
+        self.valid_bytes = 0
+        self.is_duplicate = False
+        self.flush_due = False
 
     @property
     def num_messages(self) -> int:

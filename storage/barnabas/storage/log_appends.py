@@ -121,8 +121,7 @@ class LogAppender:
             leader_epoch=leader_epoch,
             max_batch_size=self._max_message_bytes,
         )
-        info = LogAppendInfo()
-        info.log_start_offset = self._watermarks.log_start_offset
+        info = LogAppendInfo(self._watermarks.log_start_offset)
         if not batches:
             return info
         with self._lock:

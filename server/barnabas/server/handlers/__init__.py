@@ -23,14 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from barnabas.protocol import apis
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.schema import Message
 from barnabas.protocol.structs import struct
-from barnabas.server.context import Context
+from barnabas.server.context import Context, Parts
 from barnabas.server.purgatory import Delayed
 
 Req = TypeVar("Req", bound=Message)
@@ -38,6 +38,24 @@ Answer: TypeAlias = "Message | Delayed | Awaitable[Message | None] | None"
 Handler: TypeAlias = Callable[[Any, Context], Answer]
 ErrorResponse: TypeAlias = Callable[[Any, int, ErrorCode, str | None], Message]
 H = TypeVar("H", bound=Handler)
+
+
+class Shortcut(Protocol):
+    """
+    What serves the commonest form of a request without decoding it first.
+    """
+
+    def __call__(
+        self, frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
+    ) -> bytes | Message | Delayed | None:
+        """
+        Args:
+            position: where in the frame the body begins.
+
+        Returns:
+            The frame of the answer; or what the handler would return; or None for a request of
+            another form, about which nothing has been done.
+        """
 
 
 @struct(kw_only=True)
@@ -53,6 +71,7 @@ class Registration:
     versions: range  # what is answered
     advertised: range  # what ApiVersions lists, which may be more: see Produce
     error_response: ErrorResponse | None  # (request, version, code, message) -> response
+    shortcut: Shortcut | None = None
 
     @property
     def name(self) -> str:
@@ -107,6 +126,7 @@ def handles(
     request: type[Req],
     *,
     error_response: Callable[[Req, int, ErrorCode, str | None], Message] | None = None,
+    shortcut: Shortcut | None = None,
 ) -> Callable[[H], H]:
     """
     Register the handler of an API.
@@ -115,6 +135,7 @@ def handles(
         error_response: makes the answer that carries one code in every error slot of the request.
             Needed only where the generic one (``dispatch.error_response``), which fills the
             top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
+        shortcut: is asked before the request is decoded.
     """
 
     def register(handler: H) -> H:
@@ -129,6 +150,7 @@ def handles(
             versions=request.api.versions,
             advertised=request.api.advertised,
             error_response=error_response,
+            shortcut=shortcut,
         )
         return handler
 

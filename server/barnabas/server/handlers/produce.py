@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Coroutine, Iterable, Sequence
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -36,20 +36,27 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from barnabas.protocol.single_produce import read_single_produce, single_produce_answer
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
-from barnabas.server.context import CloseConnection, Context
+from barnabas.server.context import CloseConnection, Context, Parts
 from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
 from barnabas.server.handlers import handles
 from barnabas.server.partition import Partition
-from barnabas.server.produced_records import check_records, is_transactional
+from barnabas.server.produced_records import check_records, is_plain, is_transactional
 from barnabas.server.transactional_produce import FIRST_TOPIC_ID_VERSION, Participation
 from barnabas.storage.errors import KafkaStorageError, RecordValidationError
 from barnabas.storage.producer_entry import SENTINEL
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.metrics import Metrics
+    from barnabas.storage.append_info import LogAppendInfo
 
 logger = logging.getLogger(__name__)
 
 ADMIN_CLIENT: Final = "__admin_client"
 ALL_REPLICAS: Final = -1
+_ACKNOWLEDGED: Final = (1, ALL_REPLICAS)
 NO_OFFSET: Final = -1
 
 # Errors of the partition or of the batch as a whole; all others that an append raises come with
@@ -94,7 +101,55 @@ def error_response(
     )
 
 
-@handles(ProduceRequest, error_response=error_response)
+def append_single(
+    frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
+) -> bytes | ProduceResponse | DelayedProduce | None:
+    """
+    Serve a request that brings one batch for one partition, and no transaction: nearly all do.
+
+    Everything that could make a difference is looked at before anything is done: what is not plain
+    is left to ``produce``, which finds errors in Kafka's order.
+    """
+    single = read_single_produce(frame, position, version)
+    if single is None:
+        return None
+    acks, timeout_ms, topic, index, records = single
+    partition = parts.partitions.find(topic, index, is_id=version >= FIRST_TOPIC_ID_VERSION)
+    if (
+        partition is None
+        or acks not in _ACKNOWLEDGED
+        or partition.topic in INTERNAL_TOPICS
+        or not is_plain(records, version)
+    ):
+        return None
+    uncommitted = []
+    try:
+        info = partition.append(records)
+    except Exception as error:
+        response = _append_error(partition, error, parts.metrics)
+    else:
+        next_offset = info.last_offset + 1
+        if next_offset <= partition.log.high_watermark:
+            return single_produce_answer(
+                version,
+                correlation_id,
+                topic,
+                index,
+                base_offset=info.first_offset,
+                log_append_time_ms=info.log_append_time,
+                log_start_offset=info.log_start_offset,
+            )
+        response = _appended(index, info)
+        uncommitted.append(Uncommitted(partition, next_offset, response))
+    responses = [
+        TopicProduceResponse(
+            name=partition.topic, topic_id=partition.topic_id, partition_responses=[response]
+        )
+    ]
+    return _answer(responses, uncommitted, acks, timeout_ms, parts.clock)
+
+
+@handles(ProduceRequest, error_response=error_response, shortcut=append_single)
 def produce(
     request: ProduceRequest, context: Context
 ) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None:
@@ -138,12 +193,22 @@ def _produce(
     if request.acks == 0:
         _close_on_error(responses)
         return None
+    return _answer(responses, appends.uncommitted, request.acks, request.timeout_ms, context.clock)
+
+
+def _answer(
+    responses: list[TopicProduceResponse],
+    uncommitted: Sequence[Uncommitted],
+    acks: int,
+    timeout_ms: int,
+    clock: ServerClock,
+) -> ProduceResponse | DelayedProduce:
     response = ProduceResponse(responses=responses)
-    if not appends.uncommitted:
+    if not uncommitted:
         return response
-    delayed = DelayedProduce(response, appends.uncommitted)
-    if request.acks == ALL_REPLICAS:
-        delayed.limit(context.clock, request.timeout_ms)
+    delayed = DelayedProduce(response, uncommitted)
+    if acks == ALL_REPLICAS:
+        delayed.limit(clock, timeout_ms)
     return delayed
 
 
@@ -210,29 +275,34 @@ class _Appends:
             else:
                 info = partition.append(records, verification_guard=guard)
         except Exception as error:  # whatever it is, the other partitions are served
-            response = _append_error(partition, error)
-            context.metrics.count_error("Produce", ErrorCode(response.error_code))
-            return response
-        response = PartitionProduceResponse(
-            index=index,
-            error_code=0,
-            base_offset=info.first_offset,
-            log_append_time_ms=info.log_append_time,
-            log_start_offset=info.log_start_offset,
-        )
+            return _append_error(partition, error, context.metrics)
+        response = _appended(index, info)
         next_offset = info.last_offset + 1
         if next_offset > partition.log.high_watermark:
             self.uncommitted.append(Uncommitted(partition, next_offset, response))
         return response
 
 
-def _append_error(partition: Partition, error: Exception) -> PartitionProduceResponse:
+def _appended(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=0,
+        base_offset=info.first_offset,
+        log_append_time_ms=info.log_append_time,
+        log_start_offset=info.log_start_offset,
+    )
+
+
+def _append_error(
+    partition: Partition, error: Exception, metrics: Metrics
+) -> PartitionProduceResponse:
     """
     What the log has against a batch, told as Kafka tells it.
     """
     if not isinstance(error, KafkaError):
         logger.error("appending to %r failed", partition, exc_info=error)
         error = UnknownServerError()
+    metrics.count_error("Produce", error.code)
     response = _error(partition.index, error.code)
     if not isinstance(error, _WITHOUT_START_OFFSET):
         response.log_start_offset = partition.log.log_start_offset

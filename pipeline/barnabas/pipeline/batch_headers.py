@@ -7,6 +7,7 @@ numpy takes all headers out of the buffer at once: 0.2 us a batch where unpackin
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -46,6 +47,9 @@ SMALLEST_BATCH: Final = HEADER_SIZE - LOG_OVERHEAD
 
 _LENGTH: Final = Struct(">i")
 
+_FEW: Final = 16
+"""Of so few batches, the headers are taken out one by one: to gather has a price of its own."""
+
 
 class Walk(NamedTuple):
     """
@@ -80,20 +84,40 @@ def walk(buffer: bytes, start: int = 0) -> Walk:
             break
         note(position)
         position = end
-    return Walk(_gather(buffer, np.array(positions, dtype=np.intp)), position, next_size)
+    return Walk(_gather(buffer, positions), position, next_size)
 
 
-def _gather(buffer: bytes, positions: npt.NDArray[np.intp]) -> Headers:
-    headers = np.empty(len(positions), HEADERS)
-    if not len(positions):
-        return headers
+def _gather(buffer: bytes, positions: list[int]) -> Headers:
+    if len(positions) <= _FEW:
+        return stacked([buffer[at : at + HEADER_SIZE] for at in positions], positions)
     data = np.frombuffer(buffer, np.uint8)
     windows = np.lib.stride_tricks.sliding_window_view(data, HEADER_SIZE)
-    stored = windows[positions].view(_STORED).reshape(-1)
+    return _native(windows[np.array(positions, np.intp)].view(_STORED).reshape(-1), positions)
+
+
+def stacked(stored: Sequence[bytes], positions: Sequence[int]) -> Headers:
+    """
+    The headers of batches whose first ``HEADER_SIZE`` bytes are *stored*.
+    """
+    return _native(np.frombuffer(b"".join(stored), _STORED), positions)
+
+
+def _native(stored: npt.NDArray[np.void], positions: Sequence[int]) -> Headers:
+    headers = np.empty(len(positions), HEADERS)
     headers["position"] = positions
     for name in _STORED.names or ():
         headers[name] = stored[name]
     return headers
+
+
+def joined(pieces: Sequence[Headers]) -> Headers:
+    """
+    Some arrays of headers as one.
+    """
+    # As plain numbers: to concatenate structures, numpy compares their fields one by one.
+    fields = len(HEADERS.names or ())
+    plain = [np.ascontiguousarray(piece).view(np.int64).reshape(-1, fields) for piece in pieces]
+    return np.concatenate(plain).reshape(-1).view(HEADERS)
 
 
 def last_offsets(headers: Headers) -> npt.NDArray[np.int64]:

@@ -25,10 +25,11 @@ _CODECS = pa.array([*(codec.name.lower() for codec in CompressionType), "?", "?"
 
 
 def batch_rows(
-    headers: Headers, place: Place, segment: int, chunk_position: int, columns: Sequence[str]
+    headers: Headers, place: Place, segment: int, columns: Sequence[str]
 ) -> pa.RecordBatch:
     """
-    A row for each of the batches, of the segment whose base offset is *segment*.
+    A row for each of the batches, of the segment whose base offset is *segment*; their positions
+    count from its beginning.
     """
     count = len(headers)
     has_horizon = has_flag(headers, DELETE_HORIZON_FLAG)
@@ -36,7 +37,7 @@ def batch_rows(
         "topic": lambda kind: constant(place.topic, count, kind),
         "partition": lambda kind: constant(place.partition, count, kind),
         "segment": lambda kind: constant(segment, count, kind),
-        "position": lambda kind: numbers(headers["position"] + chunk_position, kind),
+        "position": lambda kind: numbers(headers["position"], kind),
         "size": lambda kind: numbers(ends(headers) - headers["position"], kind),
         "baseOffset": lambda kind: numbers(headers["base_offset"], kind),
         "lastOffset": lambda kind: numbers(last_offsets(headers), kind),

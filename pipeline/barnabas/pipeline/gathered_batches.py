@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from barnabas.pipeline.arena import BadBatch
-from barnabas.pipeline.batch_headers import Headers
+from barnabas.pipeline.batch_headers import Headers, joined
 from barnabas.pipeline.decode import Offsets, Place, Wanted, decode
 from barnabas.pipeline.errors import CorruptBatch, TooManyBytes
 from barnabas.pipeline.segment_scan import Chunk
@@ -115,7 +115,7 @@ class GatheredBatches:
 def _joined(pieces: list[Piece]) -> tuple[bytes, Headers]:
     if len(pieces) == 1:
         return pieces[0].chunk.data, pieces[0].headers
-    headers = np.concatenate([piece.headers for piece in pieces])
+    headers = joined([piece.headers for piece in pieces])
     starts = np.cumsum([0, *(len(piece.chunk.data) for piece in pieces[:-1])])
     headers["position"] += np.repeat(starts, [len(piece.headers) for piece in pieces])
     return b"".join(piece.chunk.data for piece in pieces), headers

@@ -5,7 +5,7 @@ The rows of a task.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from barnabas.pipeline.batch_rows import batch_rows
 from barnabas.pipeline.decode import Place, Wanted, bad_checksums
 from barnabas.pipeline.errors import CorruptBatch, OldFormat
 from barnabas.pipeline.gathered_batches import GatheredBatches, Piece
+from barnabas.pipeline.header_scan import HeaderScan
 from barnabas.pipeline.offset_positions import next_indexed
 from barnabas.pipeline.options import OnCorrupt, ReadOptions
 from barnabas.pipeline.planning import SegmentRange, Work
@@ -24,8 +25,12 @@ from barnabas.pipeline.segment_rows import segment_rows
 from barnabas.pipeline.segment_scan import Chunk, SegmentScan, Stop
 from barnabas.pipeline.segment_sources import Source, files_of, open_sources
 from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from barnabas.storage.disk import DiskFiles
 
 logger = logging.getLogger(__name__)
+
+Rows = Generator[pa.RecordBatch, None, Stop | None]
+"""Ends with where there was no whole batch, if so."""
 
 
 def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -82,30 +87,44 @@ class _Reader:
         yield from self._gathered.rows()
 
     def _rows_of(self, source: Source) -> Iterator[pa.RecordBatch]:
+        rows_from = self._batches if self._options.level is Level.BATCHES else self._records
         position: int | None = source.position
         while position is not None:
-            scan = SegmentScan(
-                source.file, position, source.end_position, self._options.chunk_bytes
-            )
-            for chunk in scan:
-                yield from self._rows_in(source, chunk)
-                self._next_offset = int(last_offsets(chunk.headers)[-1]) + 1
-                if self._next_offset >= self._range.offsets.end:
-                    return
-            if scan.stop is None:
+            stop = yield from rows_from(source, position)
+            if stop is None:
                 return
             yield from self._gathered.rows()
-            yield from self._corrupt(self._place, self._stopped(source, scan.stop))
-            position = self._behind(source, scan.stop)
+            yield from self._corrupt(self._place, self._stopped(source, stop))
+            position = self._behind(source, stop)
 
-    def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
-        if self._options.level is Level.BATCHES:
-            headers = chunk.headers[self._in_range(chunk.headers)]
-            base = self._range.base_offset
-            rows = batch_rows(headers, self._place, base, chunk.position, self._columns)
+    def _batches(self, source: Source, position: int) -> Rows:
+        is_local = isinstance(files_of(self._range.url), DiskFiles)
+        scan = HeaderScan(source.file, position, source.end_position, is_local=is_local)
+        for headers in scan:
+            wanted = headers[self._in_range(headers)]
+            rows = batch_rows(wanted, self._place, self._range.base_offset, self._columns)
             if rows.num_rows:
                 yield rows
-            return
+            if self._is_over(headers):
+                return None
+        return scan.stop
+
+    def _records(self, source: Source, position: int) -> Rows:
+        scan = SegmentScan(source.file, position, source.end_position, self._options.chunk_bytes)
+        for chunk in scan:
+            yield from self._rows_in(source, chunk)
+            if self._is_over(chunk.headers):
+                return None
+        return scan.stop
+
+    def _is_over(self, headers: Headers) -> bool:
+        """
+        Whether no batch behind these has any of the offsets.
+        """
+        self._next_offset = int(last_offsets(headers)[-1]) + 1
+        return self._next_offset >= self._range.offsets.end
+
+    def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         offsets = self._range.offsets
         piece = Piece(str(source.path), chunk, chunk.headers[self._is_row(chunk.headers)])
         start = 0

@@ -72,27 +72,33 @@ class SegmentScan:
         if len(others):
             headers = headers[: others[0]]
         if not len(headers):
-            self.stop = self._what_is_wrong(data, walked.next_size)
+            self.stop = what_is_wrong(position, data, walked.next_size)
             return None
         last = headers[-1]
         self.position += int(last["position"] + last["batch_length"]) + LOG_OVERHEAD
         return Chunk(position, data, headers)
 
-    def _what_is_wrong(self, data: bytes, next_size: int) -> Stop:
-        position = self.position
-        magic = data[MAGIC_AT] if len(data) > MAGIC_AT else MAGIC
-        if not any(data[:HEADER_SIZE]):
-            return Stop(position, "there are zeros instead of a batch")
-        if magic in (0, 1):
-            reason = (
-                f"message format {magic} is not supported: Kafka 4 does not keep it, a Kafka of "
-                "version 3 rewrites it"
-            )
-            return Stop(position, reason, is_old_format=True)
-        if magic != MAGIC:
-            return Stop(position, f"there is no batch: its magic byte is {magic}")
-        if next_size < 0:
-            return Stop(position, "there is no batch: no batch has such a length")
-        if len(data) < HEADER_SIZE:
-            return Stop(position, f"the file ends {len(data)} bytes into a batch")
-        return Stop(position, f"a batch of {next_size} bytes ends behind the file")
+
+def what_is_wrong(position: int, data: bytes, next_size: int) -> Stop:
+    """
+    Why there is no whole batch at *position*, where the file has *data*.
+
+    Args:
+        next_size: what a batch there says of its size, as ``Walk`` has it.
+    """
+    magic = data[MAGIC_AT] if len(data) > MAGIC_AT else MAGIC
+    if not any(data[:HEADER_SIZE]):
+        return Stop(position, "there are zeros instead of a batch")
+    if magic in (0, 1):
+        reason = (
+            f"message format {magic} is not supported: Kafka 4 does not keep it, a Kafka of "
+            "version 3 rewrites it"
+        )
+        return Stop(position, reason, is_old_format=True)
+    if magic != MAGIC:
+        return Stop(position, f"there is no batch: its magic byte is {magic}")
+    if next_size < 0:
+        return Stop(position, "there is no batch: no batch has such a length")
+    if len(data) < HEADER_SIZE:
+        return Stop(position, f"the file ends {len(data)} bytes into a batch")
+    return Stop(position, f"a batch of {next_size} bytes ends behind the file")

@@ -47,6 +47,12 @@ def files_of(url: str) -> Files:
     return locate(url).files
 
 
+@lru_cache(maxsize=1024)
+def _directory(path: str) -> Path:
+    # Small segments follow one another, and to take a path apart takes as long as to open a file.
+    return Path(path)
+
+
 @contextmanager
 def open_sources(piece: SegmentRange, options: ReadOptions) -> Iterator[list[Source]]:
     """
@@ -63,7 +69,7 @@ def open_sources(piece: SegmentRange, options: ReadOptions) -> Iterator[list[Sou
 
 def _as_planned(files: Files, piece: SegmentRange, stack: ExitStack) -> Source | None:
     for suffix in ("", DELETED_SUFFIX):
-        path = log_file(Path(piece.directory), piece.base_offset, suffix)
+        path = log_file(_directory(piece.directory), piece.base_offset, suffix)
         try:
             file = stack.enter_context(closing(files.open(path, create=False, read_only=True)))
         except FileNotFoundError:
@@ -87,7 +93,7 @@ def _looked_for(
                 continue
             first = segments[0].base_offset if segments else END
             if first > piece.offsets.start:
-                path = log_file(Path(piece.directory), piece.base_offset)
+                path = log_file(_directory(piece.directory), piece.base_offset)
                 last = min(first, piece.offsets.end) - 1
                 report_loss(
                     f"{path} is gone, and with it offsets {piece.offsets.start} to {last} of "
@@ -104,7 +110,7 @@ def _segments(files: Files, piece: SegmentRange) -> list[ReadOnlySegment]:
     The segments that may have the offsets now.
     """
     try:
-        there = PartitionDirectory(Path(piece.directory), files).segments
+        there = PartitionDirectory(_directory(piece.directory), files).segments
     except FileNotFoundError:
         return []
     bases = [*(segment.base_offset for segment in there), END]

@@ -130,6 +130,38 @@ def test_a_buffer_that_was_asked_for_in_vain_is_not_given_to_another_connection(
     assert b"quick" == bytes(frame)
 
 
+def test_connections_that_end_leave_their_memory_to_others() -> None:
+    """
+    A thousand of them at once would otherwise take a chunk each.
+    """
+    buffers = [ended(FrameReceiver(LIMIT)) for _ in range(1000)]
+
+    assert all(buffer.obj is buffers[0].obj for buffer in buffers)
+
+
+def ended(receiver: FrameReceiver) -> memoryview:
+    """
+    The buffer of a connection that is asked for when its peer has nothing more to send.
+    """
+    buffer = receiver.get_buffer()
+    receiver.give_back()
+    return buffer
+
+
+def test_memory_is_given_back_once() -> None:
+    """
+    What another connection has been lent meanwhile is its own.
+    """
+    first, second, third = (FrameReceiver(LIMIT) for _ in range(3))
+    first.get_buffer()
+    first.give_back()
+    lent = second.get_buffer()
+
+    first.give_back()
+
+    assert third.get_buffer().obj is not lent.obj
+
+
 def test_a_slow_read_does_not_make_room_that_is_in_use() -> None:
     """
     Two reads are under way, and the first one ends.

@@ -159,6 +159,16 @@ class FrameReceiver:
         self._lent = None
         return self._cut(data)
 
+    def give_back(self) -> None:
+        """
+        No bytes will arrive in the buffer that was asked for: others may have it.
+
+        A thousand connections that end at once would otherwise keep a chunk each.
+        """
+        if self._lent is not None:
+            self._chunks.take(self._lent, 0)
+            self._lent = None
+
     def _cut(self, data: memoryview) -> list[memoryview]:
         """
         The frames in *data*, of which the rest becomes the beginning of the next.

@@ -150,6 +150,7 @@ class Connection(asyncio.BufferedProtocol):
             self._proceed()
 
     def eof_received(self) -> bool:
+        self._receiver.give_back()
         # Kafka closes as well: a client that has stopped sending waits for no answers.
         return False
 

@@ -11,6 +11,7 @@ from typing import Final
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import EngFormatter, LogLocator, NullLocator
 
 from benchmarks.measure import Goal
 from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Measured, Results, is_dial
@@ -59,12 +60,14 @@ def _ratios(results: Results) -> Canvas | None:
         color = BAD if line.is_met is False else GOOD
         times = _times_better(line, line.ratio or 1)
         axes.barh(place, times - 1, left=1, color=color, height=0.6)
-        axes.annotate(f"{times:.2g}x", (TICKS[-1], place), va="center", fontsize=8)
+        beside = axes.get_yaxis_transform()
+        axes.text(1.01, place, f"{times:.2g}x", va="center", fontsize=8, transform=beside)
         if line.figure.goal is not Goal.AT_MOST:
             goal = _times_better(line, line.figure.limit)
             axes.plot([goal, goal], [place - 0.4, place + 0.4], color="black", linewidth=1.5)
     axes.set_xscale("log")
     axes.set_xticks(TICKS, [f"{tick:g}x" for tick in TICKS])
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.axvline(1, color="gray", linewidth=0.8)
     _name(axes, [_full_title(line) for line in lines])
     axes.set_title("Barnabas, times better than Apache Kafka (black: the goal)")
@@ -109,6 +112,9 @@ def _pairs(lines: Lines, title: str) -> Canvas | None:
         for name, value in known.items():
             axes.scatter(value, place, color=COLORS[name], s=36, zorder=2)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_title(title)
     _name(axes, [line.measured.figures[0].title for line in lines])
     _explain(axes)

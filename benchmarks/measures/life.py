@@ -13,7 +13,7 @@ from typing import Final
 from benchmarks.bench import Bench
 from benchmarks.contender import Contender
 from benchmarks.loader import BIG_BATCHES
-from benchmarks.measure import Figure, Goal, Measure, Run, Values
+from benchmarks.measure import Figure, Goal, Measure, Run, Values, megabytes
 from benchmarks.procfs import peak_bytes, resident_bytes, spent_by
 from benchmarks.topics import create_topic, produce_when_possible
 from tests.support.broker_process import BrokerProcess
@@ -59,7 +59,7 @@ def last_measures(bench: Bench) -> list[Measure]:
         Goal.RATIO_AT_MOST,
         1.0,
     )
-    rate = Figure("megabytes_per_second", "- in megabytes", "MB/s")
+    rate = megabytes()
     recovery = (seconds, rate)
     return [
         Measure("recovery", "one record", partial(_recovering, bench), recovery, 0, most_passes=3)

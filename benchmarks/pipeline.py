@@ -1,9 +1,10 @@
 """
-Reading log directories as rows: without Spark, and through the source ``barnabas``.
+Reading log directories as rows: without Spark, and through the source ``barnabas``; and the jobs.
 
     python -m benchmarks.pipeline                  decoding on one core, Spark on all
     python -m benchmarks.pipeline --cores 1        everything on one core
     python -m benchmarks.pipeline --only decode --passes 5
+    python -m benchmarks.pipeline --only jobs      archive, compact and replay
 
 The first pass of each measure warms up and is not counted; of the others the median counts. In
 Spark a query gives its rows to the ``noop`` sink. Processor time is that of this process and all
@@ -21,22 +22,29 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
 
+from barnabas.pipeline.archive.job import archive
+from barnabas.pipeline.compact.job import compact
+from barnabas.pipeline.replay.job import replay
 from barnabas.pipeline.scan import scan
 from barnabas.pipeline.source import register
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
+from tests.interop.clients.confluent import Confluent
+from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.log_directory import WrittenDirectory
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.spark import start_session
 
 _MB: Final = 1_000_000
 _VALUES: Final = 200
+SIZES: Final = {"1 KB": 1000, "100 B": 80}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +105,26 @@ def write(
             offset += per_batch
             written += len(batch)
         records += offset
+        # What is still written to is not archived.
+        log.roll()
     directory.stop()
     stored = sum(file.stat().st_size for file in path.glob("*/*.log"))
     return Logs(path, records, stored)
+
+
+def segmented(directory: Path, size: int, megabytes: int) -> Logs:
+    """
+    Logs in several segments; the same ones if they were asked for before.
+    """
+    path = directory / f"rows-{size}"
+    logs = _written.get(path)
+    if logs is None:
+        logs = write(path, size=size, total=megabytes * _MB, segment_bytes=32 << 20)
+        _written[path] = logs
+    return logs
+
+
+_written: Final[dict[Path, Logs]] = {}
 
 
 def tree_seconds(pid: int) -> float:
@@ -198,13 +223,61 @@ def rows(spark: SparkSession, directory: Path, passes: int, megabytes: int) -> N
         "offset and timestamp": ("offset long, timestamp timestamp", {}),
         "level=batches": (None, {"level": "batches"}),
     }
-    for name, size in (("1 KB", 1000), ("100 B", 80)):
-        logs = write(
-            directory / f"rows-{size}", size=size, total=megabytes * _MB, segment_bytes=32 << 20
-        )
+    for name, size in SIZES.items():
+        logs = segmented(directory, size, megabytes)
         for what, (columns, options) in queries.items():
             run = query(spark, logs, columns=columns, **options)
             show(f"Spark {name}, {what}", logs, measured(passes, run))
+
+
+def jobs(spark: SparkSession, directory: Path, passes: int, megabytes: int) -> None:
+    """
+    What stays in Spark's workers: logs as Parquet, and from there to a broker. Of what is compacted
+    nearly all keys are different.
+    """
+    numbers = count()
+    for name, size in SIZES.items():
+        logs = segmented(directory, size, megabytes)
+
+        def to_archive(path: Path = logs.path) -> None:
+            archive(spark, str(path), directory / f"archive-{next(numbers)}")
+
+        def to_latest(path: Path = logs.path) -> None:
+            compact(spark, str(path), directory / f"compacted-{next(numbers)}")
+
+        show(f"archive {name}", logs, measured(passes, to_archive))
+        show(f"compact {name}", logs, measured(passes, to_latest))
+    with running(Barnabas(directory / "broker", bounded=False)) as broker:
+        replayed(spark, directory, passes, megabytes, broker)
+
+
+def replayed(
+    spark: SparkSession, directory: Path, passes: int, megabytes: int, broker: BrokerProcess
+) -> None:
+    """
+    An eighth of it, for records are sent one by one.
+    """
+    numbers = count()
+    for name, size in SIZES.items():
+        logs = write(directory / f"replay-{size}", size=size, total=megabytes * _MB // 8)
+        there = directory / f"replay-{size}.archive"
+        archive(spark, str(logs.path), there)
+
+        def to_broker(there: Path = there, size: int = size) -> None:
+            topic = f"replayed-{size}-{next(numbers)}"
+            Confluent().create_topic(broker.bootstrap, topic, 1, {"retention.ms": "-1"})
+            replay(spark, there, "events", broker.bootstrap, to=topic)
+
+        show(f"replay {name}, with the broker", logs, measured(passes, to_broker))
+
+
+@contextmanager
+def running(broker: BrokerProcess) -> Iterator[BrokerProcess]:
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.close()
 
 
 def tiny(spark: SparkSession, directory: Path, passes: int) -> None:
@@ -225,7 +298,7 @@ def tiny(spark: SparkSession, directory: Path, passes: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["decode", "rows", "tiny"])
+    parser.add_argument("--only", choices=["decode", "rows", "tiny", "jobs"])
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--megabytes", type=int, default=256)
@@ -243,6 +316,8 @@ def main() -> None:
             rows(spark, directory, arguments.passes, arguments.megabytes)
         if arguments.only in (None, "tiny"):
             tiny(spark, directory, arguments.passes)
+        if arguments.only in (None, "jobs"):
+            jobs(spark, directory, arguments.passes, arguments.megabytes)
         spark.stop()
 
 

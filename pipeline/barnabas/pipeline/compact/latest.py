@@ -14,7 +14,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from barnabas.pipeline.varint_columns import Ints
 
@@ -22,20 +21,21 @@ _MERGE_ROWS: Final = 200_000
 """Those that wait are merged when they are so many, and as many as there are keys by then."""
 
 # All keys of a partition together may have more bytes than an offset of 32 bits can count.
-_SCHEMA: Final = pa.schema([("key", pa.large_binary()), ("offset", pa.int64())])
+_KEY: Final = pa.large_binary()
 
 
 class LatestOffsets:
     """
-    The latest offset of each key that was noted.
+    The latest offset of each key that was noted, if offsets only grow from note to note.
 
     It takes memory for each key: its bytes, and some 50 more.
     """
 
     def __init__(self) -> None:
-        self._known = _SCHEMA.empty_table()
-        self._waiting: list[pa.Table] = []
-        self._waiting_rows = 0
+        self._keys: list[pa.Array] = [pa.array([], _KEY)]
+        self._offsets: list[Ints] = [np.empty(0, np.int64)]
+        """The first of each are the keys that are known, each once; what follows waits."""
+        self._waiting = 0
         self.records = 0
         self.without_key = 0
 
@@ -43,29 +43,29 @@ class LatestOffsets:
         """
         Take the columns ``key`` and ``offset`` of *rows*.
         """
-        table = pa.Table.from_batches([rows]).select(["key", "offset"])
-        with_key = table.filter(pc.is_valid(table.column("key")))
-        self.records += len(table)
-        self.without_key += len(table) - len(with_key)
-        self._waiting.append(with_key.cast(_SCHEMA))
-        self._waiting_rows += len(with_key)
+        with_key = rows.filter(rows.column("key").is_valid())
+        self.records += rows.num_rows
+        self.without_key += rows.num_rows - with_key.num_rows
+        self._keys.append(with_key.column("key").cast(_KEY))
+        self._offsets.append(with_key.column("offset").to_numpy())
+        self._waiting += with_key.num_rows
         # As many as are known already: so each is merged a few times, however many there are.
-        if self._waiting_rows >= max(_MERGE_ROWS, len(self._known)):
+        if self._waiting >= max(_MERGE_ROWS, len(self._keys[0])):
             self._merge()
 
     def _merge(self) -> None:
-        table = pa.concat_tables([self._known, *self._waiting])
-        latest = table.group_by("key", use_threads=False).aggregate([("offset", "max")])
-        columns = [latest.column("key"), latest.column("offset_max")]
-        self._known = pa.table(columns, schema=_SCHEMA)
-        self._waiting, self._waiting_rows = [], 0
+        encoded = pa.concat_arrays(self._keys).dictionary_encode()
+        latest = np.empty(len(encoded.dictionary), np.int64)
+        # Of those that are assigned to the same place, the last one stays.
+        latest[encoded.indices.to_numpy()] = np.concatenate(self._offsets)
+        self._keys, self._offsets, self._waiting = [encoded.dictionary], [latest], 0
 
     def sorted(self) -> Ints:
         """
         The offsets that stay, as long as tombstones do.
         """
         self._merge()
-        offsets: Ints = np.sort(self._known.column("offset").to_numpy())
+        offsets: Ints = np.sort(self._offsets[0])
         return offsets
 
 

@@ -5,6 +5,7 @@ The cleaner of a log manager, from the choice of a log to what is on the disk af
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,12 +15,15 @@ from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.protocol.structs import replace
 from barnabas.server.manual_clock import ManualClock
+from barnabas.storage.cleaner import Cleaner
 from barnabas.storage.cleaner_manager import LogCleanerManager
 from barnabas.storage.cleaner_settings import CleanerSettings
+from barnabas.storage.cleaner_stats import CleanerStats
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.log import Log
 from barnabas.storage.log_files import TopicPartition, log_file
+from barnabas.storage.log_to_clean import LogToClean
 from tests.support.cleaner_world import COMPACT, DATA, SETTINGS, CleanerWorld, add, config
 from tests.support.cleaning import pairs, put
 from tests.support.disk import FailingFiles, MemoryFiles
@@ -279,6 +283,27 @@ def test_memory_for_keys_is_kept_only_while_there_is_something_to_clean() -> Non
     assert thread._cleaner is None
     add(log, *[b"k"] * 20)
     assert world.cleaner.round()
+
+
+def test_other_threads_wait_less_for_their_turn_while_a_log_is_cleaned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = CleanerWorld()
+    of_one_key(world)
+    usual = sys.getswitchinterval()
+    during: list[float] = []
+    clean = Cleaner.clean
+
+    def clean_and_look(cleaner: Cleaner, to_clean: LogToClean) -> tuple[int, CleanerStats]:
+        during.append(sys.getswitchinterval())
+        return clean(cleaner, to_clean)
+
+    monkeypatch.setattr(Cleaner, "clean", clean_and_look)
+    world.cleaner.round()
+    after = sys.getswitchinterval()
+
+    assert [True] == [interval < usual for interval in during]
+    assert usual == after
 
 
 def test_what_was_done_can_be_asked_for() -> None:

@@ -1,12 +1,9 @@
 """
-A hash table with Kafka's places for its entries.
+A hash table of a fixed size.
 """
 
 from __future__ import annotations
 
-import hashlib
-import sys
-from struct import pack, unpack_from
 from types import ModuleType
 from typing import Any
 
@@ -19,33 +16,9 @@ from barnabas.storage.offset_map import BYTES_PER_ENTRY, NOT_FOUND, OffsetMap
 from tests.support.compiled import compiled, plain
 
 KEYS = st.lists(st.binary(max_size=3), max_size=40)
-
-
-class Reference:
-    """
-    Kafka's SkimpyOffsetMap, slot by slot.
-    """
-
-    def __init__(self, slots: int) -> None:
-        self.table: list[tuple[bytes, int] | None] = [None] * slots
-
-    def put(self, key: bytes, offset: int) -> None:
-        digest = hashlib.md5(key, usedforsecurity=False).digest()
-        attempt = 0
-        while (entry := self.table[self._slot(digest, attempt)]) and entry[0] != digest:
-            attempt += 1
-        self.table[self._slot(digest, attempt)] = digest, offset
-
-    def _slot(self, digest: bytes, attempt: int) -> int:
-        (number,) = unpack_from(">i", digest, min(attempt, 12))
-        probe = number + max(0, attempt - 12)
-        probe = (probe + 2**31) % 2**32 - 2**31
-        return 0 if probe == -(2**31) else abs(probe) % len(self.table)
-
-    def memory(self) -> bytes:
-        return b"".join(
-            pack(">16sq", *entry) if entry else bytes(BYTES_PER_ENTRY) for entry in self.table
-        )
+PUTS = st.lists(
+    st.tuples(st.sampled_from([b"", b"a", b"b", b"c"]), st.integers(0, 30)), max_size=30
+)
 
 
 @pytest.fixture(params=["as it is", "plain"])
@@ -54,7 +27,7 @@ def module(request: pytest.FixtureRequest) -> ModuleType:
 
 
 def memory_of(table: Any) -> bytes:
-    return bytes(table._table[: table.slots * BYTES_PER_ENTRY])
+    return bytes(table._table)
 
 
 def new(slots: int) -> OffsetMap:
@@ -76,39 +49,38 @@ def test_what_was_put_last_is_found(keys: list[bytes]) -> None:
     assert len(keys) - 1 == table.latest_offset
 
 
-def test_entries_have_the_places_that_kafka_gives_them(module: ModuleType) -> None:
+def test_nearly_full_it_still_has_all_keys(module: ModuleType) -> None:
     """
-    Also when nearly all slots are taken, and one looks further than the hash has numbers.
+    One then looks further than in steps of the hash.
     """
     slots = 1009
     table = module.OffsetMap(slots * BYTES_PER_ENTRY)
-    reference = Reference(slots)
 
     for offset in range(slots - 1):
-        key = b"key-%d" % offset
-        table.put(key, offset)
-        reference.put(key, offset)
+        table.put(b"key-%d" % offset, offset)
 
-    assert reference.memory() == memory_of(table)
+    assert slots - 1 == table.size
     assert all(offset == table.get(b"key-%d" % offset) for offset in range(slots - 1))
+    assert NOT_FOUND == table.get(b"another")
 
 
-def test_the_one_number_that_has_no_positive_counterpart_means_the_first_slot() -> None:
-    digest = bytes.fromhex("80000000") + bytes(12)
+@pytest.mark.parametrize("length", [1, 2])
+def test_both_hashes_tell_keys_apart(length: int) -> None:
+    """
+    The first one is that of the key, of one byte here, and the second that of two bytes.
+    """
 
-    class Md5:
-        def __init__(self, key: bytes) -> None: ...
-
-        def digest(self) -> bytes:
-            return digest
+    def weak(data: bytes) -> int:
+        return 7 if len(data) == length else hash(data)
 
     module = plain("barnabas.storage.offset_map")
-    module.__dict__["md5"] = Md5
+    module.__dict__["hash"] = weak
     table = module.OffsetMap(1009 * BYTES_PER_ENTRY)
 
-    table.put(b"any", 7)
+    table.put(b"a", 1)
+    table.put(b"b", 2)
 
-    assert digest == memory_of(table)[:16]
+    assert [1, 2, NOT_FOUND] == [table.get(key) for key in (b"a", b"b", b"c")]
 
 
 def test_compiled_it_has_the_same_places() -> None:
@@ -163,11 +135,50 @@ def test_the_latest_offset_may_be_that_of_a_record_without_key() -> None:
     assert 5 == table.get(b"a")
 
 
-def test_a_hash_function_that_python_lacks_is_openssls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "_md5", None)
-    table = plain("barnabas.storage.offset_map").OffsetMap(10 * BYTES_PER_ENTRY)
+@given(PUTS)
+def test_what_is_superseded_has_a_later_offset(puts: list[tuple[bytes, int]]) -> None:
+    """
+    Also in a damaged log, whose offsets go back or come twice.
+    """
+    table = new(50)
+    for key, offset in puts:
+        table.put(key, offset)
 
+    assert all(offset < table.get(key) for key, offset in puts if table.is_superseded(offset))
+
+
+def test_in_a_sound_log_all_that_is_superseded_is_known(module: ModuleType) -> None:
+    table = module.OffsetMap(50 * BYTES_PER_ENTRY)
+    keys = [b"a", b"b", b"a", b"c", b"a", b"b"]
+
+    for offset, key in enumerate(keys, 100):
+        table.put(key, offset)
+
+    assert [100, 101, 102] == [offset for offset in range(200) if table.is_superseded(offset)]
+    table.put(b"d", 105)
+    assert [] == [offset for offset in range(200) if table.is_superseded(offset)]
+
+
+def test_far_behind_the_first_offset_nothing_is_known_to_be_superseded() -> None:
+    """
+    Only a look-up tells there: what is known takes an eighth of the map's memory, and no more.
+    """
+    table = new(10)
+
+    for offset in (1000, 1001, 1000 + 240, 2000):
+        table.put(b"a", offset)
+
+    assert [1000, 1001] == [offset for offset in range(3000) if table.is_superseded(offset)]
+
+
+def test_cleared_it_knows_of_no_offset() -> None:
+    table = new(10)
+    for offset in (5, 6, 7):
+        table.put(b"a", offset)
+
+    table.clear()
     table.put(b"a", 1)
 
-    assert 1 == table.get(b"a")
-    assert hashlib.md5(b"a", usedforsecurity=False).digest() in memory_of(table)
+    assert [] == [offset for offset in range(10) if table.is_superseded(offset)]
+    table.put(b"a", 2)
+    assert [1] == [offset for offset in range(10) if table.is_superseded(offset)]

@@ -28,7 +28,7 @@ from barnabas.storage.batch_indexer import BatchIndexer
 from barnabas.storage.batch_reader import BatchReader, ReadBatches
 from barnabas.storage.cleaned_transactions import CleanedTransactionMetadata
 from barnabas.storage.cleaner_stats import CleanerStats
-from barnabas.storage.clock import Clock, let_others_run
+from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, KafkaStorageError, SegmentOffsetOverflow
 from barnabas.storage.log import Log
 from barnabas.storage.log_files import TopicPartition
@@ -61,7 +61,7 @@ class Cleaner:
         throttle: Callable[[int], None],
         check_done: Callable[[TopicPartition], None],
         clock: Clock,
-        pause: Callable[[], None] = let_others_run,
+        pause: Callable[[], None],
     ) -> None:
         """
         Args:
@@ -73,7 +73,7 @@ class Cleaner:
             load_factor: how full the map may become, ``log.cleaner.io.buffer.load.factor``.
             throttle: told how many bytes were read or written; it may take its time.
             check_done: asked often whether to go on; raises ``LogCleaningAborted`` if not.
-            pause: called every millisecond or so, to let other threads run.
+            pause: called several times a millisecond, to let other threads run.
 
         Raises:
             ValueError: the map is too small for even one key.

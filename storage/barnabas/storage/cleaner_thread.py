@@ -22,6 +22,7 @@ from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_to_clean import CleanerStopped, LogCleaningAborted, LogToClean
 from barnabas.storage.offset_map import OffsetMap
 from barnabas.storage.throttler import Throttler
+from barnabas.storage.turns import SHORT_TURNS, Turns
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +155,8 @@ class CleanerThread:
         try:
             if self._cleaner is None:
                 self._cleaner = self._make_cleaner()
-            end_offset, self.last_stats = self._cleaner.clean(to_clean)
+            with SHORT_TURNS:
+                end_offset, self.last_stats = self._cleaner.clean(to_clean)
         except (CleanerStopped, MemoryError):
             raise
         except LogCleaningAborted:
@@ -195,6 +197,7 @@ class CleanerThread:
             throttle=self._throttle,
             check_done=self._check_done,
             clock=self._clock,
+            pause=Turns().offer,
         )
 
     def _throttle(self, amount: int) -> None:

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Final, Protocol
-
-_A_TURN_SECONDS: Final = 0.000_05
 
 
 class Clock(Protocol):
@@ -48,14 +47,21 @@ class SystemClock:
         return event.wait(min(seconds, threading.TIMEOUT_MAX))
 
 
-def let_others_run() -> None:
-    """
-    Let another thread have its turn, if one waits for it.
+seconds_now: Final[Callable[[], float]] = time.monotonic
+"""``SystemClock.monotonic``, without a function of ours in which another thread could run."""
 
-    Python takes the turn from a thread only after 5 ms, and from compiled code only when that
-    returns. A thread that works for longer therefore offers it every millisecond or so:
-    the event loop then goes on after a fraction of a millisecond and not after six. It really has
-    to sleep for that: who lets the interpreter's lock go for no time mostly has it again before
-    the other one is awake.
+
+def offer_turn() -> None:
     """
-    time.sleep(_A_TURN_SECONDS)
+    Let another thread run if one has asked for it, see ``turns``.
+
+    There is nothing to be done for that but to be called: the interpreter looks whether somebody
+    has asked whenever a function begins. One that is compiled would not do.
+    """
+
+
+def rest_for_a_moment() -> None:
+    """
+    Let other threads run for some 50 microseconds, which is as short as a system lets one sleep.
+    """
+    time.sleep(0)

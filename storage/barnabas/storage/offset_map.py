@@ -3,15 +3,17 @@ The latest offset of each key, in memory that does not depend on how long the ke
 
 ::
 
-    slot    16 bytes  MD5 of the key
-             8 bytes  offset
+    slot    8 bytes  hash of the key, never 0
+            8 bytes  hash of the key and one byte more
+            8 bytes  offset
             all zeros: nobody has it
 
-    probes  the four bytes at 0, 1, 2, ... 12 of the hash, as a number, modulo the number of slots;
-            after these the slots that follow the last one
+    probes  the first hash modulo the number of slots; from there on in steps of the second, and
+            after some of these from slot to slot
 
-Keys are told apart by their hashes alone, and none is ever removed (Kafka's SkimpyOffsetMap). MD5
-is there to spread the keys: nothing depends on its being secure.
+Keys are told apart by their hashes alone, and none is ever removed, as in Kafka's SkimpyOffsetMap.
+That has their MD5. Here it is Python's hash of bytes twice, 128 bits as well: SipHash with a key
+that no one knows, so that nobody can think up two keys that are taken for one.
 
 This module is compiled when there is a compiler. It keeps within 64 signed bits at every step, so
 that it gives the same as machine integers and as Python's.
@@ -19,28 +21,19 @@ that it gives the same as machine integers and as Python's.
 
 from __future__ import annotations
 
-import hashlib
-import mmap
-from functools import partial
-from struct import Struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-try:
-    # Python's own MD5 takes a third of the time of OpenSSL's for keys of some bytes.
-    from _md5 import md5  # type: ignore[import-not-found] # A part of CPython without a stub.
-except ImportError:
-    md5 = partial(hashlib.md5, usedforsecurity=False)
+from barnabas.storage.offset_set import OffsetSet, zeros
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-_SLOT: Final = Struct(">16sq")
-BYTES_PER_ENTRY: Final = _SLOT.size
+BYTES_PER_ENTRY: Final = 24
 NOT_FOUND: Final = -1
 
-_NO_HASH: Final = bytes(16)
-_LAST_HASH_PROBE: Final = 12
-"""The last place in a hash that four bytes can be read from."""
+_WORDS: Final = 3
+_SCATTERED_PROBES: Final = 16
+"""With nine tenths of the slots taken, one in five searches in vain goes further."""
 
 
 class OffsetMap:
@@ -49,8 +42,11 @@ class OffsetMap:
 
     Invariants:
 
-    1. At most ``slots`` keys are in it; it takes 24 bytes a slot and nothing for a key.
+    1. At most ``slots`` keys are in it; it takes 24 bytes a slot and nothing for a key, and an
+       eighth of that for offsets that are known to be superseded.
     2. Memory is touched only where there is an entry: an empty map takes none of it.
+    3. An offset is superseded only if a later one was put for the same key, and never an earlier
+       one after that.
 
     One thread at a time may use it.
     """
@@ -70,10 +66,9 @@ class OffsetMap:
         """Keys that are in it."""
         self.latest_offset: i64 = -1
         """Up to here, offsets have been taken in."""
-        self._table = _zeros(self.slots * BYTES_PER_ENTRY)
-        self._md5: Any = md5
-        self._look: Any = _SLOT.unpack_from
-        self._write: Any = _SLOT.pack_into
+        self._last_put: i64 = -1
+        self._table = zeros(self.slots * BYTES_PER_ENTRY).cast("q")
+        self._superseded: OffsetSet | None = None
 
     @property
     def utilization(self) -> float:
@@ -94,20 +89,45 @@ class OffsetMap:
                 "Attempted to add a new entry to a full offset map, "
                 f"entries: {self.size}, slots: {self.slots}"
             )
-        digest: bytes = self._md5(key).digest()
-        place, found = self._search(digest)
-        if found == NOT_FOUND:
+        if self.size == 0:
+            self._superseded = OffsetSet(offset, self.slots * BYTES_PER_ENTRY)
+        elif offset <= self._last_put:
+            # Such a log is damaged. Which of two records is the later one, only a look-up tells.
+            self._superseded = None
+        self._last_put = offset
+        table = self._table
+        first = _first_hash(key)
+        second: i64 = hash(key + b"\1")
+        at = self._search(first, second)
+        if at >= 0:
+            if self._superseded is not None:
+                before: i64 = table[at + 2]
+                self._superseded.add(before)
+        else:
+            at = ~at
+            table[at] = first
+            table[at + 1] = second
             self.size += 1
-        self._write(self._table, place, digest, offset)
+        table[at + 2] = offset
         self.latest_offset = offset
 
     def get(self, key: bytes) -> i64:
         """
         The latest offset of *key*, or ``NOT_FOUND``.
         """
-        digest: bytes = self._md5(key).digest()
-        _, offset = self._search(digest)
+        second: i64 = hash(key + b"\1")
+        at = self._search(_first_hash(key), second)
+        if at < 0:
+            return NOT_FOUND
+        offset: i64 = self._table[at + 2]
         return offset
+
+    def is_superseded(self, offset: i64) -> bool:
+        """
+        Whether the key of the record at *offset* is known to have a later one. If not, ``get``
+        tells; this is a shortcut.
+        """
+        return self._superseded is not None and self._superseded.has(offset)
 
     def update_latest_offset(self, offset: int) -> None:
         """
@@ -120,48 +140,35 @@ class OffsetMap:
         Forget everything, and give the memory that was touched back to the system.
         """
         self.size = 0
-        self.latest_offset = -1
-        self._table.close()
-        self._table = _zeros(self.slots * BYTES_PER_ENTRY)
+        self.latest_offset = self._last_put = -1
+        self._table = zeros(self.slots * BYTES_PER_ENTRY).cast("q")
+        self._superseded = None
 
-    def _search(self, digest: bytes) -> tuple[i64, i64]:
+    def _search(self, first: i64, second: i64) -> i64:
         """
-        Where the slot of *digest* is, or the one that it would get, and the offset there.
+        Where in the table the slot with these hashes is, or ``~`` the one that they would get.
 
-        In a full map that does not have it, there is no place, which is then -1.
+        In a full map that does not have them, there is none, and it is ``~`` the end.
         """
         table = self._table
-        look = self._look
+        slots: i64 = self.slots
+        step: i64 = second & 0xFFFFFFFF
+        slot: i64 = first % slots
         attempt: i64 = 0
-        attempts: i64 = self.slots + _LAST_HASH_PROBE
-        while attempt < attempts:
-            place = self._place(digest, attempt)
-            slot = look(table, place)
-            there: bytes = slot[0]
-            offset: i64 = slot[1]
-            if there == digest:
-                return place, offset
-            if offset == 0 and there == _NO_HASH:
-                return place, NOT_FOUND
+        while attempt < slots + _SCATTERED_PROBES:
+            at: i64 = slot * _WORDS
+            there: i64 = table[at]
+            if there == 0:
+                return ~at
+            if there == first:
+                other: i64 = table[at + 1]
+                if other == second:
+                    return at
             attempt += 1
-        return -1, NOT_FOUND
-
-    def _place(self, digest: bytes, attempt: i64) -> i64:
-        at: i64 = attempt if attempt < _LAST_HASH_PROBE else _LAST_HASH_PROBE
-        high: i64 = digest[at] << 8 | digest[at + 1]
-        low: i64 = digest[at + 2] << 8 | digest[at + 3]
-        # The sum wraps around at 32 bits, as Java's does.
-        probe: i64 = ((high << 16 | low) + attempt - at) & 0xFFFFFFFF
-        if probe == 0x80000000:
-            probe = 0
-        elif probe > 0x80000000:
-            probe = 0x100000000 - probe
-        return probe % self.slots * BYTES_PER_ENTRY
+            slot = (slot + (step if attempt < _SCATTERED_PROBES else 1)) % slots
+        return ~(slots * _WORDS)
 
 
-def _zeros(size: int) -> mmap.mmap:
-    """
-    Memory that the system provides page by page when it is written to; a bytearray is written to
-    from end to end when it is made.
-    """
-    return mmap.mmap(-1, size, access=mmap.ACCESS_COPY)
+def _first_hash(key: bytes) -> i64:
+    number: i64 = hash(key)
+    return number if number != 0 else 1

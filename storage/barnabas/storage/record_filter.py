@@ -170,6 +170,8 @@ class RecordFilter(RecordWalk):
         # A tombstone that goes need not be looked for.
         if not self.has_value and not self._keep_tombstones:
             return False
+        if self._map.is_superseded(offset):
+            return False
         latest: i64 = self._map.get(self.data[self.key_at : self.key_at + self.key_length])
         return offset >= latest
 

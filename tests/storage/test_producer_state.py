@@ -82,7 +82,7 @@ def end(state: ProducerStateManager, producer_id: int, offset: int) -> Completed
 
 
 def first_unstable(state: ProducerStateManager) -> int | None:
-    found = state.first_unstable_offset()
+    found = state.transactions.first_unstable_offset()
     return None if found is None else found.message_offset
 
 
@@ -146,12 +146,12 @@ def test_the_first_unstable_offset_is_that_of_the_oldest_transaction(
 ) -> None:
     append(state, 1, 10, transactional=True)
     append(state, 2, 12, transactional=True)
-    assert (10, 10) == (first_unstable(state), state.first_undecided_offset())
+    assert (10, 10) == (first_unstable(state), state.transactions.first_undecided_offset())
 
     completed = end(state, 1, 15)
-    assert 12 == state.last_stable_offset(completed)
+    assert 12 == state.transactions.last_stable_offset(completed)
     state.complete_txn(completed)
-    assert (10, 12) == (first_unstable(state), state.first_undecided_offset())
+    assert (10, 12) == (first_unstable(state), state.transactions.first_undecided_offset())
 
     state.on_high_watermark_updated(15)
     assert 10 == first_unstable(state)
@@ -161,7 +161,7 @@ def test_the_first_unstable_offset_is_that_of_the_oldest_transaction(
     state.complete_txn(end(state, 2, 20))
     state.on_high_watermark_updated(21)
     assert None is first_unstable(state)
-    assert state.first_undecided_offset() is None
+    assert state.transactions.first_undecided_offset() is None
 
 
 def test_transactions_are_in_order_whatever_the_order_of_their_updates(
@@ -178,7 +178,7 @@ def test_transactions_are_in_order_whatever_the_order_of_their_updates(
     assert 10 == first_unstable(state)
     state.complete_txn(end(state, 2, 30))
     state.on_high_watermark_updated(31)
-    assert LogOffsetMetadata(20, 0, 300) == state.first_unstable_offset()
+    assert LogOffsetMetadata(20, 0, 300) == state.transactions.first_unstable_offset()
 
 
 def test_only_what_was_begun_can_be_completed(state: ProducerStateManager) -> None:

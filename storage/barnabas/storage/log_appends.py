@@ -223,7 +223,7 @@ class LogAppender:
         for updated in analysis.updated_producers:
             state.update(updated)
         for txn in analysis.completed_txns:
-            segment.update_txn_index(txn, state.last_stable_offset(txn))
+            segment.update_txn_index(txn, state.transactions.last_stable_offset(txn))
             state.complete_txn(txn)
         self._watermarks.update_first_unstable_offset()
 

@@ -1,15 +1,6 @@
 """
 What a log knows of its producers: their last batches, and the transactions that are open.
 
-::
-
-              first batch             marker                    high watermark
-    (none) -------------> ongoing -----------> unreplicated ----------------> (none)
-                             |                      |
-                             +----------------------+
-                        the first of these is the first unstable offset:
-                        who wants committed records reads no further
-
 The state is built from the records. Snapshots keep that short: there is one at the base of every
 segment but the first, and one where the log ended when it was closed.
 """
@@ -29,6 +20,7 @@ from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.files import Files
 from barnabas.storage.log_files import producer_snapshot_file
+from barnabas.storage.open_transactions import OpenTransactions
 from barnabas.storage.options import DAYS, MINUTES
 from barnabas.storage.producer_append import ProducerAppendInfo
 from barnabas.storage.producer_entry import (
@@ -76,8 +68,7 @@ class ProducerStateManager:
     Invariants:
 
     1. The state is that after the record at ``map_end_offset`` - 1.
-    2. Ongoing and unreplicated transactions are in the order of their first offsets.
-    3. The files of ``snapshots`` are those in the directory, unless somebody else removed one.
+    2. The files of ``snapshots`` are those in the directory, unless somebody else removed one.
 
     The log that owns it holds its lock.
     """
@@ -92,14 +83,13 @@ class ProducerStateManager:
         files: Files,
     ) -> None:
         self.config = config
+        self.transactions = OpenTransactions()
         self._topic_partition = topic_partition
         self._directory = directory
         self._clock = clock
         self._files = files
         self._producers: dict[int, ProducerStateEntry] = {}
         self._verification_states: dict[int, VerificationStateEntry] = {}
-        self._ongoing_txns: dict[int, TxnMetadata] = {}
-        self._unreplicated_txns: dict[int, TxnMetadata] = {}
         self._last_map_offset = 0
         self._last_snap_offset = 0
         self._snapshots = self._load_snapshots()
@@ -119,7 +109,7 @@ class ProducerStateManager:
 
     @property
     def is_empty(self) -> bool:
-        return not self._producers and not self._unreplicated_txns
+        return not self._producers and not self.transactions.has_unreplicated
 
     @property
     def producer_id_count(self) -> int:
@@ -132,73 +122,35 @@ class ProducerStateManager:
         """
         Whether the oldest open transaction has had no batch for longer than any may take.
         """
-        for txn in self._ongoing_txns.values():
-            entry = self._producers.get(txn.producer_id)
-            last = -1 if entry is None else entry.last_timestamp
-            limit = self.config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
-            return last > 0 and now_ms - last > limit
-        return False
+        oldest = self.transactions.first_ongoing
+        if oldest is None:
+            return False
+        entry = self._producers.get(oldest.producer_id)
+        last = -1 if entry is None else entry.last_timestamp
+        limit = self.config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
+        return last > 0 and now_ms - last > limit
 
     # Transactions.
-
-    def first_unstable_offset(self) -> LogOffsetMetadata | None:
-        """
-        Where the first transaction begins that is open, or whose marker is not below the high
-        watermark yet.
-        """
-        ongoing, unreplicated = self._ongoing_txns, self._unreplicated_txns
-        if not unreplicated:
-            return next(iter(ongoing.values())).first_offset if ongoing else None
-        first = next(iter(unreplicated))
-        if ongoing and next(iter(ongoing)) < first:
-            return next(iter(ongoing.values())).first_offset
-        return unreplicated[first].first_offset
-
-    def first_undecided_offset(self) -> int | None:
-        """
-        Where the first open transaction begins. Compaction stops there.
-        """
-        return next(iter(self._ongoing_txns), None)
-
-    def last_stable_offset(self, completed_txn: CompletedTxn) -> int:
-        """
-        The last stable offset once *completed_txn* is complete, whatever the high watermark.
-        """
-        for first_offset, txn in self._ongoing_txns.items():
-            if txn.producer_id != completed_txn.producer_id:
-                return first_offset
-        return completed_txn.last_offset + 1
 
     def complete_txn(self, completed_txn: CompletedTxn) -> None:
         """
         Raises:
             ValueError: there is no such transaction.
         """
-        txn = self._ongoing_txns.pop(completed_txn.first_offset, None)
-        if txn is None:
+        if not self.transactions.complete(completed_txn):
             raise ValueError(
                 f"Attempted to complete transaction {completed_txn} on partition "
                 f"{self._topic_partition} which was not started"
             )
-        txn.last_offset = completed_txn.last_offset
-        _put(self._unreplicated_txns, [txn])
 
     def on_high_watermark_updated(self, high_watermark: int) -> None:
-        if self._unreplicated_txns:
-            self._remove_unreplicated_transactions(high_watermark)
+        self.transactions.remove_unreplicated_before(high_watermark)
 
     def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
-        self._remove_unreplicated_transactions(log_start_offset)
+        self.transactions.remove_unreplicated_before(log_start_offset)
         self._last_map_offset = max(self._last_map_offset, log_start_offset)
         latest = self.latest_snapshot_offset
         self._last_snap_offset = log_start_offset if latest is None else latest
-
-    def _remove_unreplicated_transactions(self, offset: int) -> None:
-        self._unreplicated_txns = {
-            first_offset: txn
-            for first_offset, txn in self._unreplicated_txns.items()
-            if txn.last_offset is None or txn.last_offset >= offset
-        }
 
     # Verification (KIP-890).
 
@@ -250,7 +202,7 @@ class ProducerStateManager:
         else:
             entry.update(append_info.updated_entry)
         if append_info.started_transactions:
-            _put(self._ongoing_txns, append_info.started_transactions)
+            self.transactions.begin(append_info.started_transactions)
 
     def update_map_end_offset(self, offset: int) -> None:
         self._last_map_offset = offset
@@ -375,9 +327,8 @@ class ProducerStateManager:
             self.on_log_start_offset_incremented(log_start_offset)
             return
         self._producers.clear()
-        self._ongoing_txns.clear()
-        # Nothing is truncated below the high watermark, so what was unreplicated is gone.
-        self._unreplicated_txns.clear()
+        # Nothing is truncated below the high watermark, so what was unreplicated is gone as well.
+        self.transactions.clear()
         self._load_from_snapshot(log_start_offset, now_ms)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
@@ -385,8 +336,7 @@ class ProducerStateManager:
         Forget everything, remove all snapshots.
         """
         self._producers.clear()
-        self._ongoing_txns.clear()
-        self._unreplicated_txns.clear()
+        self.transactions.clear()
         for at in list(self._snapshots):
             self._remove_and_delete_snapshot(at)
         self._last_snap_offset = 0
@@ -423,18 +373,4 @@ class ProducerStateManager:
         first_offset = entry.current_txn_first_offset
         if first_offset is not None:
             txn = TxnMetadata(entry.producer_id, LogOffsetMetadata(first_offset))
-            _put(self._ongoing_txns, [txn])
-
-
-def _put(transactions: dict[int, TxnMetadata], added: Iterable[TxnMetadata]) -> None:
-    """
-    Put in transactions and keep the order of first offsets.
-    """
-    for txn in added:
-        first_offset = txn.first_offset.message_offset
-        in_order = not transactions or next(reversed(transactions)) < first_offset
-        transactions[first_offset] = txn
-        if not in_order:
-            ordered = sorted(transactions.items())
-            transactions.clear()
-            transactions.update(ordered)
+            self.transactions.begin([txn])

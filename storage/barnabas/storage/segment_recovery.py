@@ -107,7 +107,7 @@ class SegmentRecovery:
             state.update(append_info)
             if completed_txn is not None:
                 self._segment.update_txn_index(
-                    completed_txn, state.last_stable_offset(completed_txn)
+                    completed_txn, state.transactions.last_stable_offset(completed_txn)
                 )
                 state.complete_txn(completed_txn)
         state.update_map_end_offset(batch.last_offset + 1)

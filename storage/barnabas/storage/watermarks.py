@@ -186,7 +186,7 @@ class Watermarks:
         A transaction that began below the start of the log counts from there on: what is left of
         it is not known to be decided.
         """
-        first = self._producers.first_unstable_offset()
+        first = self._producers.transactions.first_unstable_offset()
         if first is not None and (
             first.message_offset_only or first.message_offset < self.log_start_offset
         ):

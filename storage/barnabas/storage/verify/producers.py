@@ -174,7 +174,7 @@ class ProducerCheck:
         if batch.is_control and batch.record_count and _is_abort(batch):
             stable = batch.last_offset + 1
             if completed is not None:
-                stable = state.last_stable_offset(completed)
+                stable = state.transactions.last_stable_offset(completed)
             first = None if completed is None else completed.first_offset
             marker = AbortMarker(batch.producer_id, batch.last_offset, first, stable)
             exact = not self._partial and batch.producer_id not in self._doubtful

@@ -10,12 +10,24 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import Final
 
 from confluent_kafka import KafkaException
 
 from benchmarks.contender import Contender
 from benchmarks.measure import Measure, Run, Unavailable, Values
 from benchmarks.results import Measured
+
+FAILURES: Final = (
+    Unavailable,
+    AssertionError,  # Measures check what they are answered.
+    KafkaException,
+    OSError,
+    subprocess.SubprocessError,
+)
+"""
+What ends a measure, and not the whole run.
+"""
 
 
 class Budget:
@@ -54,8 +66,8 @@ def run(
     passes = min(passes, measure.most_passes)
     try:
         taken = _samples(measure, contenders, passes, began + seconds)
-    except (Unavailable, OSError, KafkaException, subprocess.SubprocessError) as reason:
-        _say(f"{measure.name}: skipped: {reason}")
+    except FAILURES as reason:
+        _say(f"{measure.name}: skipped: {reason!r}")
         return Measured(measure.name, measure.client, measure.figures, skipped=str(reason))
     _say(f"{measure.name}: {time.monotonic() - began:.0f} s")
     number = measure.warm_ups

@@ -9,7 +9,16 @@ from fnmatch import fnmatchcase
 
 from benchmarks.bench import Bench
 from benchmarks.measure import Measure
-from benchmarks.measures import consume, durability, kafka_tools, latency, life, produce, requests
+from benchmarks.measures import (
+    consume,
+    durability,
+    kafka_tools,
+    latency,
+    life,
+    many_partitions,
+    produce,
+    requests,
+)
 
 
 def all_measures(bench: Bench) -> list[Measure]:
@@ -26,6 +35,7 @@ def all_measures(bench: Bench) -> list[Measure]:
         *kafka_tools.measures(bench),
         *durability.measures(bench),
         *life.last_measures(bench),
+        *many_partitions.measures(bench),
     ]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import compare, profile, results
+from benchmarks import compare, partitions, profile, results
 from benchmarks.micro import __main__ as micro
 from benchmarks.programs import compiler
 from tests.support.broker_process import wait_for
@@ -25,7 +25,7 @@ PAGE = "".join(f"<!-- {name} -->\n<!-- end -->\n" for name in ("table", "dial", 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
 def test_every_measure_gives_its_figures(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     Nothing is skipped, nothing is left behind, and table, page and plots are made of it.
@@ -35,6 +35,7 @@ def test_every_measure_gives_its_figures(
     page, file, work = tmp_path / "page.md", tmp_path / "results.json", tmp_path / "work"
     page.write_text(PAGE)
     work.mkdir()
+    monkeypatch.setattr(partitions, "SETTLED_S", 0.1)
     places = ["--json", str(file), "--page", str(page), "--plots", str(tmp_path / "plots")]
 
     assert 0 == compare.main([*TINY, "--skip", "java-*", "--directory", str(work), *places])

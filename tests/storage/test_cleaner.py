@@ -36,7 +36,7 @@ from tests.support.random_logs import RandomLog
 from tests.support.segments import FIRST_TIMESTAMP
 
 KEYS = [b"a", b"b", b"c"]
-STEPS = 68
+STEPS = 64
 """What a cleaning of ``four_segments`` does to the disk."""
 
 

@@ -11,7 +11,7 @@ import pytest
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.lazy_index import LazyIndex
 from barnabas.storage.offset_index import OffsetIndex
-from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
 
 D = Path("/data")
 PATH = D / "00000000000000000100.index"
@@ -136,3 +136,99 @@ def test_a_disk_that_failed_is_not_touched_again() -> None:
     index.close_handler()
     with pytest.raises(KafkaStorageError):
         index.close()
+
+
+def test_room_is_made_when_the_index_is_asked_for() -> None:
+    """
+    Entries stay where they were.
+    """
+    files = MemoryFiles()
+    first = lazy(files)
+    first.get().append(105, 50)
+    first.close()
+    index = lazy(files)
+
+    index.resize(160)
+    assert 8 == files.size(PATH)
+
+    assert (1, 20) == (index.get().entries, index.get().max_entries)
+    assert 160 == files.size(PATH)
+
+
+@pytest.mark.parametrize("end", ["trim", "close"])
+def test_a_file_that_was_made_for_nothing_is_emptied(end: str) -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+
+    index.make_file()
+    assert 80 == files.size(PATH)
+    assert 0 == index.peek(lambda found: found.entries)
+    getattr(index, end)()
+
+    assert index.index is None
+    assert 0 == files.size(PATH)
+
+
+def test_what_was_made_has_no_entries_yet() -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+    index.make_file()
+
+    index.get().append(105, 50)
+
+    assert (1, 80) == (index.get().entries, files.size(PATH))
+
+
+def test_trimming_makes_a_file_that_is_missing() -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+
+    index.trim()
+
+    assert index.index is None
+    assert 0 == files.size(PATH)
+
+
+def test_who_peeks_leaves_the_index_closed() -> None:
+    files = MemoryFiles()
+    first = lazy(files)
+    first.get().append(105, 50)
+    index = lazy(files)
+
+    assert 105 == first.peek(lambda found: found.last_offset)
+    first.close()
+    assert 105 == index.peek(lambda found: found.last_offset)
+
+    assert index.index is None
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_was_unsynced_when_it_was_given_back_is_synced_by_the_next_flush(asked: bool) -> None:
+    """
+    Once, and whether or not somebody has asked for the index since.
+    """
+    files = RecordingFiles()
+    index = lazy(files)
+    index.get().append(105, 50)
+    index.release(unsynced=True)
+    assert index.index is None
+    if asked:
+        assert 1 == index.get().entries
+    files.operations.clear()
+
+    index.flush()
+    index.flush()
+
+    assert [f"sync {PATH.name}"] == files.operations
+
+
+def test_a_flush_does_not_mind_that_the_directory_was_renamed() -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+    index.get().append(105, 50)
+    index.release(unsynced=True)
+
+    files.rename(D, Path("/gone"))
+    index.flush()
+
+    assert ["gone"] == files.names(Path("/"))

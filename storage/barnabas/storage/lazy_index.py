@@ -1,13 +1,16 @@
 """
 An index that is opened when somebody needs it.
 
-A log may have thousands of segments of which few are ever read. Also the *making* of the file
-waits: a rolled segment gets its index files when they are first asked for (Kafka's LazyIndex).
+A log may have thousands of segments of which few are ever read, and a broker thousands of logs.
+Also the *making* of the file waits: a segment gets its index files when they are first asked for
+(Kafka's LazyIndex). Kafka opens those of active segments at once; here they wait as well, for
+either takes a map and, before Python 3.13, a descriptor.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -16,6 +19,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.index import Index
 
 AnyIndex = TypeVar("AnyIndex", bound=Index)
+T = TypeVar("T")
 
 
 class LazyIndex(Generic[AnyIndex]):
@@ -29,10 +33,13 @@ class LazyIndex(Generic[AnyIndex]):
         "_base_offset",
         "_files",
         "_guard",
+        "_is_all_hole",
+        "_is_unsynced",
         "_kind",
         "_max_size",
         "_path",
         "_removed",
+        "_wanted_size",
         "index",
     )
 
@@ -46,6 +53,9 @@ class LazyIndex(Generic[AnyIndex]):
         self._max_size = max_size
         self._guard = threading.Lock()
         self._removed = False
+        self._wanted_size: int | None = None
+        self._is_unsynced = False
+        self._is_all_hole = False  # whether the file was made, and nobody has asked for it since
         self.index: AnyIndex | None = None
         """None until it was asked for."""
 
@@ -76,7 +86,105 @@ class LazyIndex(Generic[AnyIndex]):
                 if not isinstance(error.__cause__, FileNotFoundError):
                     raise
                 return self._without_file()
+            if self._is_all_hole:
+                self.index.truncate()
+                self._is_all_hole = False
+            if self._wanted_size is not None:
+                self.index.resize(self._wanted_size)
+                self._wanted_size = None
             return self.index
+
+    def make_file(self) -> None:
+        """
+        Make the file of a new index, as large as it may become.
+        """
+        with self._guard:
+            if self.index is None:
+                new = self._kind.open(self._files, self._path, self._base_offset, self._max_size)
+                new.close_handler()
+                self._is_all_hole = True
+
+    def resize(self, size: int) -> None:
+        """
+        Make room for entries, *size* bytes in all, now or when the index is asked for.
+        """
+        with self._guard:
+            if self.index is None:
+                self._wanted_size = size
+            else:
+                self.index.resize(size)
+
+    def trim(self) -> None:
+        """
+        Cut off the hole. If nobody has asked for the index, its file is made where it is missing.
+        """
+        with self._guard:
+            if self.index is not None:
+                self.index.trim_to_valid_size()
+                return
+            self._wanted_size = None
+            if self._is_all_hole or not (self._removed or self._files.exists(self._path)):
+                self._empty()
+
+    def _empty(self) -> None:
+        file = self._files.open(self._path)
+        file.truncate(0)
+        file.close()
+        self._is_all_hole = False
+
+    def flush(self) -> None:
+        """
+        Return once the entries survive a crash of the machine.
+        """
+        index = self.index
+        if index is not None:
+            index.flush()
+        if self._is_unsynced:
+            with self._guard:
+                self._sync_file()
+
+    def _sync_file(self) -> None:
+        try:
+            file = self._files.open(self._path, create=False)
+        except FileNotFoundError:
+            return  # The directory is being renamed, or the file was removed: nobody wants it.
+        file.sync()
+        file.close()
+        self._is_unsynced = False
+
+    def release(self, *, unsynced: bool) -> None:
+        """
+        Cut off the hole and give the file back, until somebody asks for the index again. Nobody may
+        be using it.
+
+        Args:
+            unsynced: whether there may be entries that only ``flush`` brings to the disk.
+        """
+        with self._guard:
+            if self.index is not None:
+                self._is_unsynced = unsynced
+                self.index.close()
+                self.index = None
+
+    def peek(self, read: Callable[[AnyIndex], T]) -> T:
+        """
+        What *read* finds in the index, which is closed again if nobody else has asked for it.
+        """
+        with self._guard:
+            if self.index is not None:
+                return read(self.index)
+            if self._is_all_hole:
+                return read(self._without_file())
+            try:
+                index = self._kind.open(
+                    self._files, self._path, self._base_offset, self._max_size, writable=False
+                )
+            except FileNotFoundError:
+                return read(self._without_file())
+            try:
+                return read(index)
+            finally:
+                index.close_handler()
 
     def _without_file(self) -> AnyIndex:
         return self._kind.without_file(self._path, self._base_offset, self._max_size)
@@ -116,6 +224,8 @@ class LazyIndex(Generic[AnyIndex]):
         with self._guard:
             if self.index is not None:
                 self.index.close()
+            elif self._is_all_hole and not self._removed:
+                self._empty()
 
     def close_handler(self) -> None:
         with self._guard:

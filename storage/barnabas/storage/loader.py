@@ -100,6 +100,8 @@ class LogLoader:
         self._log_start_offset = log_start_offset
         self._recovery_point = recovery_point
         self._may_have_gaps = was_compacted or directory.config.compact
+        self._names: list[str] | None = None
+        """The files of the directory, while nobody has changed them since they were listed."""
 
     def load(self) -> LoadedLogOffsets:
         """
@@ -108,8 +110,9 @@ class LogLoader:
             KafkaStorageError: the disk failed.
         """
         directory, segments = self._directory, self._segments
-        clean_up(directory)
+        self._names = clean_up(directory)
         self._split_on_overflow(self._load_segment_files)
+        had_segments = not segments.is_empty
         if directory.path.name.endswith(DELETE_DIR_SUFFIX):
             # It is going to be deleted: what is in it does not matter.
             if segments.is_empty:
@@ -117,12 +120,14 @@ class LogLoader:
             recovery_point = end = 0
         else:
             recovery_point, end = self._split_on_overflow(self._recover_log)
-            segments.active_segment.resize_indexes(directory.config.segment_index_bytes)
         self._epochs.truncate_from_end_async_flush(end)
         first = segments.first_segment_base_offset or 0
         start = max(self._log_start_offset, first)
         self._epochs.truncate_from_start_async_flush(self._log_start_offset)
-        self._producers.remove_stray_snapshots(segments.base_offsets)
+        # Segments are recovered with producers of their own, who write snapshots as well.
+        self._producers.remove_stray_snapshots(
+            segments.base_offsets, look_again=self.report.recovered_segments > 0
+        )
         rebuild_producer_state(
             self._producers,
             segments,
@@ -131,7 +136,12 @@ class LogLoader:
             clock=directory.clock,
             reload_from_clean_shutdown=self._had_clean_shutdown,
         )
+        for segment in segments.values():
+            segment.release_indexes(unsynced=self.report.recovered_segments > 0)
         active = segments.active_segment
+        active.resize_indexes(directory.config.segment_index_bytes)
+        if not had_segments:
+            active.make_index_files()
         place = LogOffsetMetadata(end, active.base_offset, active.size)
         return LoadedLogOffsets(start, recovery_point, place)
 
@@ -154,19 +164,23 @@ class LogLoader:
         directory, segments = self._directory, self._segments
         segments.close()
         segments.clear()
-        names = numbered_files(directory)
+        names = numbered_files(directory) if self._names is None else self._names
+        self._names = None
         first_unflushed = self._first_unflushed(
             [offset_from_file_name(name) for name in names if is_log_file(name)]
         )
+        known = frozenset(names)
         # In order: a transaction may begin in an earlier segment.
         for name in names:
             if is_index_file(name):
-                self._remove_if_orphaned(name)
+                if log_file(directory.path, offset_from_file_name(name)).name not in known:
+                    self._remove_orphan(name)
             elif is_log_file(name):
                 base_offset = offset_from_file_name(name)
                 segment = directory.open_segment(base_offset, file_already_exists=True)
                 if base_offset < first_unflushed:
-                    self._check_segment(segment)
+                    is_new = segment.time_index_file.name not in known
+                    self._check_segment(segment, time_index_is_new=is_new)
                 segments.add(segment)
 
     def _first_unflushed(self, base_offsets: Sequence[int]) -> int:
@@ -183,19 +197,17 @@ class LogLoader:
             return _END_OF_TIME
         return max((base for base in base_offsets if base <= self._recovery_point), default=0)
 
-    def _remove_if_orphaned(self, name: str) -> None:
-        files, path = self._directory.files, self._directory.path
-        if not files.exists(log_file(path, offset_from_file_name(name))):
-            logger.warning("Found an orphaned index file %s, with no log file", path / name)
-            files.remove(path / name)
+    def _remove_orphan(self, name: str) -> None:
+        path = self._directory.path / name
+        logger.warning("Found an orphaned index file %s, with no log file", path)
+        self._directory.files.remove(path)
 
-    def _check_segment(self, segment: LogSegment) -> None:
+    def _check_segment(self, segment: LogSegment, *, time_index_is_new: bool) -> None:
         """
         Recover a segment that lacks its offset index, or whose transaction index is corrupt.
         """
-        is_new = not self._directory.files.exists(segment.time_index_file)
         try:
-            segment.sanity_check(time_index_file_newly_created=is_new)
+            segment.sanity_check(time_index_file_newly_created=time_index_is_new)
         except (FileNotFoundError, CorruptIndex) as error:
             logger.warning("%s. Recovering the segment.", error)
             self._recover_segment(segment)

@@ -150,7 +150,8 @@ class Log(TrimmableLog):
             KafkaStorageError: the disk failed.
         """
         partition = parse_topic_partition_name(directory)
-        files.make_directory(directory)
+        if not files.is_directory(directory):
+            files.make_directory(directory)
         deferred = DeferredWork(clock, wake_at)
         place = SegmentDirectory(
             directory, partition, config, files=files, clock=clock, deferred=deferred

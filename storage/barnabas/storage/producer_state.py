@@ -271,15 +271,21 @@ class ProducerStateManager:
         for snapshot in self._snapshots.values():
             snapshot.update_parent_dir(directory)
 
-    def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
+    def remove_stray_snapshots(
+        self, segment_base_offsets: Iterable[int], *, look_again: bool = True
+    ) -> None:
         """
-        Look at the directory again, and remove snapshots that no segment begins with.
+        Remove snapshots that no segment begins with.
 
         The newest of these stays if it is newer than the last segment: it was written when the log
         was closed.
+
+        Args:
+            look_again: whether somebody else may have written snapshots into the directory.
         """
         bases = frozenset(segment_base_offsets)
-        self._snapshots = self._load_snapshots()
+        if look_again:
+            self._snapshots = self._load_snapshots()
         strays = sorted(offset for offset in self._snapshots if offset not in bases)
         if strays and strays[-1] >= max(bases, default=0):
             del strays[-1]

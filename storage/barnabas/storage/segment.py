@@ -229,9 +229,9 @@ class LogSegment(SegmentTimes):
         """
         The log goes on in another segment: write the last time entry, cut off all holes.
         """
-        self.append_largest_timestamp(skip_full_check=True)
-        self.offset_index.trim_to_valid_size()
-        self.time_index.trim_to_valid_size()
+        if self.has_open_index:
+            self.append_largest_timestamp(skip_full_check=True)
+        self.trim_indexes()
         self.log.trim()
 
     def truncate_to(self, offset: int) -> int:
@@ -326,6 +326,8 @@ class LogSegment(SegmentTimes):
         """
         The offset behind the last batch. It reads the file from the last index entry on.
         """
+        if self.log.size == 0:
+            return self.base_offset
         start = self.translate_offset(self.offset_index.last_offset)
         next_offset = self.base_offset
         if start is not None:
@@ -398,7 +400,7 @@ class LogSegment(SegmentTimes):
         Raises:
             KafkaStorageError: a file could not be closed properly; all others were tried.
         """
-        if self._max_timestamp_and_offset_so_far is not None:
+        if self.has_open_index and self._max_timestamp_and_offset_so_far is not None:
             try:
                 self.append_largest_timestamp(skip_full_check=True)
             except (KafkaError, ValueError):

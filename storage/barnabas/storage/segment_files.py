@@ -160,16 +160,47 @@ class SegmentFiles:
         """
         Make room in both indexes, *size* bytes in each.
         """
-        self.offset_index.resize(size)
-        self.time_index.resize(size)
+        self._lazy_offset_index.resize(size)
+        self._lazy_time_index.resize(size)
+
+    def make_index_files(self) -> None:
+        """
+        Make the files of both indexes of a new segment.
+        """
+        self._lazy_offset_index.make_file()
+        self._lazy_time_index.make_file()
+
+    def trim_indexes(self) -> None:
+        """
+        Cut off the holes of both indexes, whose files are there from now on.
+        """
+        self._lazy_offset_index.trim()
+        self._lazy_time_index.trim()
+
+    def release_indexes(self, *, unsynced: bool) -> None:
+        """
+        Give the files of both indexes back until somebody asks for them again.
+
+        Args:
+            unsynced: whether there may be entries that only ``flush`` brings to the disk.
+        """
+        self._lazy_offset_index.release(unsynced=unsynced)
+        self._lazy_time_index.release(unsynced=unsynced)
+
+    @property
+    def has_open_index(self) -> bool:
+        """
+        Whether somebody has asked for an index. If not, nothing was appended.
+        """
+        return self._lazy_offset_index.index is not None or self._lazy_time_index.index is not None
 
     def flush(self) -> None:
         """
         Return once everything survives a crash of the machine. Safe from any thread.
         """
         self.log.flush()
-        self.offset_index.flush()
-        self.time_index.flush()
+        self._lazy_offset_index.flush()
+        self._lazy_time_index.flush()
         self.txn_index.flush()
 
     def update_parent_dir(self, directory: Path) -> None:

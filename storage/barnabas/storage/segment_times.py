@@ -26,7 +26,8 @@ class SegmentTimes(SegmentFiles):
     Invariants:
 
     1. The largest timestamp goes with the last offset of the earliest batch that has it.
-    2. It is read from the time index when it is first asked for, and then kept up.
+    2. It is read from the time index when it is first asked for, and then kept up. Who only wants
+       to know, as retention does with each log, leaves the index closed.
     3. The time of the first batch is read from the file when it is first asked for, and then kept.
     """
 
@@ -97,15 +98,25 @@ class SegmentTimes(SegmentFiles):
         """
         The largest timestamp of a record, if any has one.
         """
-        timestamp = self.max_timestamp_so_far()
+        timestamp = self._peek_max_timestamp()
         return timestamp if timestamp >= 0 else None
 
     def largest_timestamp(self) -> int:
         """
         The largest timestamp of a record; if none has one, when the file was last written.
         """
-        timestamp = self.max_timestamp_so_far()
+        timestamp = self._peek_max_timestamp()
         return timestamp if timestamp >= 0 else self.last_modified()
+
+    def _peek_max_timestamp(self) -> int:
+        known = self._max_timestamp_and_offset_so_far
+        if known is None:
+            with self._max_timestamp_guard:
+                known = self._max_timestamp_and_offset_so_far
+                if known is None:
+                    known = self._lazy_time_index.peek(lambda index: index.last_entry)
+                    self._max_timestamp_and_offset_so_far = known
+        return known.timestamp
 
     def append_largest_timestamp(self, *, skip_full_check: bool = False) -> None:
         """

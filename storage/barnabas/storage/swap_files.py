@@ -13,6 +13,7 @@ Files that a crash left behind in the directory of a log, and what becomes of th
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 
 from barnabas.storage.file_records import FileRecords
 from barnabas.storage.log_files import (
@@ -34,32 +35,48 @@ def numbered_files(directory: SegmentDirectory) -> list[str]:
     """
     The names of files that belong to an offset, in order. Other files are none of our business.
     """
-    names = directory.files.names(directory.path)
+    return _numbered(directory.files.names(directory.path))
+
+
+def _numbered(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.partition(".")[0].isdecimal()]
 
 
-def clean_up(directory: SegmentDirectory) -> None:
+def clean_up(directory: SegmentDirectory) -> list[str]:
     """
     Remove what is left of work that was not complete, and complete what was nearly.
+
+    Returns:
+        What ``numbered_files`` would say now. Mostly nothing was to be done, and a broker that
+        opens thousands of logs need not look twice.
 
     Raises:
         KafkaStorageError: the disk failed.
     """
-    swapped = _remove_temporary_files(directory)
+    names = directory.files.names(directory.path)
+    numbered = _numbered(names)
+    deleted = [
+        name
+        for name in names
+        if name.endswith(DELETED_SUFFIX) and not name.endswith(SNAPSHOT_DELETE_SUFFIX)
+    ]
+    temporary = [name for name in numbered if name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX))]
+    if not deleted and not temporary:
+        return numbered
+    for name in deleted:
+        _remove(directory, name)
+    swapped = _remove_temporary_files(directory, temporary)
     if swapped:
         _complete_swap(directory, swapped)
+    return numbered_files(directory)
 
 
-def _remove_temporary_files(directory: SegmentDirectory) -> list[str]:
+def _remove_temporary_files(directory: SegmentDirectory, temporary: list[str]) -> list[str]:
     """
     Remove what cannot be used; return the ``.swap`` files, which can.
     """
-    for name in directory.files.names(directory.path):
-        if name.endswith(DELETED_SUFFIX) and not name.endswith(SNAPSHOT_DELETE_SUFFIX):
-            _remove(directory, name)
-    numbered = numbered_files(directory)
-    cleaned = [name for name in numbered if name.endswith(CLEANED_SUFFIX)]
-    swapped = [name for name in numbered if name.endswith(SWAP_SUFFIX)]
+    cleaned = [name for name in temporary if name.endswith(CLEANED_SUFFIX)]
+    swapped = [name for name in temporary if name.endswith(SWAP_SUFFIX)]
     if not cleaned:
         return swapped
     first = min(map(offset_from_file_name, cleaned))

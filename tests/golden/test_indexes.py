@@ -132,6 +132,8 @@ def test_appending_the_batches_again_makes_the_same_indexes(
             assert topic.rolls_at_random or not roll_reason(segment, batch, topic)
             segment.append(batch.last_offset, batch.data)
         if base_offset == base_offsets[-1]:
+            # As a log is stopped.
+            segment.on_become_inactive_segment()
             segment.flush()
             segment.close()
         else:

@@ -27,6 +27,7 @@ from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.replay import job, sending
 from barnabas.pipeline.replay.job import replay
 from barnabas.pipeline.replay.sending import ReplayError
+from barnabas.pipeline.replay.watching import bytes_before
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server.cli import main
 from barnabas.storage.log_files import TopicPartition
@@ -99,6 +100,39 @@ def replayed(broker: BrokerProcess, topic: str) -> dict[int, list[tuple[Any, ...
         broker.data, subscribe=topic, isolationLevel="read_committed", readUpTo="logEnd"
     )
     return content(rows)
+
+
+def test_how_far_it_is(archived: Path, broker: BrokerProcess) -> None:
+    """
+    Is told in bytes of the log: all of it in the end, and what was sent before not again.
+    """
+    make(broker, "watched")
+    told: list[int] = []
+
+    send(archived, broker, "watched", advanced=told.append)
+    commits = [each for every in Archive(archived).commits.values() for each in every]
+    assert sum(commit.log_bytes for commit in commits) == sum(told)
+    assert all(advance > 0 for advance in told)
+
+    told.clear()
+    send(archived, broker, "watched", advanced=told.append)
+    assert [] == told
+
+
+def test_bytes_before_an_offset(archived: Path) -> None:
+    """
+    Count each file by the share of its offsets.
+    """
+    first, second, *_ = commits = Archive(archived).commits_of(TopicPartition("events", 0))
+    middle = (second.start_offset + second.end_offset) // 2
+    share = (middle - second.start_offset) / (second.end_offset - second.start_offset)
+
+    assert 0 == bytes_before(commits, first.start_offset)
+    assert first.log_bytes == bytes_before(commits, first.end_offset)
+    expected = first.log_bytes + second.log_bytes * share
+    assert abs(expected - bytes_before(commits, middle)) <= 1
+    whole = sum(commit.log_bytes for commit in commits)
+    assert whole == bytes_before(commits, commits[-1].end_offset + 10)
 
 
 def test_a_topic_gets_what_was_archived(archived: Path, broker: BrokerProcess) -> None:

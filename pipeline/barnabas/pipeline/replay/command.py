@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,15 +56,21 @@ def run(options: argparse.Namespace, _: ReadCluster) -> int:
 
 def _replay(options: argparse.Namespace) -> None:
     # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.progress import ProgressBar  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.replay.job import replay  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.session import spark_session  # noqa: PLC0415  # see _replay
+    from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see _replay
     from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
     target = _target(options)
-    print(_plan(options, target), end="", file=sys.stderr)
+    plan, left_bytes = _plan(options, target)
+    print(plan, end="", file=sys.stderr)
     if options.dry_run:
         return
-    with spark_session(options.master, options.memory) as spark:
+    with (
+        spark_session(options.master, options.memory) as spark,
+        closing(ProgressBar("sent", left_bytes, sys.stderr, SystemClock())) as bar,
+    ):
         sent = replay(
             spark,
             options.archive,
@@ -72,6 +79,7 @@ def _replay(options: argparse.Namespace) -> None:
             to=target.topic,
             client=target.client,
             records_per_transaction=target.records_per_transaction,
+            advanced=bar.advance,
         )
     print(f"Sent {counted(sum(sent.values()), 'record')} to {target.topic}.")
 
@@ -91,13 +99,14 @@ def _target(options: argparse.Namespace) -> Target:
     )
 
 
-def _plan(options: argparse.Namespace, target: Target) -> str:
+def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
     """
-    A line for all, and one for each partition.
+    A line for all, and one for each partition; and the bytes of the log that are to be sent.
     """
     from barnabas.pipeline.archive.commits import Archive  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
     from barnabas.pipeline.replay.sending import sent_before  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
     from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
 
     archive = Archive(options.archive)
@@ -108,12 +117,14 @@ def _plan(options: argparse.Namespace, target: Target) -> str:
         f" {target.topic} at {target.bootstrap}, on {options.master}, in transactions of"
         f" {counted(target.records_per_transaction, 'record')}."
     ]
+    left_bytes = 0
     for partition in partitions:
         commits = archive.commits_of(partition)
         first, end = commits[0].start_offset, commits[-1].end_offset
         start = sent_before(commits[0], target)
         before = "" if start in (None, first) else f"; {first} to {start - 1} were sent before"
         start = first if start is None else start
+        left_bytes += bytes_before(commits, end) - bytes_before(commits, start)
         what = f"offsets {start} to {end - 1} of the archive" if start < end else "nothing"
         lines.append(f"  {target.topic}-{partition.partition}: {what}{before}")
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{line}\n" for line in lines), left_bytes

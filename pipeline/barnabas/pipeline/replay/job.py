@@ -4,7 +4,8 @@ Replaying, as a function.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,7 @@ from pyspark.sql import SparkSession
 from barnabas.pipeline.archive.commits import Archive
 from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.replay.sending import PATIENCE, ReplayError, Target, replay_partition
+from barnabas.pipeline.replay.watching import watched
 from barnabas.pipeline.session import translated
 from barnabas.storage.log_files import TopicPartition
 
@@ -34,6 +36,7 @@ def replay(
     to: str | None = None,
     client: Mapping[str, str] | None = None,
     records_per_transaction: int = RECORDS_PER_TRANSACTION,
+    advanced: Callable[[int], None] | None = None,
 ) -> dict[TopicPartition, int]:
     """
     Send all partitions of a topic in an archive to the partitions of a topic, which was empty or
@@ -45,6 +48,7 @@ def replay(
         spark: None to do it all in this process.
         to: the topic, if it is not to be called as it was.
         client: options of librdkafka, such as those of security.
+        advanced: is told now and then how many bytes of the log more were sent.
 
     Raises:
         ArchiveError: the archive is not whole.
@@ -55,13 +59,15 @@ def replay(
     target = Target(bootstrap, to or topic, records_per_transaction, dict(client or {}))
     partitions = partitions_of(there, topic)
     check_target(target, partitions)
-    if spark is None:
-        return {each: replay_partition(there, each, target) for each in partitions}
-    task = partial(_replay_in_worker, there.path, partitions, target)
-    numbers = spark.range(0, len(partitions), 1, len(partitions))
-    with translated():
-        rows = numbers.mapInArrow(task, "number long, sent long").collect()
-    return {partitions[row.number]: row.sent for row in rows}
+    commits = {each: there.commits_of(each) for each in partitions if there.commits_of(each)}
+    with nullcontext() if advanced is None else watched(commits, target, advanced):
+        if spark is None:
+            return {each: replay_partition(there, each, target) for each in partitions}
+        task = partial(_replay_in_worker, there.path, partitions, target)
+        numbers = spark.range(0, len(partitions), 1, len(partitions))
+        with translated():
+            rows = numbers.mapInArrow(task, "number long, sent long").collect()
+        return {partitions[row.number]: row.sent for row in rows}
 
 
 def partitions_of(archive: Archive, topic: str) -> list[TopicPartition]:

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from barnabas.pipeline.report.facts import (
     Counts,
+    Disorder,
     Keys,
     Life,
     PartitionFacts,
@@ -66,15 +67,18 @@ def test_headers_are_counted(report: Report, logs: Path) -> None:
 
 def test_times_out_of_order(report: Report) -> None:
     """
-    Batches that begin with an older record than one before them had; not those that are out of
-    order within.
+    Batches that begin with an older record than one before them had, not those that are out of
+    order within; and each record that is older than one before it.
     """
-    counts = facts_of(report, "times-0").counts
+    facts = facts_of(report, "times-0")
+    counts = facts.counts
 
     assert FIRST_TIMESTAMP == counts.first_ms
     assert FIRST_TIMESTAMP + int(7.5 * HOUR) == counts.last_ms
     assert 2 == counts.late_batches
     assert 4 * HOUR == counts.most_late_ms
+    assert Disorder(4, 4 * HOUR) == facts.disorder
+    assert Disorder(0, 0) == facts_of(report, "keys-0").disorder
 
 
 def test_missing_offsets(report: Report) -> None:

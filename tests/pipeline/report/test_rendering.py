@@ -23,7 +23,7 @@ def test_text(report: Report) -> None:
     section = text[text.index("times-0") : text.index("times-1")]
 
     assert "3 segments, " in section
-    assert "2 batches out of order, by up to 4 hours" in section
+    assert "4 records out of order, by up to 4 hours" in section
     assert "retention: retention.ms 4 hours, retention.bytes none" in section
     assert "segment 0 is older, has later records, and goes first" in section
     assert "2023-11-15T07:13:20.001Z at least" in section

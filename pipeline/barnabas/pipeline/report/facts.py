@@ -122,6 +122,17 @@ class Producers:
 
 
 @dataclass(frozen=True, slots=True)
+class Disorder:
+    """
+    How far timestamps go back along a partition.
+    """
+
+    late_records: int
+    """Those that are older than some record before them."""
+    most_late_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class Keys:
     """
     How often the keys of a partition occur.
@@ -172,6 +183,8 @@ class PartitionFacts:
     producers: Producers | None
     keys: Keys | None
     """None if nobody asked for them, as that takes reading all records."""
+    disorder: Disorder | None
+    """None as above."""
 
     @property
     def size(self) -> int:

@@ -14,7 +14,8 @@ from barnabas.pipeline.report.facts import PartitionFacts, Report, SegmentFacts
 PARTITIONS: Final = (
     "topic string, partition int, segments int, size long, batches long, records long,"
     " recordsPerBatch double, codecs map<string, long>, firstTimestamp timestamp,"
-    " lastTimestamp timestamp, lateBatches long, mostLateMs long, gaps long, missingOffsets long,"
+    " lastTimestamp timestamp, lateBatches long, lateRecords long, mostLateMs long, gaps long,"
+    " missingOffsets long,"
     " producers long, unprotectedRecords long, repeatedBatches long, repeatedRecords long,"
     " sequenceGaps long, distinctKeys long, recordsWithoutKey long, topKey binary,"
     " topKeyShare double, retentionMs long, retentionBytes long, shortestLifeMs long,"
@@ -64,6 +65,7 @@ def _columns(schema: str) -> list[str]:
 
 def _partition(facts: PartitionFacts) -> tuple[Any, ...]:
     counts, keys, producers = facts.counts, facts.keys, facts.producers
+    disorder = facts.disorder
     return (
         *facts.partition,
         len(facts.segments),
@@ -75,7 +77,8 @@ def _partition(facts: PartitionFacts) -> tuple[Any, ...]:
         counts.first_ms,
         counts.last_ms,
         counts.late_batches,
-        counts.most_late_ms,
+        None if disorder is None else disorder.late_records,
+        counts.most_late_ms if disorder is None else disorder.most_late_ms,
         counts.gaps,
         counts.missing_offsets,
         *(

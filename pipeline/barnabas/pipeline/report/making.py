@@ -5,7 +5,7 @@ Putting a report together.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -17,7 +17,15 @@ from barnabas.pipeline.report.batches import (
     counts_by_segment,
     producers_by_partition,
 )
-from barnabas.pipeline.report.facts import Counts, PartitionFacts, Report, SegmentFacts
+from barnabas.pipeline.report.disorder import disorder_by_partition
+from barnabas.pipeline.report.facts import (
+    Counts,
+    Disorder,
+    Keys,
+    PartitionFacts,
+    Report,
+    SegmentFacts,
+)
 from barnabas.pipeline.report.keys import keys_by_partition
 from barnabas.pipeline.report.retention import explained, life_of, pin_of
 from barnabas.pipeline.schemas import Level
@@ -38,7 +46,7 @@ class Scope:
 
     partitions: Sequence[TopicPartition]
     with_keys: bool
-    """Whether all records are read, to count their keys."""
+    """Whether all records are read, for their keys and their order."""
     now_ms: int
 
 
@@ -99,8 +107,13 @@ def make_report(
     source = Source(spark, cluster.data_dirs, scope.partitions)
     counts = counts_by_segment(source.rows(Level.BATCHES))
     producers = producers_by_partition(source.rows(Level.BATCHES))
-    columns = "topic string, partition int, key binary"
-    keys = keys_by_partition(source.rows(Level.RECORDS, columns)) if scope.with_keys else {}
+    keys: Mapping[TopicPartition, Keys] = {}
+    disorder: Mapping[TopicPartition, Disorder] = {}
+    if scope.with_keys:
+        place = "topic string, partition int"
+        keys = keys_by_partition(source.rows(Level.RECORDS, f"{place}, key binary"))
+        times = source.rows(Level.RECORDS, f"{place}, offset long, timestamp timestamp")
+        disorder = disorder_by_partition(times)
     found = []
     for partition, report in zip(scope.partitions, looked_at, strict=True):
         segments = tuple(_segments(report, counts, scope.now_ms))
@@ -114,6 +127,7 @@ def make_report(
                 _total(segments),
                 producers.get(partition),
                 keys.get(partition),
+                disorder.get(partition),
             )
         )
     return Report(scope.now_ms, tuple(found))

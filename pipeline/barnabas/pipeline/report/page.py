@@ -112,7 +112,7 @@ def _content_row(facts: PartitionFacts) -> tuple[str, ...]:
         rounded_size(facts.size),
         f"{counts.records:,}",
         f"{counts.records_per_batch:,.1f}",
-        order(counts),
+        order(facts),
         gaps(counts),
     )
 

@@ -44,7 +44,7 @@ def partition_lines(facts: PartitionFacts) -> Iterator[str]:
         f"{counted(len(facts.segments), 'segment')}, {rounded_size(facts.size)},"
         f" {counted(counts.records, 'record')} in {counted(counts.batches, 'batch')}"
     )
-    yield from _content(counts)
+    yield from _content(facts)
     if facts.producers is not None:
         yield _of_producers(facts.producers)
     if facts.keys is not None:
@@ -56,7 +56,8 @@ def partition_lines(facts: PartitionFacts) -> Iterator[str]:
         yield facts.note
 
 
-def _content(counts: Counts) -> Iterator[str]:
+def _content(facts: PartitionFacts) -> Iterator[str]:
+    counts = facts.counts
     if counts.records:
         single = counts.fill.get(0, 0)
         yield (
@@ -69,20 +70,19 @@ def _content(counts: Counts) -> Iterator[str]:
             for codec, size in sorted(counts.codecs.items(), key=lambda item: -item[1])
         )
     if counts.first_ms is not None and counts.last_ms is not None:
-        yield f"timestamps: {moment(counts.first_ms)} to {moment(counts.last_ms)}, {order(counts)}"
+        yield f"timestamps: {moment(counts.first_ms)} to {moment(counts.last_ms)}, {order(facts)}"
     yield f"offsets: {gaps(counts)}"
 
 
-def order(counts: Counts) -> str:
+def order(facts: PartitionFacts) -> str:
     """
-    How far timestamps go up with offsets.
+    How far timestamps go up with offsets: of all records if they were read, else of batches.
     """
-    if not counts.late_batches:
-        return "in order"
-    return (
-        f"{counted(counts.late_batches, 'batch')} out of order, by up to"
-        f" {duration(counts.most_late_ms)}"
-    )
+    if facts.disorder is not None:
+        late, most_ms = counted(facts.disorder.late_records, "record"), facts.disorder.most_late_ms
+    else:
+        late, most_ms = counted(facts.counts.late_batches, "batch"), facts.counts.most_late_ms
+    return f"{late} out of order, by up to {duration(most_ms)}" if most_ms else "in order"
 
 
 def gaps(counts: Counts) -> str:

@@ -45,7 +45,7 @@ def explain_done(done: Compacted, seconds: float) -> str:
     read = sum(each.records_read for each in done.partitions)
     kept = sum(each.records for each in done.partitions)
     size = rounded_size(sum(each.file_bytes for each in done.partitions))
-    text = f"Compacted {counted(read, 'record')} to {kept}, {size}, in {took}."
+    text = f"Compacted {counted(read, 'record')} to {kept:,}, {size}, in {took}."
     if done.removed:
         text += f" Removed {counted(done.removed, 'file')} that nothing names any more."
     without_key = sum(each.without_key for each in done.partitions)

@@ -13,6 +13,11 @@ from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Results, is_dial
 
 SIGNS: Final = {Goal.RATIO_AT_LEAST: "≥", Goal.RATIO_AT_MOST: "≤", Goal.AT_MOST: "≤"}
 
+BUSY: Final = 0.5
+"""
+The load for each core above which a machine is not quiet.
+"""
+
 
 def table(results: Results) -> str:
     """
@@ -21,7 +26,7 @@ def table(results: Results) -> str:
     heads = (
         f"{'median of the passes':44}{APACHE_KAFKA:>17}{BARNABAS:>17}{'ratio':>9}{'best':>9}  goal"
     )
-    lines = [heads]
+    lines = [*_warning(results), heads]
     for line in results.lines():
         cells = "".join(f"{_amount(value, line.figure):>17}" for value in _both(line))
         ratios = f"{_ratio(line.ratio):>9}{_ratio(line.best_ratio):>9}"
@@ -60,8 +65,23 @@ def rewrite_page(path: Path, results: Results) -> None:
     path.write_text(rewritten(path.read_text(), results))
 
 
+def _warning(results: Results) -> list[str]:
+    """
+    What to say first of a run on a machine that did something else as well.
+    """
+    load = float(results.machine.get("load before", "0").split()[0])
+    if load <= BUSY * int(results.machine.get("cores", "1")):
+        return []
+    return [
+        f"**The machine was busy with something else before this run already (load {load:g}): the "
+        "rates and latencies of both brokers tell little, processor time and memory more.**",
+        "",
+    ]
+
+
 def _markdown_table(results: Results) -> str:
     rows = [
+        *_warning(results),
         f"| | {APACHE_KAFKA} | {BARNABAS} | ratio | of the best | goal | |",
         "|---|---:|---:|---:|---:|---|---|",
     ]

@@ -52,7 +52,7 @@ def last_measures(bench: Bench) -> list[Measure]:
     size = bench.recovery_bytes / 2**30
     seconds = Figure(
         "seconds",
-        f"recovery of {size:g} GiB after a kill",
+        f"recovery of {size:.3g} GiB after a kill",
         "s",
         True,
         "start",

@@ -23,10 +23,14 @@ The end.
 """
 
 
-def results(kafka: float, ours: float) -> Results:
+def results(kafka: float, ours: float, load: str = "0.10 2.00 2.00") -> Results:
     figure = rate("produce", at_least=2.0)
     samples = {APACHE_KAFKA: [{figure.key: kafka}], BARNABAS: [{figure.key: ours}]}
-    return Results({"cores": "2"}, {"passes": "5"}, [Measured("one", "", (figure,), samples)])
+    return Results(
+        {"cores": "2", "load before": load},
+        {"passes": "5"},
+        [Measured("one", "", (figure,), samples)],
+    )
 
 
 def test_only_what_is_between_the_markers_is_written_anew() -> None:
@@ -34,7 +38,7 @@ def test_only_what_is_between_the_markers_is_written_anew() -> None:
 
     row = "| produce | 1,000 rec/s | 2,500 rec/s | 2.50 | 2.50 | ≥ 2 | met |"
     assert row in page
-    assert "| cores | 2 |\n| passes | 5 |\n<!-- end -->\n\nThe end.\n" in page
+    assert "| load before | 0.10 2.00 2.00 |\n| passes | 5 |\n<!-- end -->\n\nThe end.\n" in page
     assert "<!-- end -->\n\nText between.\n\n<!-- machine -->\n" in page
     assert "an old table" not in page
 
@@ -52,3 +56,11 @@ def test_a_line_that_falls_short_says_so() -> None:
 
 def test_a_page_without_markers_stays_as_it_is() -> None:
     assert "Nothing to see.\n" == report.rewritten("Nothing to see.\n", results(1, 2))
+
+
+def test_a_run_on_a_busy_machine_says_so_first() -> None:
+    busy, quiet = results(1, 2, "1.20 0.00 0.00"), results(1, 2, "0.90 9.00 9.00")
+
+    assert "busy with something else" in report.rewritten(PAGE, busy)
+    assert "(load 1.2)" in report.table(busy).splitlines()[0]
+    assert "busy" not in report.rewritten(PAGE, quiet) + report.table(quiet)

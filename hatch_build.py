@@ -1,5 +1,5 @@
 """
-Compiles the modules whose loops touch every record, when a wheel is built and asked to.
+Compiles the modules that the records go through, when a wheel is built and asked to.
 
 ``BARNABAS_COMPILE`` decides: nothing or ``0`` gives a wheel of plain Python for every system, ``1``
 a wheel for this one or an error, ``auto`` the one or the other, by whether there are a C compiler

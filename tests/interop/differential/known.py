@@ -84,6 +84,15 @@ def _is_wordless(place: Place) -> bool:
     )
 
 
+def _is_unused_index(place: Place) -> bool:
+    where, kafka, barnabas = place.difference
+    if not where.endswith((".index", ".timeindex")):
+        return False
+    if not (isinstance(kafka, bytes) and isinstance(barnabas, bytes)):
+        return False
+    return kafka.startswith(barnabas) and not any(kafka[len(barnabas) :])
+
+
 def _is_unanswered(place: Place) -> bool:
     return place.difference.kafka == SILENT and place.difference.barnabas != SILENT
 
@@ -93,6 +102,7 @@ KNOWN: Final[Mapping[str, Known]] = {
     "broken-twice": Known(_is_broken_twice, ends=False),
     "topic-id-of-zeros": Known(_is_of_zeros, ends=False),
     "wordless": Known(_is_wordless, ends=False),
+    "unused-index": Known(_is_unused_index, ends=False),
     "unanswered": Known(_is_unanswered, ends=True),
 }
 """

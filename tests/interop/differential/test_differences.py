@@ -285,14 +285,15 @@ def test_config_operation(pair: Pair) -> None:
 
 def test_after_stops(pair: Pair) -> None:
     """
-    The three that show when the brokers start: a log with a gap, an index that has no room for what
-    a recovery puts into it, and one that is larger than it may be.
+    The four that show when the brokers start: a log with a gap, an index that has no room for what
+    a recovery puts into it, one that is larger than it may be, and one that nobody has used.
     """
 
     async def prepare(session: Session) -> None:
         await create(session, "gap", internal_segment_bytes=500)
         await create(session, "index", segment_index_bytes=1200, index_interval_bytes=0)
         await create(session, "full", segment_index_bytes=36, index_interval_bytes=0)
+        await create(session, "unused", segment_index_bytes=800)
         some = [Batch(times=(1000,), value_bytes=100, seed=seed) for seed in range(20)]
         assert [0] * 20 == await produce(session, "gap", *some)
         assert [0] * 20 == await produce(session, "index", *some)
@@ -312,6 +313,10 @@ def test_after_stops(pair: Pair) -> None:
 
     both(pair, fill)
     pair.kill()
+    for suffix in ("index", "timeindex"):
+        file = Path("unused-0", f"{0:020}.{suffix}")
+        sizes = [(side.data / file).stat().st_size for side in pair.sides]
+        assert [{"index": 800, "timeindex": 792}[suffix], 0] == sizes
     pair.barnabas.broker.start()
     with pytest.raises(AssertionError, match=r"TimeIndex\.maybeAppend"):
         pair.kafka.broker.start()
@@ -357,6 +362,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "full-index-after-crash": test_after_stops,
     "gap-after-power-loss": test_after_stops,
     "index-larger-than-limit": test_after_stops,
+    "unused-index": test_after_stops,
     "cleaner-checkpoint-early": "test_of_what_was_aborted_only_the_beginning_is_noted",
 }
 """

@@ -50,7 +50,7 @@ from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.server.topic_configs import ConfigSource
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import OptionType
+from barnabas.storage.option_values import OptionType
 from tests.support.clock import StillClock
 from tests.support.cluster_node import ClusterNode, ask, creatable
 from tests.support.disk import MemoryFiles

@@ -15,7 +15,8 @@ from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
 from barnabas.server.config.groups import GroupConfig
 from barnabas.server.config.reference import reference
-from barnabas.storage.options import ConfigError, InvalidValue, Options, UnknownOption, Update
+from barnabas.storage.option_values import ConfigError, InvalidValue, UnknownOption, Update
+from barnabas.storage.options import Options
 
 # Where one small node is better served than by Kafka's default, and what it is there.
 OTHER_DEFAULTS = {

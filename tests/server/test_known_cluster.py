@@ -14,7 +14,7 @@ import pytest_asyncio
 from barnabas.server.cli import main
 from barnabas.server.known_cluster import Suppositions
 from barnabas.storage.disk import DiskFiles
-from barnabas.storage.options import ConfigError
+from barnabas.storage.option_values import ConfigError
 from tests.support.explaining import Explainer
 from tests.support.server import TestBroker, batch, produce_request, running
 

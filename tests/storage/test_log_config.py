@@ -9,7 +9,7 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import TimestampType
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import ConfigError, InvalidValue, OptionType, UnknownOption
+from barnabas.storage.option_values import ConfigError, InvalidValue, OptionType, UnknownOption
 
 LONG_MAX = 2**63 - 1
 

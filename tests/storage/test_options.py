@@ -6,18 +6,20 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.storage.options import (
+from barnabas.storage.option_values import (
     ConfigError,
+    InvalidValue,
+    UnknownOption,
+    Update,
+    java_double,
+)
+from barnabas.storage.options import (
     Double,
     Int,
-    InvalidValue,
     Long,
     Names,
     Options,
     Short,
-    UnknownOption,
-    Update,
-    java_double,
     option,
     section,
     table,

@@ -96,7 +96,7 @@ def ended(job: Callable[[], None]) -> int:
     from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
     from barnabas.storage.errors import KafkaError  # noqa: PLC0415  # see above
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
-    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
+    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # see above
 
     allow_many_files()
     # What the engine logs while a log is opened is not done to it.

@@ -21,7 +21,8 @@ from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import HOURS, MINUTES, ConfigError, Option, Update
+from barnabas.storage.option_values import ConfigError, Option, Update
+from barnabas.storage.options import HOURS, MINUTES
 
 logger = logging.getLogger(__name__)
 

@@ -61,7 +61,7 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             add_options(of_command)
     if command is not None and command not in _COMMANDS:
-        from barnabas.storage.options import did_you_mean  # noqa: PLC0415  # only for mistakes
+        from barnabas.storage.option_values import did_you_mean  # noqa: PLC0415  # only for mistakes
 
         hint = did_you_mean(command, _COMMANDS)
         parser.error(f"unknown command {command}{hint or ', see barnabas --help'}")
@@ -110,7 +110,7 @@ def _serve(options: argparse.Namespace) -> int:
     gc.disable()
     from barnabas.server.config import load_settings  # noqa: PLC0415  # only this command needs it
     from barnabas.server.log_setup import set_up_logging  # noqa: PLC0415  # the same
-    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # the same
+    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # the same
 
     assignments = list(options.assignments)
     if options.data_dir is not None:
@@ -150,7 +150,7 @@ def _healthcheck(options: argparse.Namespace) -> int:
         check,
         configured_address,
     )
-    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # the same
+    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # the same
 
     try:
         if options.bootstrap_server is not None:

@@ -27,7 +27,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC, TopicPartition
-from barnabas.storage.options import ConfigError, UnknownOption
+from barnabas.storage.option_values import ConfigError, UnknownOption
 from barnabas.storage.overlay_files import OverlayFiles
 from barnabas.storage.readonly.log_root import LogRoot
 

@@ -22,7 +22,7 @@ from barnabas.server.broker_configs import BrokerConfigs, ConfigSource, ConfigVa
 from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import ConfigError, Option
+from barnabas.storage.option_values import ConfigError, Option
 
 __all__ = ["BrokerConfigs", "ConfigSource", "ConfigValue", "TopicConfigs"]
 

@@ -15,12 +15,12 @@ from typing import ClassVar, Final
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import TimestampType
+from barnabas.storage.option_values import ConfigError, Rule
 from barnabas.storage.options import (
     DAYS,
     HOURS,
     LONG_MAX,
     Bool,
-    ConfigError,
     Double,
     GiB,
     Int,
@@ -29,7 +29,6 @@ from barnabas.storage.options import (
     MiB,
     Names,
     Options,
-    Rule,
     Text,
     option,
     section,

@@ -4,7 +4,7 @@ The latest offset of each key, in memory that does not depend on how long the ke
 ::
 
     slot    8 bytes  hash of the key, never 0
-            8 bytes  hash of the key and one byte more
+            8 bytes  hash of one byte more, and the key
             8 bytes  offset
             all zeros: nobody has it
 
@@ -13,7 +13,8 @@ The latest offset of each key, in memory that does not depend on how long the ke
 
 Keys are told apart by their hashes alone, and none is ever removed, as in Kafka's SkimpyOffsetMap.
 That has their MD5. Here it is Python's hash of bytes twice, 128 bits as well: SipHash with a key
-that no one knows, so that nobody can think up two keys that are taken for one.
+that no one knows, unless PYTHONHASHSEED is set, so that nobody can think up two keys that are taken
+for one. The byte stands in front: what makes two keys alike to one hash says nothing of the other.
 
 This module is compiled when there is a compiler. It keeps within 64 signed bits at every step, so
 that it gives the same as machine integers and as Python's.
@@ -97,7 +98,7 @@ class OffsetMap:
         self._last_put = offset
         table = self._table
         first = _first_hash(key)
-        second: i64 = hash(key + b"\1")
+        second: i64 = hash(b"\1" + key)
         at = self._search(first, second)
         if at >= 0:
             if self._superseded is not None:
@@ -115,7 +116,7 @@ class OffsetMap:
         """
         The latest offset of *key*, or ``NOT_FOUND``.
         """
-        second: i64 = hash(key + b"\1")
+        second: i64 = hash(b"\1" + key)
         at = self._search(_first_hash(key), second)
         if at < 0:
             return NOT_FOUND

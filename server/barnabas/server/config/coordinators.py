@@ -4,6 +4,7 @@ Options of consumer groups, offsets and transactions.
 
 from __future__ import annotations
 
+from barnabas.storage.option_values import Update
 from barnabas.storage.options import (
     DAYS,
     INT_MAX,
@@ -16,7 +17,6 @@ from barnabas.storage.options import (
     MiB,
     Options,
     Short,
-    Update,
     option,
     section,
 )

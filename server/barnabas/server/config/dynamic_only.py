@@ -7,6 +7,7 @@ for an Apache Kafka that opens the directory, so its type and range are checked 
 
 from __future__ import annotations
 
+from barnabas.storage.option_values import Update
 from barnabas.storage.options import (
     INT_MAX,
     LONG_MAX,
@@ -18,7 +19,6 @@ from barnabas.storage.options import (
     MiB,
     Names,
     Options,
-    Update,
     option,
     section,
     table,

@@ -7,6 +7,7 @@ and the range of the two.
 
 from __future__ import annotations
 
+from barnabas.storage.option_values import Update
 from barnabas.storage.options import (
     DAYS,
     HOURS,
@@ -23,7 +24,6 @@ from barnabas.storage.options import (
     Names,
     Options,
     Text,
-    Update,
     option,
     section,
 )

@@ -4,6 +4,7 @@ Options of listeners, connections and requests.
 
 from __future__ import annotations
 
+from barnabas.storage.option_values import Update
 from barnabas.storage.options import (
     DAYS,
     INT_MAX,
@@ -16,7 +17,6 @@ from barnabas.storage.options import (
     Names,
     Options,
     Text,
-    Update,
     option,
     section,
 )

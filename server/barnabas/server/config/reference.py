@@ -12,7 +12,8 @@ from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
 from barnabas.server.config.groups import GroupConfig
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import Option, Options, Update
+from barnabas.storage.option_values import Option, Update
+from barnabas.storage.options import Options
 
 _TITLES = {
     "ClusterOptions": "The node and its metadata",

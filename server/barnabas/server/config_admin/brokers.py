@@ -39,7 +39,7 @@ from barnabas.server.config_admin.changes import (
 )
 from barnabas.server.config_admin.entries import ConfigEntry
 from barnabas.server.config_admin.transitions import check_transition
-from barnabas.storage.options import ConfigError, OptionType, Update
+from barnabas.storage.option_values import ConfigError, OptionType, Update
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from barnabas.protocol.structs import struct
 from barnabas.server.broker_configs import ConfigSource, ConfigValue
-from barnabas.storage.options import Option, OptionType
+from barnabas.storage.option_values import Option, OptionType
 
 UNKNOWN_TYPE: Final = 0
 

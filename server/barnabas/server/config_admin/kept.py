@@ -17,7 +17,8 @@ from barnabas.server.config.client_metrics import (
 from barnabas.server.config.groups import GroupConfig
 from barnabas.server.config_admin.changes import AlterResource
 from barnabas.server.config_admin.entries import ConfigEntry
-from barnabas.storage.options import ConfigError, Option, Options
+from barnabas.storage.option_values import ConfigError, Option
+from barnabas.storage.options import Options
 
 
 class _Kept:

@@ -14,7 +14,7 @@ from barnabas.server.config_admin.changes import AlterResource
 from barnabas.server.config_admin.entries import ConfigEntry
 from barnabas.server.topic_configs import TopicConfigs
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import OptionType
+from barnabas.storage.option_values import OptionType
 
 
 class TopicConfigKind:

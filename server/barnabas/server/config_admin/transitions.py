@@ -12,7 +12,8 @@ from typing import Final
 
 from barnabas.server.broker_configs import BrokerConfigs
 from barnabas.server.log_cleaning import cleaner_settings
-from barnabas.storage.options import HOURS, MINUTES, ConfigError, InvalidValue
+from barnabas.storage.option_values import ConfigError, InvalidValue
+from barnabas.storage.options import HOURS, MINUTES
 
 _THREADS: Final = (
     "background.threads",

@@ -93,7 +93,7 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see above
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
-    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see above
+    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # see above
 
     allow_many_files()
     # What the engine logs while a log is opened is not done to it.
@@ -203,7 +203,7 @@ def moment_of(text: str) -> int:
         ConfigError: it is no time.
     """
     from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see run
-    from barnabas.storage.options import ConfigError  # noqa: PLC0415  # see run
+    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # see run
 
     try:
         return parse_moment(text)

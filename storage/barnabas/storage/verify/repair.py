@@ -27,7 +27,7 @@ from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_directory import LOCK_FILE
 from barnabas.storage.log_files import DELETED_SUFFIX, LOG_SUFFIX
 from barnabas.storage.manager import LogManager, LogManagerSettings
-from barnabas.storage.options import ConfigError
+from barnabas.storage.option_values import ConfigError
 from barnabas.storage.readonly import LogRoot
 from barnabas.storage.uuids import METADATA_TOPIC_ID
 from barnabas.storage.verify.cluster import ReadTopics, Topics

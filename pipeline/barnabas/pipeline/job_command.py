@@ -47,6 +47,22 @@ def add_spark(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
 
 
+def add_source_options(parser: argparse.ArgumentParser, example: str) -> None:
+    """
+    What the source is told; ``named_values`` reads it. What the logs hold is read as it is,
+    whatever may be set for a broker.
+    """
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        dest="source_options",
+        metavar="NAME=VALUE",
+        help=f"of the source, such as {example}; may be repeated",
+    )
+    parser.set_defaults(assignments=[])
+
+
 def named_values(assignments: Iterable[str]) -> dict[str, str]:
     """
     What was given as ``--option NAME=VALUE``.

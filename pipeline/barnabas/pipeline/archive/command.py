@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.pipeline.job_command import add_logs, add_spark, assigned_logs, ended, named_values
+from barnabas.pipeline.job_command import (
+    add_logs,
+    add_source_options,
+    add_spark,
+    assigned_logs,
+    ended,
+    named_values,
+)
 from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
@@ -34,14 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_logs(parser)
     parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="the archive")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        dest="source_options",
-        metavar="NAME=VALUE",
-        help="of the source, such as isolationLevel=read_uncommitted; may be repeated",
-    )
+    add_source_options(parser, "isolationLevel=read_uncommitted")
     parser.add_argument(
         "--file-bytes", type=int, metavar="N", help="of the log, that go into one file, about"
     )
@@ -55,8 +55,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be archived")
     add_spark(parser)
-    # What is read is as it is, whatever may be set.
-    parser.set_defaults(assignments=[])
 
 
 def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:

@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from barnabas.pipeline.job_command import add_logs, add_spark, assigned_logs, ended, named_values
+from barnabas.pipeline.job_command import (
+    add_logs,
+    add_source_options,
+    add_spark,
+    assigned_logs,
+    ended,
+    named_values,
+)
 from barnabas.storage.explain.command import ReadCluster
 
 if TYPE_CHECKING:
@@ -46,18 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep the latest record of a key also if its value is null",
     )
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        dest="source_options",
-        metavar="NAME=VALUE",
-        help="of the source, such as readUpTo=logEnd; may be repeated",
-    )
+    add_source_options(parser, "readUpTo=logEnd")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be compacted")
     add_spark(parser)
-    # What is read is as it is, whatever may be set.
-    parser.set_defaults(assignments=[])
 
 
 def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:

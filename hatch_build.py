@@ -36,6 +36,10 @@ from mypyc.build import mypycify
 from setuptools import Distribution
 group, library, *sources = sys.argv[1:]
 modules = mypycify(sources, group_name=group, opt_level="3", target_dir=library + "-c")
+if sys.platform != "win32":
+    for module in modules:
+        # Functions that no other library can replace may be called directly, and be inlined.
+        module.extra_compile_args.append("-fvisibility=hidden")
 build = Distribution({"name": "barnabas", "ext_modules": modules}).get_command_obj("build_ext")
 build.build_lib, build.build_temp = library, library + "-o"
 build.ensure_finalized()

@@ -36,6 +36,7 @@ from barnabas.pipeline.source import register
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
+from benchmarks.procfs import tree_seconds
 from tests.interop.clients.confluent import Confluent
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.log_directory import WrittenDirectory
@@ -102,6 +103,8 @@ def write(
                 compression=codec,
             )
             log.append_as_leader(memoryview(batch), 0)
+            # Records are refused that are more than an hour ahead of the clock.
+            directory.clock.advance(per_batch)
             offset += per_batch
             written += len(batch)
         records += offset
@@ -125,20 +128,6 @@ def segmented(directory: Path, size: int, megabytes: int) -> Logs:
 
 
 _written: Final[dict[Path, Logs]] = {}
-
-
-def tree_seconds(pid: int) -> float:
-    """
-    The processor time of a process and of all that it started, also of those that have ended.
-    """
-    process = Path(f"/proc/{pid}")
-    try:
-        fields = (process / "stat").read_text().rpartition(")")[2].split()
-        children = " ".join(file.read_text() for file in process.glob("task/*/children"))
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(tree_seconds(int(child)) for child in children.split())
 
 
 def measured(passes: int, run: Callable[[], object]) -> Cost:
@@ -310,7 +299,7 @@ def main() -> None:
             decode(directory, arguments.passes, arguments.megabytes)
         if arguments.only == "decode":
             return
-        spark = start_session(directory, cores=arguments.cores)
+        spark = start_session(directory, cores=arguments.cores, memory="2g", java_options="")
         register(spark)
         if arguments.only in (None, "rows"):
             rows(spark, directory, arguments.passes, arguments.megabytes)

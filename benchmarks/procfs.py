@@ -4,6 +4,7 @@ What a process costs, as Linux tells from outside.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from tests.support.broker_process import cpu_seconds, resident_bytes
 
-__all__ = ["Spent", "cpu_seconds", "peak_bytes", "resident_bytes", "spent_by"]
+__all__ = ["Spent", "cpu_seconds", "peak_bytes", "resident_bytes", "spent_by", "tree_seconds"]
 
 
 @dataclass(slots=True)
@@ -24,6 +25,20 @@ class Spent:
 
     seconds: float = 0.0
     cpu: float = 0.0
+
+
+def tree_seconds(pid: int) -> float:
+    """
+    The processor time of a process and of all that it started, also of those that have ended.
+    """
+    process = Path(f"/proc/{pid}")
+    try:
+        fields = (process / "stat").read_text().rpartition(")")[2].split()
+        children = " ".join(file.read_text() for file in process.glob("task/*/children"))
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(tree_seconds(int(child)) for child in children.split())
 
 
 @contextmanager

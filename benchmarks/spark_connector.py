@@ -1,13 +1,15 @@
 """
-The same queries through Apache Spark's Kafka connector, against Barnabas and against Apache Kafka.
+The same queries through Apache Spark's Kafka connector, against Apache Kafka and against Barnabas,
+and through the source ``barnabas`` from the files.
 
     python -m benchmarks.spark_connector                  on all cores
     python -m benchmarks.spark_connector --cores 1        Spark and brokers share one core
     python -m benchmarks.spark_connector --only small --passes 5
 
-Both brokers run at once and take turns. The first pass of each query warms up and is not counted;
-of the others the median counts. A query gives all its rows to Spark's ``noop`` sink; its cost is
-the processor time of Spark and of the broker together.
+Both brokers run at once, and the ways to read take turns. The files are those that Apache Kafka has
+written. The first pass of each query warms up and is not counted; of the others the median counts.
+A query gives all its rows to Spark's ``noop`` sink; its cost is the processor time of Spark with
+its workers and of the broker together.
 """
 
 from __future__ import annotations
@@ -23,16 +25,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from barnabas.pipeline.source import register
 from benchmarks.loader import BIG_BATCHES, Loader
+from benchmarks.procfs import cpu_seconds, tree_seconds
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
-from tests.support.broker_process import Barnabas, BrokerProcess, cpu_seconds
+from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.spark import start_session
 
 TUNED: Final = {
@@ -45,6 +50,7 @@ What makes the connector cheapest: it asks for two offsets for each poll, whatev
 """
 
 SMALL_PARTITIONS: Final = 50
+_NOTED_WITHIN_S: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,21 @@ class Query:
     count: int
     size: int
     options: Mapping[str, str]
+    from_files: bool = False
     goal_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """
+    A way to read a topic, and the broker that it goes through, if so.
+    """
+
+    name: str
+    read: Callable[[], DataFrame]
+    broker: BrokerProcess | None = None
+    goal: float | None = None
+    """How many times as fast as the first way it is meant to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +107,19 @@ def queries(scale: float) -> list[Query]:
     big, little = int(1_000_000 * scale), int(4_000_000 * scale)
     few = 10 * SMALL_PARTITIONS
     return [
-        Query("1k", "1 KB, tuned", 2, big, 1024, TUNED),
+        Query("1k", "1 KB, tuned", 2, big, 1024, TUNED, from_files=True),
         Query("1k-defaults", "1 KB, defaults", 2, big, 1024, {}),
-        Query("100", "100 B, tuned", 2, little, 100, TUNED),
+        Query("100", "100 B, tuned", 2, little, 100, TUNED, from_files=True),
         Query("100-defaults", "100 B, defaults", 2, little, 100, {}),
-        Query("small", f"{SMALL_PARTITIONS} partitions of 10", SMALL_PARTITIONS, few, 100, {}, 3.0),
+        Query(
+            "small",
+            f"{SMALL_PARTITIONS} partitions of 10",
+            SMALL_PARTITIONS,
+            few,
+            100,
+            {},
+            goal_seconds=3.0,
+        ),
     ]
 
 
@@ -110,11 +138,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = {query.name: _cost(query, spark, brokers, loader, options) for query in chosen}
     machine = f"{platform.machine()}, {cores} of {os.cpu_count()} cores"
     print(f"{machine}, PySpark {spark.version}, median of {options.passes} passes after the first")
-    print(_table(chosen, results))
+    print(_table(results, chosen))
     if options.json is not None:
         costs = {
-            query: {broker: asdict(cost) for broker, cost in by_broker.items()}
-            for query, by_broker in results.items()
+            query: {way.name: asdict(cost) for way, cost in ways} for query, ways in results.items()
         }
         options.json.write_text(json.dumps(costs, indent=2) + "\n")
     return 0
@@ -158,7 +185,47 @@ def _running(directory: Path, cores: int) -> Iterator[tuple[SparkSession, list[B
         except PrerequisiteMissing as missing:
             sys.exit(f"this cannot be measured: {missing}")
         running.callback(spark.stop)
+        register(spark)
         yield spark, brokers
+
+
+def _ways(query: Query, spark: SparkSession, brokers: Sequence[BrokerProcess]) -> list[Way]:
+    """
+    The first is what the others are compared with.
+    """
+
+    def connector(broker: BrokerProcess) -> DataFrame:
+        reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
+        return reader.options(subscribe=query.name, includeHeaders="true", **query.options).load()
+
+    kafka, ours = brokers
+    ways = [
+        Way(f"connector, {kafka.name}", partial(connector, kafka), kafka),
+        Way(f"connector, {ours.name}", partial(connector, ours), ours, goal=1.2),
+    ]
+    if not query.from_files:
+        return ways
+    files = partial(_files, spark, kafka, query)
+    return [
+        *ways,
+        Way("files", files, goal=1.0),
+        Way("files, 2 columns", partial(files, "offset long, timestamp timestamp"), goal=5.0),
+        Way("files, level=batches", partial(files, level="batches"), goal=5.0),
+    ]
+
+
+def _files(
+    spark: SparkSession,
+    broker: BrokerProcess,
+    query: Query,
+    schema: str | None = None,
+    *,
+    level: str = "records",
+) -> DataFrame:
+    reader = spark.read.format("barnabas")
+    if schema is not None:
+        reader = reader.schema(schema)
+    return reader.options(path=str(broker.data), subscribe=query.name, level=level).load()
 
 
 def _cost(
@@ -167,20 +234,37 @@ def _cost(
     brokers: Sequence[BrokerProcess],
     loader: Loader,
     options: argparse.Namespace,
-) -> dict[str, Cost]:
+) -> list[tuple[Way, Cost]]:
     """
-    What *query* costs with each broker.
+    What *query* costs in each way.
     """
     for broker in brokers:
         _fill(query, broker, loader)
-    costs: dict[str, list[Cost]] = {broker.name: [] for broker in brokers}
+    ways = _ways(query, spark, brokers)
+    if query.from_files:
+        _await_files(query, spark, brokers[0])
+    costs: dict[str, list[Cost]] = {way.name: [] for way in ways}
     for number in range(options.passes + 1):
-        for broker in brokers:
-            cost = _run(query, spark, broker)
-            print(f"{query.name} {number}: {broker.name}: {_words(cost)}", file=sys.stderr)
+        for way in ways:
+            cost = _run(way, spark)
+            print(f"{query.name} {number}: {way.name}: {_words(cost)}", file=sys.stderr)
             if number > 0:
-                costs[broker.name].append(cost)
-    return {name: _median(measured) for name, measured in costs.items()}
+                costs[way.name].append(cost)
+    return [(way, _median(costs[way.name])) for way in ways]
+
+
+def _await_files(query: Query, spark: SparkSession, broker: BrokerProcess) -> None:
+    """
+    Until the broker has noted its high watermark: what is behind it is not read.
+    """
+    until = time.monotonic() + _NOTED_WITHIN_S
+    while True:
+        batches = _files(spark, broker, query, "records int", level="batches").collect()
+        if sum(batch.records for batch in batches) == query.count:
+            return
+        if time.monotonic() > until:
+            sys.exit(f"{broker.name} has not noted its high watermark within {_NOTED_WITHIN_S} s")
+        time.sleep(0.5)
 
 
 def _fill(query: Query, broker: BrokerProcess, loader: Loader) -> None:
@@ -196,30 +280,26 @@ def _fill(query: Query, broker: BrokerProcess, loader: Loader) -> None:
     client.produce(broker.bootstrap, query.name, records, "none")
 
 
-def _run(query: Query, spark: SparkSession, broker: BrokerProcess) -> Cost:
-    reader = spark.read.format("kafka").options(
-        **{
-            "kafka.bootstrap.servers": broker.bootstrap,
-            "subscribe": query.name,
-            "includeHeaders": "true",
-            **query.options,
-        }
-    )
-    before_spark, before_broker = _cpu_of_spark(spark), cpu_seconds(broker.pid)
+def _run(way: Way, spark: SparkSession) -> Cost:
+    before_spark, before_broker = _cpu_of_spark(spark), _cpu_of_broker(way)
     began = time.monotonic()
-    reader.load().write.format("noop").mode("overwrite").save()
+    way.read().write.format("noop").mode("overwrite").save()
     wall = time.monotonic() - began
-    return Cost(wall, _cpu_of_spark(spark) - before_spark, cpu_seconds(broker.pid) - before_broker)
+    return Cost(wall, _cpu_of_spark(spark) - before_spark, _cpu_of_broker(way) - before_broker)
+
+
+def _cpu_of_broker(way: Way) -> float:
+    return 0.0 if way.broker is None else cpu_seconds(way.broker.pid)
 
 
 def _cpu_of_spark(spark: SparkSession) -> float:
     """
-    The driver is all of Spark here: it runs the tasks, and no query has Python in it.
+    Of the driver, which runs the tasks, and of the Python that it starts for them.
     """
     context = spark.sparkContext
     jvm = context._jvm
     assert jvm is not None, "the session runs in this process"
-    return cpu_seconds(int(jvm.java.lang.ProcessHandle.current().pid()))
+    return tree_seconds(int(jvm.java.lang.ProcessHandle.current().pid()))
 
 
 def _median(costs: Sequence[Cost]) -> Cost:
@@ -237,19 +317,20 @@ def _words(cost: Cost) -> str:
     return f"{cost.wall:.2f} s, CPU {cost.spark:.2f} + {cost.broker:.2f} s"
 
 
-def _table(chosen: Sequence[Query], results: Mapping[str, Mapping[str, Cost]]) -> str:
-    lines = [
-        f"{'all columns':22}{'records':>11}{'Apache Kafka':>28}{'Barnabas':>28}   as fast  CPU"
-    ]
+def _table(results: Mapping[str, Sequence[tuple[Way, Cost]]], chosen: Sequence[Query]) -> str:
+    lines = []
     for query in chosen:
-        kafka, ours = results[query.name][ApacheKafka.name], results[query.name][Barnabas.name]
-        line = (
-            f"{query.title:22}{query.count:>11,}{_words(kafka):>28}{_words(ours):>28}"
-            f"{kafka.wall / ours.wall:>9.2f}x{ours.cpu / kafka.cpu:>5.2f}x"
-        )
-        if query.goal_seconds is not None:
-            line += f"  goal <= {query.goal_seconds:g} s"
-        lines.append(line)
+        lines.append(f"\n{query.title}, {query.count:,} records")
+        base = results[query.name][0][1]
+        for way, cost in results[query.name]:
+            line = f"  {way.name:26}{_words(cost):>28}"
+            if way.broker is None or cost is not base:
+                line += f"{base.wall / cost.wall:>9.2f}x as fast, CPU {cost.cpu / base.cpu:.2f}x"
+            if way.goal is not None:
+                line += f"  (goal {way.goal:g}x)"
+            if query.goal_seconds is not None and cost is not base:
+                line += f"  goal <= {query.goal_seconds:g} s"
+            lines.append(line)
     return "\n".join(lines)
 
 

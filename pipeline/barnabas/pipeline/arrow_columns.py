@@ -4,6 +4,7 @@ Columns of Arrow from arrays of numbers and from pieces of a buffer, without an 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,8 @@ Numbers = npt.NDArray[np.integer[npt.NBitBase]]
 _US_PER_MS: Final = 1000
 _MOST_MS: Final = (2**63 - 1) // _US_PER_MS
 """What is later, or as much earlier, is given as this: Arrow counts in us."""
+_KEPT_ROWS: Final = 1 << 16
+"""What is the same for all batches of so many rows is made once."""
 
 
 def numbers(values: npt.ArrayLike, kind: pa.DataType) -> pa.Array:
@@ -31,12 +34,25 @@ def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = N
     Timestamps of *ms* since 1970, also negative ones. -1 is one of them, as Spark's connector has
     it: 1 ms before 1970.
     """
-    us = np.clip(ms, -_MOST_MS, _MOST_MS) * _US_PER_MS
+    us = np.clip(ms, -_MOST_MS, _MOST_MS)
+    us *= _US_PER_MS
     return pa.array(us.view("M8[us]"), TIMESTAMP, mask=null)
 
 
 def constant(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:
-    return pa.repeat(pa.scalar(value, kind), rows)
+    if rows > _KEPT_ROWS:
+        return pa.repeat(pa.scalar(value, kind), rows)
+    return _kept(value, kind).slice(0, rows)
+
+
+@lru_cache(maxsize=8)
+def _kept(value: str | int, kind: pa.DataType) -> pa.Array:
+    return pa.repeat(pa.scalar(value, kind), _KEPT_ROWS)
+
+
+@lru_cache(maxsize=1)
+def _even_numbers() -> pa.Array:
+    return pa.array(np.arange(0, 2 * _KEPT_ROWS, 2, dtype=np.int32))
 
 
 def pieces(data: Bytes, spans: Spans) -> pa.Array:
@@ -46,21 +62,20 @@ def pieces(data: Bytes, spans: Spans) -> pa.Array:
     Of an array whose elements are a span, the gap behind it, the next span and so on, every second
     element is taken: Arrow then does the copying.
     """
-    rows = len(spans.starts)
+    rows = len(spans.valid)
     if not rows:
         return pa.array([], pa.binary())
-    edges = np.empty(2 * rows, np.int32)
-    edges[0::2] = spans.starts
-    edges[1::2] = spans.starts + np.maximum(spans.lengths, 0)
-    buffers = [None, pa.py_buffer(edges), pa.py_buffer(data)]
+    buffers = [None, pa.py_buffer(spans.edges), pa.py_buffer(data)]
     spans_and_gaps = pa.Array.from_buffers(pa.binary(), 2 * rows - 1, buffers)
-    every_second = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32))
+    if rows <= _KEPT_ROWS:
+        every_second = _even_numbers().slice(0, rows)
+    else:
+        every_second = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32))
     taken = pc.take(spans_and_gaps, every_second, boundscheck=False)
-    null = spans.lengths < 0
-    if not null.any():
+    if spans.valid.all():
         return taken
     _, offsets, content = taken.buffers()
-    valid = pa.py_buffer(np.packbits(~null, bitorder="little"))
+    valid = pa.py_buffer(np.packbits(spans.valid, bitorder="little"))
     return pa.Array.from_buffers(pa.binary(), rows, [valid, offsets, content])
 
 

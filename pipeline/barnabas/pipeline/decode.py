@@ -6,7 +6,7 @@ Batches as they lie in a segment become rows of Arrow.
     headers    one array of the headers of all batches of a chunk            batch_headers
     CRC        per batch, of the bytes where they lie
     arena      all records in one buffer, decompressed                       arena
-    spans      where each field of each record is, by array operations       record_spans
+    spans      where each field of each record is                             record_finder
     columns    the fields that are wanted, copied once                       arrow_columns
 
 There is no Python object per record, and none but a few numbers per batch.
@@ -27,11 +27,12 @@ from crc32c import crc32c
 from barnabas.pipeline.arena import Arena, BadBatch, fill_arena
 from barnabas.pipeline.arrow_columns import constant, header_lists, numbers, pieces, timestamps
 from barnabas.pipeline.batch_headers import Headers, ends, has_flag, last_offsets
-from barnabas.pipeline.record_spans import header_spans, record_spans, record_starts
+from barnabas.pipeline.record_arrays import header_spans
+from barnabas.pipeline.record_finder import find_records
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, HEADERS, PERMISSIVE_RECORDS, RECORDS, project
 from barnabas.pipeline.varint_columns import Ints, Malformed
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG
+from barnabas.protocol.record_batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG, TimestampType
 from barnabas.protocol.records import iter_records
 
 _Number = TypeVar("_Number", np.int64, np.bool_)
@@ -188,13 +189,12 @@ class _Rows:
         all_in_range = not len(headers) or offsets.covers(headers)
         if all_in_range and not wanted.needs_records:
             return
-        record_at, self._record_end = record_starts(
-            arena.raw, self._data, arena.starts, arena.ends, self._counts
-        )
-        self._spans = record_spans(
+        self._spans = find_records(
+            arena.raw,
             self._data,
-            record_at,
-            self._record_end,
+            arena.starts,
+            arena.ends,
+            self._counts,
             keys="key" in wanted.columns,
             values="value" in wanted.columns,
             headers="headers" in wanted.columns,
@@ -208,7 +208,6 @@ class _Rows:
         self._kept = kept
         self.count = len(kept)
         self._offsets = self._offsets[kept]
-        self._record_end = self._record_end[kept]
         self._spans = self._spans.take(kept)
 
     def _of_batch(self, values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
@@ -227,11 +226,16 @@ class _Rows:
             "partition": lambda: constant(place.partition, self.count, kind),
             "offset": lambda: numbers(self._offsets, kind),
             "timestamp": lambda: timestamps(self._timestamps()),
-            "timestampType": lambda: numbers(self._of_batch(self._by_broker), kind),
+            "timestampType": lambda: self._timestamp_types(kind),
             "headers": self._header_lists,
             CORRUPT_COLUMN: lambda: pa.nulls(self.count, kind),
         }
         return made[name]()
+
+    def _timestamp_types(self, kind: pa.DataType) -> pa.Array:
+        if not self._by_broker.any():
+            return constant(TimestampType.CREATE_TIME, self.count, kind)
+        return numbers(self._of_batch(self._by_broker), kind)
 
     def _timestamps(self) -> npt.NDArray[np.int64]:
         """
@@ -247,7 +251,7 @@ class _Rows:
         counts, at = self._spans.header_counts, self._spans.headers_at
         if not counts.any():
             return pa.nulls(self.count, HEADERS)
-        return header_lists(self._data, header_spans(self._data, at, counts, self._record_end))
+        return header_lists(self._data, header_spans(self._data, at, counts, self._spans.ends))
 
 
 def _first_bad(arena: Arena, headers: Headers, numbers_given: Ints) -> BadBatch:

@@ -1,40 +1,31 @@
 """
 Where the records of a batch begin.
-
-This module is compiled when there is a compiler, as those of ``barnabas.protocol`` are.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-COMPILED: Final = not __file__.endswith(".py")
-
-
-def note_records(data: bytes, start: i64, end: i64, count: i64, found: list[int]) -> bool:
+def note_records(data: bytes, start: int, end: int, count: int, found: list[int]) -> bool:
     """
     Append to *found* where the length of each of *count* records is, from *start* on.
 
     Returns:
         Whether the last one ends at *end*, and each has a length.
     """
-    size: i64 = len(data)
-    at: i64 = start
+    size: int = len(data)
+    at: int = start
     while count > 0:
         if at >= size:
             return False
         found.append(at)
         count -= 1
-        length: i64 = data[at]
+        length: int = data[at]
         at += 1
-        shift: i64 = 7
+        shift: int = 7
         while length >> shift:
             if at >= size or shift > 28:
                 return False
-            byte: i64 = data[at]
+            byte: int = data[at]
             at += 1
             # The top bit of what was there said only that it goes on.
             length += (byte << shift) - (1 << shift)

@@ -1,0 +1,92 @@
+"""
+Where the fields of many records are: by a compiled walk over them, or by array operations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from barnabas.pipeline.record_arrays import spans_by_arrays
+from barnabas.pipeline.record_fields import COMPILED, RecordFields
+from barnabas.pipeline.record_spans import RecordSpans, Spans
+from barnabas.pipeline.varint_columns import Bytes, Ints, Malformed
+
+if TYPE_CHECKING:
+    from librt.vecs import vec
+    from mypy_extensions import i32, i64, u8
+
+SMALLEST_RECORD: Final = 7
+"""Bytes of a record without key, value and headers, with its length."""
+
+
+def find_records(
+    raw: bytes,
+    data: Bytes,
+    starts: Ints,
+    ends: Ints,
+    counts: Ints,
+    *,
+    keys: bool,
+    values: bool,
+    headers: bool,
+) -> RecordSpans:
+    """
+    The records of some batches, one after the other.
+
+    Args:
+        raw: the bytes that *data* are the array of.
+        starts: where the records of each batch begin; they end at *ends*.
+        counts: records of each batch.
+        keys, values, headers: whether those are wanted.
+
+    Raises:
+        Malformed: the records of a batch do not fill it exactly, or one is not as long as it says.
+        IndexError: they are not inside *data*.
+    """
+    if np.any(counts < 0) or np.any(counts * SMALLEST_RECORD > ends - starts):
+        raise Malformed
+    return _find(raw, data, starts, ends, counts, keys=keys, values=values, headers=headers)
+
+
+def spans_by_walk(
+    raw: bytes,
+    data: Bytes,
+    starts: Ints,
+    ends: Ints,
+    counts: Ints,
+    *,
+    keys: bool,
+    values: bool,
+    headers: bool,
+) -> RecordSpans:
+    """
+    As ``find_records``. All of a record is looked at, whatever is asked for.
+    """
+    fields = RecordFields(int(counts.sum()), headers=headers)
+    for start, end, count in zip(starts.tolist(), ends.tolist(), counts.tolist(), strict=True):
+        if not fields.add(raw, start, end, count):
+            raise Malformed
+    return RecordSpans(
+        _array(fields.record_ends),
+        _array(fields.timestamp_deltas),
+        _array(fields.offset_deltas),
+        _spans(fields.key_edges, fields.key_valid),
+        _spans(fields.value_edges, fields.value_valid),
+        _array(fields.header_counts),
+        _array(fields.headers_at),
+    )
+
+
+def _spans(edges: vec[i32], valid: vec[u8]) -> Spans:
+    return Spans(
+        np.frombuffer(memoryview(edges), np.int32), np.frombuffer(memoryview(valid), np.uint8)
+    )
+
+
+def _array(numbers: vec[i64]) -> Ints:
+    return np.frombuffer(memoryview(numbers), np.int64)
+
+
+_find = spans_by_walk if COMPILED else spans_by_arrays

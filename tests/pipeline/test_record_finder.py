@@ -1,0 +1,218 @@
+"""
+Where the fields of records are: a walk, compiled or not, and array operations find the same.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from barnabas.pipeline import record_finder
+from barnabas.pipeline.record_arrays import spans_by_arrays
+from barnabas.pipeline.record_finder import find_records, spans_by_walk
+from barnabas.pipeline.record_spans import RecordSpans
+from barnabas.pipeline.varint_columns import Malformed
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.records import Header, Record, encode_records, iter_records
+from tests.support.compiled import compiled, plain
+
+NAME = "barnabas.pipeline.record_fields"
+PLAIN = plain(NAME)
+
+Found = list[list[int]]
+
+
+def found(spans: RecordSpans) -> Found:
+    """
+    All arrays; where a piece without bytes begins tells nothing.
+    """
+    arrays: list[npt.NDArray[Any]] = [
+        spans.ends,
+        spans.timestamp_deltas,
+        spans.offset_deltas,
+        spans.header_counts,
+    ]
+    for piece in (spans.keys, spans.values):
+        starts, ends = piece.edges[0::2], piece.edges[1::2]
+        arrays += [np.where(ends > starts, starts, -1), ends - starts, piece.valid]
+    arrays.append(np.where(spans.header_counts > 0, spans.headers_at, -1))
+    return [array.tolist() for array in arrays]
+
+
+def by_walk(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_finder, "_find", spans_by_walk)
+    monkeypatch.setattr(record_finder, "RecordFields", module.RecordFields)
+
+
+def find(raw: bytes, counts: Sequence[int], ends: Sequence[int], *, headers: bool) -> Found:
+    """
+    The records of batches that lie one behind the other in *raw*; nothing if some are none.
+    """
+    data = np.frombuffer(raw, np.uint8)
+    edges = np.array([0, *ends], np.int64)
+    try:
+        spans = find_records(
+            raw,
+            data,
+            edges[:-1],
+            edges[1:],
+            np.array(counts, np.int64),
+            keys=True,
+            values=True,
+            headers=headers,
+        )
+    except (Malformed, IndexError):
+        return []
+    return found(spans)
+
+
+def all_ways(
+    raw: bytes, counts: Sequence[int], ends: Sequence[int], *, headers: bool = True
+) -> dict[str, Found]:
+    answers = {}
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(record_finder, "_find", spans_by_arrays)
+        answers["arrays"] = find(raw, counts, ends, headers=headers)
+        by_walk(PLAIN, monkeypatch)
+        answers["plain"] = find(raw, counts, ends, headers=headers)
+        by_walk(compiled(NAME), monkeypatch)
+        answers["compiled"] = find(raw, counts, ends, headers=headers)
+    return answers
+
+
+numbers = st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300)
+some_bytes = st.none() | st.binary(max_size=200)
+some_records = st.lists(
+    st.builds(
+        Record,
+        st.integers(0, 2**31 - 1) | st.integers(0, 300),
+        numbers,
+        some_bytes,
+        some_bytes,
+        st.lists(st.builds(Header, st.text(max_size=5), some_bytes), max_size=3).map(tuple),
+    ),
+    max_size=6,
+)
+
+
+def batches(lists: list[list[Record]]) -> tuple[bytes, list[int], list[int]]:
+    raw, ends = b"", []
+    for records in lists:
+        raw += bytes(encode_records(records, 0, 0))
+        ends.append(len(raw))
+    return raw, [len(records) for records in lists], ends
+
+
+@given(st.lists(some_records, min_size=1, max_size=5))
+def test_fields_are_where_they_were_put(lists: list[list[Record]]) -> None:
+    raw, counts, ends = batches(lists)
+
+    answers = all_ways(raw, counts, ends)
+
+    records = [record for records in lists for record in records]
+    for answer in answers.values():
+        assert [record.timestamp for record in records] == answer[1]
+        assert [record.offset for record in records] == answer[2]
+        assert [len(record.headers) for record in records] == answer[3]
+        for spans, fields in (
+            (answer[4:7], [record.key for record in records]),
+            (answer[7:10], [record.value for record in records]),
+        ):
+            assert fields == [
+                None if not valid else raw[start : start + length] if length else b""
+                for start, length, valid in zip(*spans, strict=True)
+            ]
+
+
+TELLING = (0, 1, 2, 3, 4, 6, 8, 0x7F, 0x80, 0x81, 0xFF)
+"""Bytes that mean something else as a length, a count, or as a part of a larger number."""
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("headers", [False, True])
+def test_all_ways_agree_on_what_is_damaged(count: int, headers: bool) -> None:
+    """
+    Every two bytes changed in turn, with a record fewer and more than there are as well.
+    """
+    records = [Record(0, 5, b"k", b"va", (Header("h", b"v"),)), Record(1, -70, None, b"", ())]
+    raw = bytes(encode_records(records, 0, 0))
+    refused = 0
+    places = itertools.product(range(len(raw) - 1), TELLING, TELLING)
+    changed = [raw[:at] + bytes([one, two]) + raw[at + 2 :] for at, one, two in places]
+    # A length that is null of itself.
+    changed += [raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :] for at in range(len(raw))]
+    for damaged in changed:
+        answers = all_ways(damaged, [count], [len(damaged)], headers=headers)
+
+        assert answers["arrays"] == answers["plain"] == answers["compiled"], damaged
+        refused += not answers["plain"]
+    assert refused
+
+
+NUMBERS = [
+    b"\x00",
+    b"\x01",
+    b"\x02",
+    b"\x80\x00",
+    b"\x82\x80\x00",
+    b"\x80\x80\x80\x80\x00",
+    b"\x80\x80\x80\x80\x10",
+    b"\x82\x80\x80\x80\x70",
+    b"\xff\xff\xff\xff\x0f",
+    b"\xff\xff\xff\xff\x7f",
+    b"\x80\x80\x80\x80\x80\x00",
+    b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
+    b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+    b"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00",
+    b"\x80",
+    b"\x80\x80\x80",
+]
+
+
+@pytest.mark.parametrize("field", range(6))
+@pytest.mark.parametrize("number", NUMBERS)
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_a_number_of_any_length_is_read_or_refused(
+    field: int, number: bytes, is_followed: bool
+) -> None:
+    """
+    Size, time, offset, the lengths of key and value and the count of headers, with the bytes of
+    another record behind, and without.
+    """
+    fields = [b"", b"\x00", b"\x00", b"\x01", b"\x01", b"\x00"]
+    fields[field] = number
+    body = b"\x00" + b"".join(fields[1:])
+    raw = (number if field == 0 else bytes([2 * len(body)])) + body
+    if is_followed:
+        raw += bytes(encode_records([Record(7, 7, b"", b"")], 0, 0))
+    count = 1 + is_followed
+    try:
+        expected = [(record.timestamp, record.offset) for record in iter_records(raw, count)]
+    except InvalidRecord:
+        expected = []
+
+    for answer in all_ways(raw, [count], [len(raw)], headers=True).values():
+        assert expected == (list(zip(answer[1], answer[2], strict=True)) if answer else [])
+
+
+@given(st.binary(max_size=40), st.integers(0, 5))
+@example(b"\x0c\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00\x01\x01\x00", 1)
+@example(b"\x80\x80\x80\x80\x80\x00", 1)
+@example(b"\x0e\x00\xff\xff\xff\xff\x7f\x00\x01\x01\x00", 1)
+def test_all_ways_agree_on_any_bytes(raw: bytes, count: int) -> None:
+    answers = all_ways(raw, [count], [len(raw)])
+
+    assert answers["arrays"] == answers["plain"] == answers["compiled"]
+
+
+def test_no_batches_have_no_records() -> None:
+    for answer in all_ways(b"", [], []).values():
+        assert [[]] * 11 == answer

@@ -16,7 +16,6 @@ Messages are declared with ``message`` (``schema.py``), everything else with ``s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import FrozenInstanceError
 from enum import Enum
 from typing import Any, Final, NamedTuple, NoReturn, TypeVar, dataclass_transform, overload
 
@@ -217,10 +216,14 @@ def _restore(cls: type[T], values: dict[str, Any]) -> T:
 
 
 def _refuse_set(self: Any, name: str, _value: Any) -> NoReturn:
+    from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
+
     raise FrozenInstanceError(f"cannot assign to {name} of a {type(self).__name__}")
 
 
 def _refuse_delete(self: Any, name: str) -> NoReturn:
+    from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
+
     raise FrozenInstanceError(f"cannot delete {name} of a {type(self).__name__}")
 
 

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,10 +27,8 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.config_admin import ConfigAdmin
 from barnabas.server.connections import ConnectionLimits, Connections
 from barnabas.server.context import Parts
-from barnabas.server.coordinators.group_coordinator import GroupCoordinator
+from barnabas.server.coordinators.on_demand import Coordinators
 from barnabas.server.coordinators.producer_ids import ProducerIds
-from barnabas.server.coordinators.transactions.coordinator import TransactionCoordinator
-from barnabas.server.coordinators.transactions.markers import MarkerWriter
 from barnabas.server.delayed_fetch import FetchPurgatory
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.dynamic_settings import Workers, configure_parts
@@ -89,6 +85,8 @@ class Broker:
         """
         self._temporary: Path | None = None
         if ephemeral:
+            import tempfile  # noqa: PLC0415  # only here
+
             self._temporary = Path(tempfile.mkdtemp(prefix="barnabas-"))
             config = config.replaced(log_dirs=(str(self._temporary),))
         self.config = config
@@ -106,8 +104,7 @@ class Broker:
         self._listening = Listening()
         self._log_manager: LogManager | None = None
         self._controller: Controller | None = None
-        self._groups: GroupCoordinator | None = None
-        self._transactions: TransactionCoordinator | None = None
+        self._coordinators: Coordinators | None = None
         self._failure_handler: LogDirFailureHandler | None = None
         self.connections: Connections | None = None
         self._stopping: asyncio.Task[None] | None = None
@@ -185,24 +182,18 @@ class Broker:
         )
         await controller.unfence()
         await topics.open()
-        groups = self._groups = GroupCoordinator(
-            options=self.config, clock=self.clock, io=self._io, background=self.background
-        )
-        groups.follow(topics, self.partitions)
-        groups.start()
         producer_ids = ProducerIds(controller, self.node_id)
-        markers = MarkerWriter(self.partitions, groups, self.clock)
-        transactions = self._transactions = TransactionCoordinator(
+        coordinators = self._coordinators = Coordinators(
             options=self.config,
             clock=self.clock,
             io=self._io,
             background=self.background,
+            topics=topics,
+            partitions=self.partitions,
             producer_ids=producer_ids,
-            markers=markers,
             server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
         )
-        transactions.shards.follow(topics, self.partitions)
-        transactions.start()
+        coordinators.start()
         self._watch(log_manager)
         self._maintain(controller)
         parts = Parts(
@@ -216,9 +207,7 @@ class Broker:
             image=metadata_log.image,
             topics=topics,
             partitions=self.partitions,
-            groups=groups,
-            transactions=transactions,
-            markers=markers,
+            coordinators=coordinators,
             producer_ids=producer_ids,
             fetches=self.fetches,
             fetch_sessions=self.fetch_sessions,
@@ -251,10 +240,8 @@ class Broker:
         # Answer those who wait: fetches with what there is, members with the advice to look for
         # another coordinator.
         self.fetches.wake_all()
-        if self._transactions is not None:
-            self._transactions.stop()
-        if self._groups is not None:
-            self._groups.stop()
+        if self._coordinators is not None:
+            self._coordinators.stop()
         # Answer what was asked, and close the connections.
         if self.connections is not None:
             await self.connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
@@ -270,6 +257,8 @@ class Broker:
             await self._quietly("the log manager", self._close_logs(self._log_manager))
         self._io.shutdown(wait=False, cancel_futures=True)
         if self._temporary is not None:
+            import shutil  # noqa: PLC0415  # only here
+
             shutil.rmtree(self._temporary, ignore_errors=True)
         logger.info("stopped in %.2f s", self.clock.monotonic() - began)
 

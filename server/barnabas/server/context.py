@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.protocol.structs import struct
 
 if TYPE_CHECKING:
     from barnabas.server.background import Background
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from barnabas.server.config_admin import ConfigAdmin
     from barnabas.server.connection import Connection
     from barnabas.server.coordinators.group_coordinator import GroupCoordinator
+    from barnabas.server.coordinators.on_demand import Coordinators
     from barnabas.server.coordinators.producer_ids import ProducerIds
     from barnabas.server.coordinators.transactions.coordinator import TransactionCoordinator
     from barnabas.server.coordinators.transactions.markers import MarkerWriter
@@ -41,7 +43,7 @@ class CloseConnection(Exception):
     """
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
+@struct(frozen=False, kw_only=True)
 class Parts:
     """
     The parts of a running broker, shared by all requests.
@@ -57,15 +59,25 @@ class Parts:
     image: MetadataImage  # what the metadata log adds up to; it changes as the log does
     topics: Topics
     partitions: Partitions
-    groups: GroupCoordinator
-    transactions: TransactionCoordinator
-    markers: MarkerWriter
+    coordinators: Coordinators
     producer_ids: ProducerIds
     fetches: FetchPurgatory
     fetch_sessions: FetchSessions
     metrics: Metrics
     background: Background
     io: Executor  # for everything that may block: cold reads, fsync, opening and removing logs
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.coordinators.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.coordinators.transactions
+
+    @property
+    def markers(self) -> MarkerWriter:
+        return self.coordinators.markers
 
 
 class Context:

@@ -10,14 +10,16 @@ partition left, or when another one needs its place.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.server.fetch_wanted import Key, Wanted
 from barnabas.server.metrics import Metrics
+
+if TYPE_CHECKING:
+    import random
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -138,7 +140,7 @@ class FetchSessions:
         self._shards: list[dict[int, FetchSession]] = [{} for _ in range(SHARDS)]
         self._places = slots // SHARDS
         self._turns = count()
-        self._chance = chance or random.Random()
+        self._chance = chance
         self._evictions = metrics.counter(
             "fetch_session_evictions", "Fetch sessions that lost their place to others."
         )
@@ -204,6 +206,10 @@ class FetchSessions:
         return session_id
 
     def _new_id(self, number: int) -> int:
+        if self._chance is None:
+            import random  # noqa: PLC0415  # the first session asks for it
+
+            self._chance = random.Random()
         first = number * IDS_OF_SHARD
         while True:
             session_id = self._chance.randrange(max(1, first), first + IDS_OF_SHARD)

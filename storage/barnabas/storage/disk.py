@@ -12,7 +12,6 @@ import fcntl
 import logging
 import mmap
 import os
-import shutil
 import stat
 import sys
 import threading
@@ -379,6 +378,8 @@ class DiskFiles(Files):
             return True
 
     def remove_tree(self, path: Path) -> None:
+        import shutil  # noqa: PLC0415  # a start does without it
+
         with _errors("remove", path):
             try:
                 shutil.rmtree(path)

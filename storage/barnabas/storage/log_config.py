@@ -8,7 +8,6 @@ synonyms say which, first one set wins, hours and minutes being turned into mill
 
 from __future__ import annotations
 
-import random
 import re
 from functools import cached_property
 from typing import ClassVar, Final
@@ -344,6 +343,8 @@ class LogConfig(SegmentOptions, RetentionOptions, RecordOptions, ReplicationOpti
         """
         if self.segment_jitter_ms == 0:
             return 0
+        import random  # noqa: PLC0415  # hardly anybody asks for jitter
+
         return random.randint(0, _LARGEST_RANDOM) % min(self.segment_jitter_ms, self.segment_ms)
 
     @cached_property

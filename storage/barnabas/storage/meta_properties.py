@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -117,7 +117,7 @@ def format_meta_properties(meta: MetaProperties, now_ms: int) -> bytes:
     """
     The file, as Java's Properties write it at that time.
     """
-    date = datetime.fromtimestamp(now_ms // 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    date = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(now_ms // 1000))
     properties = {
         "broker.id" if meta.version == 0 else "node.id": _text(meta.node_id),
         "directory.id": None if meta.directory_id is None else uuid_text(meta.directory_id),

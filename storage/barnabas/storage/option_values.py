@@ -7,7 +7,6 @@ what users search for.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum, IntEnum
 from typing import Any
@@ -58,6 +57,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     The end of a sentence that names what is most like *name*; nothing if nothing is like it.
     """
+    import difflib  # noqa: PLC0415  # only for mistakes
+
     nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"; did you mean {nearest[0]}?" if nearest else ""
 

@@ -16,7 +16,6 @@ What one option is, and how its values are read and checked, is in ``option_valu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import FrozenInstanceError
 from types import MappingProxyType
 from typing import (
     Annotated,
@@ -207,9 +206,13 @@ class Options:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __setattr__(self, name: str, _value: Any) -> NoReturn:
+        from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
+
         raise FrozenInstanceError(f"cannot assign to {name} of a {type(self).__name__}")
 
     def __delattr__(self, name: str) -> NoReturn:
+        from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
+
         raise FrozenInstanceError(f"cannot delete {name} of a {type(self).__name__}")
 
     @classmethod

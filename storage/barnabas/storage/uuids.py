@@ -5,7 +5,7 @@ UUIDs as Kafka writes them in text: the 16 bytes in URL-safe base64 without padd
 from __future__ import annotations
 
 import base64
-import secrets
+import os
 from typing import Final
 from uuid import UUID
 
@@ -43,7 +43,7 @@ def random_uuid() -> UUID:
     A new UUID. Its text does not begin with a dash: on a command line it would look like an option.
     """
     while True:
-        data = bytearray(secrets.token_bytes(_SIZE))
+        data = bytearray(os.urandom(_SIZE))
         data[6] = data[6] & 0x0F | 0x40  # version 4
         data[8] = data[8] & 0x3F | 0x80  # variant of RFC 9562
         value = UUID(bytes=bytes(data))

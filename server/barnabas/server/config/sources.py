@@ -12,7 +12,6 @@ with other programs, so there only a name that is close to an option's is taken 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -160,6 +159,8 @@ def _known_names() -> list[str]:
 
 
 def _is_close(name: str) -> bool:
-    return name.startswith(INERT_PREFIXES) or bool(
-        difflib.get_close_matches(name, _known_names(), n=1, cutoff=_CLOSE)
-    )
+    if name.startswith(INERT_PREFIXES):
+        return True
+    import difflib  # noqa: PLC0415  # only for what may be a mistake
+
+    return bool(difflib.get_close_matches(name, _known_names(), n=1, cutoff=_CLOSE))

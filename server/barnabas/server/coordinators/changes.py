@@ -5,12 +5,14 @@ What a request or a timeout makes of the coordinator's log.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.structs import struct
-from barnabas.server.coordinators.records import Record
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
+
+if TYPE_CHECKING:
+    from barnabas.server.coordinators.records import Record
 
 
 class Producer(NamedTuple):

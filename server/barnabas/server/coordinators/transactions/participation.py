@@ -26,12 +26,12 @@ from barnabas.protocol.errors import (
     error_for,
 )
 from barnabas.server.coordinators.changes import Producer
-from barnabas.server.coordinators.transactions.coordinator import TransactionCoordinator
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
+    from barnabas.server.coordinators.transactions.coordinator import TransactionCoordinator
     from barnabas.server.partition import Partition
 
 RETRY_BACKOFF_MS: Final = 20

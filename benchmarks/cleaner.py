@@ -43,6 +43,7 @@ from confluent_kafka.cimpl import NewTopic
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
 from benchmarks import wire
+from benchmarks.contender import BusyKafka
 from benchmarks.topics import LOCAL, produce_when_possible
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess, cpu_seconds, wait_for
@@ -152,7 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-Maker = type[ApacheKafka] | type[Barnabas]
+Maker = type[BusyKafka] | type[Barnabas]
 
 
 def _makers(which: str) -> list[Maker]:
@@ -162,7 +163,7 @@ def _makers(which: str) -> list[Maker]:
             class_path()
         except PrerequisiteMissing as missing:
             sys.exit(f"Apache Kafka cannot be measured: {missing}")
-        makers.append(ApacheKafka)
+        makers.append(BusyKafka)
     if which in ("both", "barnabas"):
         makers.append(Barnabas)
     return makers

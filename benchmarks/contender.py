@@ -26,6 +26,14 @@ nobody does. Nothing else differs from the defaults.
 """
 
 
+class BusyKafka(ApacheKafka):
+    """
+    Apache Kafka with time to compile what it does often, and its usual collector of garbage.
+    """
+
+    options = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
+
+
 class KafkaAsShipped(ApacheKafka):
     """
     Apache Kafka with the options that its own start script gives to the virtual machine.

@@ -122,7 +122,7 @@ def parse_consumed(text: str) -> dict[str, float]:
 
 def _output(main_class: str, *arguments: str) -> str:
     try:
-        command = java(main_class, *arguments, heap="512m", level="error")
+        command = java(main_class, *arguments, heap="512m", level="error", options=())
     except PrerequisiteMissing as missing:
         raise Unavailable(str(missing)) from missing
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST, text=True)

@@ -28,6 +28,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks.contender import BusyKafka
 from benchmarks.topics import produce_when_possible
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess, cpu_seconds, resident_bytes
@@ -179,7 +180,7 @@ def _brokers(directory: Path, which: str) -> Iterator[BrokerProcess]:
             class_path()
         except PrerequisiteMissing as missing:
             sys.exit(f"Apache Kafka cannot be measured: {missing}")
-        yield ApacheKafka(directory / "apache", heap="1g", bounded=False)
+        yield BusyKafka(directory / "apache", heap="1g", bounded=False)
     if which in ("both", "barnabas"):
         yield Barnabas(directory / "barnabas", bounded=False)
 

@@ -32,11 +32,12 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.pipeline.source import register
+from benchmarks.contender import BusyKafka
 from benchmarks.loader import BIG_BATCHES, Loader
 from benchmarks.procfs import cpu_seconds, tree_seconds
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.apache_kafka import PrerequisiteMissing
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.spark import start_session
 
@@ -173,7 +174,7 @@ def _pin(cores: int | None) -> int:
 @contextmanager
 def _running(directory: Path, cores: int) -> Iterator[tuple[SparkSession, list[BrokerProcess]]]:
     brokers: list[BrokerProcess] = [
-        ApacheKafka(directory / "apache", bounded=False),
+        BusyKafka(directory / "apache", bounded=False),
         Barnabas(directory / "barnabas", bounded=False),
     ]
     with ExitStack() as running:

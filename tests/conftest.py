@@ -18,6 +18,8 @@ from tests.support.crash.count import CRASH_POINTS
 CRASH_POINTS_OF_WORKER: Final = "crash_points"
 
 _PIPELINE: Final = "tests/pipeline"
+_LONGEST: Final = (_PIPELINE, "tests/interop")
+"""The folders whose tests take most of the time."""
 
 # How long an example takes is the affair of the machine, which may be busy with something else.
 settings.register_profile("barnabas", deadline=None)
@@ -31,6 +33,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="some",
         help="how many instants to crash at: each change of the disk, or more of each",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """
+    What takes long begins first, so that nobody waits for it alone in the end.
+    """
+
+    def place(item: pytest.Item) -> int:
+        folders = enumerate(_LONGEST)
+        return next((n for n, name in folders if item.nodeid.startswith(f"{name}/")), len(_LONGEST))
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -118,7 +118,7 @@ def _log_of_the_broker(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def client_named(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Client]:
+def client_named() -> Callable[[str], Client]:
     """
     The adapter of a client library by its name; skips the test if it cannot be had here.
     """
@@ -126,16 +126,16 @@ def client_named(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Cl
 
     def get(name: str) -> Client:
         if name not in made:
-            made[name] = _make(name, tmp_path_factory)
+            made[name] = _make(name)
         return made[name]
 
     return get
 
 
-def _make(name: str, directories: pytest.TempPathFactory) -> Client:
+def _make(name: str) -> Client:
     if name == "Java":
         try:
-            return Java(directories.mktemp("classes"))
+            return Java()
         except PrerequisiteMissing as missing:
             unavailable(str(missing))
     kinds: dict[str, Callable[[], Client]] = {

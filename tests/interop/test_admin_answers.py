@@ -41,7 +41,7 @@ from tests.support.config_requests import (
 from tests.support.server import batch, produce_request
 from tests.support.wire_client import WireClient
 
-PATIENCE: Final = 10.0
+PATIENCE: Final = 60.0
 TOPICS: Final = {
     "t": creatable("t"),
     "p": creatable("p", 2),

@@ -14,8 +14,9 @@ import pytest
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path, java
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, java
 from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "Configs.java"
 CONFIGS = "kafka.admin.ConfigCommand"
@@ -25,12 +26,12 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 _HINT = re.compile(r"; did you mean .*\?$", re.MULTILINE)
 
 
-def run(broker: BrokerProcess, tool: str, *arguments: str, classes: Path | None = None) -> str:
+def run(broker: BrokerProcess, tool: str, *arguments: str, classes: str = "") -> str:
     """
     Standard output of a tool that has to succeed.
     """
     done: subprocess.CompletedProcess[str] = subprocess.run(
-        java(tool, *arguments, extra_class_path=str(classes or "")),
+        java(tool, *arguments, extra_class_path=classes),
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -41,16 +42,14 @@ def run(broker: BrokerProcess, tool: str, *arguments: str, classes: Path | None 
 
 
 @pytest.fixture
-def classes(tmp_path: Path) -> Path:
+def classes() -> str:
     """
     The compiled program.
     """
     try:
-        compile_it = ["javac", "-cp", class_path(), "-d", str(tmp_path), str(SOURCE)]
+        return compiled(SOURCE)
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    subprocess.run(compile_it, check=True, timeout=PATIENCE)
-    return tmp_path
 
 
 @pytest.fixture
@@ -65,7 +64,7 @@ def kafka(tmp_path: Path) -> Iterator[BrokerProcess]:
 
 
 def test_the_java_client_is_told_what_kafka_tells_it(
-    tmp_path: Path, kafka: BrokerProcess, classes: Path
+    tmp_path: Path, kafka: BrokerProcess, classes: str
 ) -> None:
     """
     Line for line: every value with its source, type and synonyms, every exception with its text.

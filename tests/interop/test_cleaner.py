@@ -20,9 +20,10 @@ from barnabas.storage.disk import DiskFiles
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.log_to_clean import LogToClean
 from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
+from tests.support.apache_kafka import PrerequisiteMissing, java
 from tests.support.cleaning import new_cleaner
 from tests.support.clock import StillClock
+from tests.support.java_programs import compiled
 from tests.support.legacy_logs import LegacyWriter
 from tests.support.random_logs import RandomLog
 
@@ -39,20 +40,18 @@ KafkasCleaner = Callable[[Iterable[list[str]]], list[list[str]]]
 
 
 @pytest.fixture(scope="session")
-def kafkas_cleaner(tmp_path_factory: pytest.TempPathFactory) -> KafkasCleaner:
+def kafkas_cleaner() -> KafkasCleaner:
     """
     Runs Kafka's cleaner with a list of jobs; see the Java program.
     """
-    classes = tmp_path_factory.mktemp("classes")
     try:
-        compile_it = ["javac", "-cp", class_path(), "-d", str(classes), str(SOURCE)]
+        classes = compiled(SOURCE)
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    subprocess.run(compile_it, check=True, timeout=120)
 
     def run(jobs: Iterable[list[str]]) -> list[list[str]]:
         done = subprocess.run(
-            java("CleanLog", level="error", extra_class_path=str(classes)),
+            java("CleanLog", level="error", extra_class_path=classes),
             input="".join("\t".join(job) + "\n" for job in jobs),
             text=True,
             capture_output=True,

@@ -39,7 +39,7 @@ from tests.support.cluster_requests import (
 from tests.support.likeness import plain, without_common_sentences
 from tests.support.wire_client import WireClient
 
-PATIENCE: Final = 10.0
+PATIENCE: Final = 60.0
 OWN: Final = frozenset(
     {
         "topic_id",

@@ -13,8 +13,9 @@ import pytest
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path, java
+from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, java
 from tests.support.broker_process import Barnabas, free_port
+from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "Everything.java"
 PATIENCE = 180
@@ -36,21 +37,17 @@ Program = Callable[..., str]
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
+def program() -> Program:
     """
     Runs ``Everything.java`` and returns what it printed.
     """
     try:
-        jars = class_path()
+        classes = compiled(SOURCE)
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    classes = tmp_path / "classes"
-    subprocess.run(
-        ["javac", "-cp", jars, "-d", str(classes), str(SOURCE)], check=True, timeout=PATIENCE
-    )
 
     def run(*arguments: str) -> str:
-        command = java("Everything", *arguments, extra_class_path=str(classes), level="error")
+        command = java("Everything", *arguments, extra_class_path=classes, level="error")
         done = subprocess.run(
             command, text=True, capture_output=True, timeout=PATIENCE, check=False
         )

@@ -112,7 +112,7 @@ def _run(suite: Path, bootstrap: str) -> tuple[set[str], dict[str, str]]:
     report = suite / "report.xml"
     files = [f"test/integration/test_{module}_integration.py" for module in MODULES]
     quiet = ("-q", "-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_level=")
-    limits = ("--timeout", "60", "--junitxml", str(report))
+    limits = ("--timeout", "180", "--junitxml", str(report))
     environment = os.environ | {"KAFKA_VERSION": KAFKA_VERSION, "KAFKA_URI": f"kafka://{bootstrap}"}
     with (suite / "output").open("wb") as output:
         subprocess.run(

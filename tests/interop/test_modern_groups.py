@@ -80,7 +80,7 @@ def groups(bootstrap: str) -> dict[str, tuple[str, str]]:
     return {g.group_id: (g.type.name, g.state.name) for g in listed.valid}
 
 
-def wait_for(bootstrap: str, kind: str, state: str, seconds: float = 15) -> None:
+def wait_for(bootstrap: str, kind: str, state: str, seconds: float = 60) -> None:
     """
     Wait until the group is of that type and in that state.
     """
@@ -115,12 +115,12 @@ def test_a_modern_group_is_kept_and_can_become_classic(
     kafka.kill()
     member.close()  # Nobody hears of it.
 
-    barnabas.start()
     began = time.monotonic()
+    barnabas.start()
     wait_for(barnabas.bootstrap, "CONSUMER", "STABLE")
     assert RECORDS == committed(barnabas.bootstrap)
-    wait_for(barnabas.bootstrap, "CONSUMER", "EMPTY", SESSION_TIMEOUT + 15)
-    assert time.monotonic() - began > SESSION_TIMEOUT - 5
+    wait_for(barnabas.bootstrap, "CONSUMER", "EMPTY", SESSION_TIMEOUT + 60)
+    assert time.monotonic() - began > SESSION_TIMEOUT
     barnabas.stop()
 
     kafka.start()

@@ -5,7 +5,6 @@ Kafka Streams counts words exactly once (KIP-129, KIP-447), whatever is killed m
 from __future__ import annotations
 
 import random
-import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +14,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
 from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, class_path, java, library
+from tests.support.apache_kafka import PrerequisiteMissing, java, library
 from tests.support.broker_process import BrokerProcess, wait_for
+from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "WordCount.java"
 PARTITIONS = 2
@@ -25,18 +25,15 @@ VOCABULARY = [f"word-{number}" for number in range(40)]
 
 
 @pytest.fixture(scope="module")
-def jars(tmp_path_factory: pytest.TempPathFactory) -> str:
+def jars() -> str:
     """
     The class path of the compiled application and of Kafka Streams.
     """
-    classes = tmp_path_factory.mktemp("word-count")
     try:
         streams = library("kafka-streams")
-        path = f"{streams}:{class_path()}"
+        return f"{compiled(SOURCE, extra_class_path=streams)}:{streams}"
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    subprocess.run(["javac", "-cp", path, "-d", str(classes), str(SOURCE)], check=True)
-    return f"{classes}:{streams}"
 
 
 class WordCount(BrokerProcess):

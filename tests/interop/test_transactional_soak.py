@@ -4,7 +4,6 @@ Exactly once, while producers abort, are killed and fenced, and the broker is ki
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -16,12 +15,12 @@ from tests.interop.committed import committed
 from tests.interop.conftest import new_broker, unavailable
 from tests.interop.soak.run import Command, Run
 from tests.interop.soak.task import FENCED, PARTITIONS, Task, Transaction
-from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
+from tests.support.apache_kafka import PrerequisiteMissing, java
 from tests.support.broker_process import BrokerProcess
+from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "Transformer.java"
 ROOT = Path(__file__).parents[2]
-SOON_STARTED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -50,17 +49,14 @@ def soaked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
 
 
 @pytest.fixture(scope="module")
-def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def classes() -> str:
     """
     The compiled program of the Java client.
     """
-    directory = tmp_path_factory.mktemp("transformer")
     try:
-        jars = class_path()
+        return compiled(SOURCE)
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    subprocess.run(["javac", "-cp", jars, "-d", str(directory), str(SOURCE)], check=True)
-    return directory
 
 
 def _python(library: str) -> Command:
@@ -84,16 +80,14 @@ def test_first_protocol(
 
 
 def test_second_protocol(
-    soaked: BrokerProcess, seed: int, classes: Path, tmp_path_factory: pytest.TempPathFactory
+    soaked: BrokerProcess, seed: int, classes: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """
     Three producers of the Java client (KIP-890).
     """
 
     def command(task: Task) -> list[str]:
-        return java(
-            "Transformer", *task.arguments(), options=SOON_STARTED, extra_class_path=str(classes)
-        )
+        return java("Transformer", *task.arguments(), extra_class_path=classes)
 
     _soak(soaked, seed, [command] * PARTITIONS, tmp_path_factory.mktemp(f"second-{seed}-"))
 

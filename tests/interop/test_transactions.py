@@ -27,8 +27,9 @@ from confluent_kafka.admin import AdminClient
 from tests.interop.clients.confluent import Confluent
 from tests.interop.committed import committed
 from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, class_path, java
+from tests.support.apache_kafka import PrerequisiteMissing, java
 from tests.support.broker_process import BrokerProcess, wait_for
+from tests.support.java_programs import compiled
 
 PARTITIONS = 3
 PATIENCE = 60
@@ -108,7 +109,7 @@ def aiokafka(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
 
 
 @pytest.fixture(params=["librdkafka", "kafka-python", "aiokafka", "Java"])
-def produce(request: pytest.FixtureRequest, tmp_path: Path) -> Produce:
+def produce(request: pytest.FixtureRequest) -> Produce:
     """
     Each client library in turn.
     """
@@ -116,14 +117,13 @@ def produce(request: pytest.FixtureRequest, tmp_path: Path) -> Produce:
         kinds = {"librdkafka": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka}
         return kinds[request.param]
     try:
-        jars = class_path()
+        classes = compiled(SOURCE)
     except PrerequisiteMissing as missing:
         unavailable(str(missing))
-    subprocess.run(["javac", "-cp", jars, "-d", str(tmp_path), str(SOURCE)], check=True)
 
     def run(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
         arguments = (broker.bootstrap, topic, topic, str(PARTITIONS), topic, *ends)
-        command = java("Transactions", *arguments, extra_class_path=str(tmp_path))
+        command = java("Transactions", *arguments, extra_class_path=classes)
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=3 * PATIENCE, check=False
         )

@@ -25,6 +25,7 @@ from barnabas.server.listening import CannotListen
 from barnabas.storage.errors import InvalidLogDirectory, LogDirectoryLocked
 from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.server import (
+    PATIENCE,
     START_MS,
     TestBroker,
     batch,
@@ -188,7 +189,7 @@ async def test_a_stop_under_load_loses_nothing_that_was_acknowledged() -> None:
     loads = [asyncio.create_task(load(partition)) for partition in range(4)]
     await until(lambda: min(acknowledged) >= 50)
 
-    await asyncio.wait_for(broker.stop(), 5)
+    await asyncio.wait_for(broker.stop(), PATIENCE)
     await asyncio.gather(*loads)
 
     async with running(files, ManualClock(START_MS)) as again:
@@ -293,7 +294,7 @@ def test_a_process_serves_on_the_loop_of_python_where_there_is_no_uvloop(tmp_pat
         told += process.stderr.readline()
 
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE)
 
     assert 0 == process.returncode
     assert "uvloop is not installed" in told
@@ -307,7 +308,7 @@ def test_a_signal_stops_the_process_cleanly(tmp_path: Path, number: signal.Signa
         assert process.poll() is None
 
     process.send_signal(number)
-    _, told = process.communicate(timeout=20)
+    _, told = process.communicate(timeout=PATIENCE)
 
     assert 0 == process.returncode, told
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
@@ -317,7 +318,7 @@ def test_a_process_that_cannot_start_says_why(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         process = serve(tmp_path / "data", "--set", f"listeners=PLAINTEXT://127.0.0.1:{port}")
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=PATIENCE)
 
     assert 1 == process.returncode
     assert f"cannot listen on PLAINTEXT://127.0.0.1:{port}" in told

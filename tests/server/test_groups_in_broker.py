@@ -29,7 +29,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupReq
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.clock import ManualClock
 from tests.support.disk import MemoryFiles
-from tests.support.server import START_MS, TestBroker, running
+from tests.support.server import PATIENCE, START_MS, TestBroker, running
 from tests.support.wire_client import WireClient
 
 GROUP = "group"
@@ -98,12 +98,15 @@ async def until(client: WireClient, **expected: Any) -> None:
     """
     Ask for the list of groups until it is there, and the one group is as expected.
     """
-    for _ in range(10_000):
-        answer = await client.ask(ListGroupsRequest(), 4)
-        facts = {name: {getattr(g, name) for g in answer.groups} for name in expected}
-        if answer.error_code == 0 and facts == {n: {v} for n, v in expected.items()}:
-            return
-    raise AssertionError(f"there is no such group: {expected}")
+    wanted, found = {name: {value} for name, value in expected.items()}, None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while found != wanted:
+                answer = await client.ask(ListGroupsRequest(), 4)
+                if answer.error_code == 0:
+                    found = {name: {getattr(g, name) for g in answer.groups} for name in expected}
+    except TimeoutError:
+        raise AssertionError(f"there is no such group: {expected}, but {found}") from None
 
 
 async def loaded(broker: TestBroker) -> WireClient:

@@ -4,6 +4,7 @@ Compaction in a whole broker: its options, its metrics, and what must survive it
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -34,6 +35,7 @@ from barnabas.storage.manager import LogManager
 from tests.support.disk import MemoryFiles
 from tests.support.server import (
     DATA,
+    PATIENCE,
     START_MS,
     TestBroker,
     broker_config,
@@ -84,12 +86,11 @@ async def commit(client: WireClient, group: str, offset: int) -> None:
 async def committed(client: WireClient, group: str) -> int:
     topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)])
-    for _ in range(10_000):
-        answer = await client.ask(request, 8)
-        if answer.groups[0].error_code == 0:
-            offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
-            return offset
-    raise AssertionError(f"{group} is not loaded")
+    async with asyncio.timeout(PATIENCE):
+        while (answer := await client.ask(request, 8)).groups[0].error_code != 0:
+            pass  # It is being loaded.
+    offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
+    return offset
 
 
 async def find_coordinator(client: WireClient) -> None:

@@ -87,7 +87,7 @@ class Worker:
 
     def stop(self) -> None:
         self._stop.set()
-        self.thread.join(10)
+        self.thread.join(60)
         assert not self.thread.is_alive()
 
 
@@ -160,7 +160,7 @@ def test_a_thread_that_ends_does_not_hold_up_the_clock() -> None:
 
     clock.advance(2.0)
 
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 

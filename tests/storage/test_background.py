@@ -64,7 +64,7 @@ def worker() -> Iterator[Worker]:
     worker.clock.until_waiting(worker.thread._thread)
     yield worker
     worker.thread.stop()
-    assert worker.thread.join(10)
+    assert worker.thread.join(60)
 
 
 def test_nothing_is_done_while_nothing_is_due(worker: Worker) -> None:

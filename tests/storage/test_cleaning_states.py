@@ -24,7 +24,7 @@ def started(work: Callable[[], None]) -> threading.Thread:
 
 
 def joined(thread: threading.Thread) -> bool:
-    thread.join(10)
+    thread.join(60)
     return not thread.is_alive()
 
 

@@ -467,7 +467,7 @@ def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
         patch.setattr(LogCleanerManager, "grab_filthiest_compacted_log", fail)
         running.start()
         running.moving_clock.advance(0.0)
-        assert running.cleaner.threads[0].join(10)
+        assert running.cleaner.threads[0].join(60)
 
     assert 1 == running.cleaner.dead_thread_count
     assert "log-cleaner-0 has died" in caplog.text

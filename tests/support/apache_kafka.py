@@ -18,9 +18,11 @@ from tests.support.maven import PrerequisiteMissing, alone, cache, jars
 
 __all__ = [
     "CLUSTER_ID",
+    "QUICK",
     "VERSION",
     "ApacheKafka",
     "PrerequisiteMissing",
+    "cache_directory",
     "class_path",
     "java",
     "library",
@@ -35,6 +37,11 @@ _ARTIFACTS = {
     "org.apache.kafka:kafka-tools": VERSION,
     "org.apache.logging.log4j:log4j-slf4j-impl": "2.24.3",
 }
+
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+"""
+Options of a virtual machine that compiles little: what a test runs is over before more pays.
+"""
 
 _LOGGING = """<Configuration status="ERROR">
   <Appenders><Console name="out" target="SYSTEM_ERR">
@@ -64,7 +71,7 @@ def class_path() -> str:
     """
     require_java()
     given = os.environ.get("KAFKA_CLASSPATH")
-    return given if given else f"{jars(_cache(), 'libs', _ARTIFACTS)}/*"
+    return given if given else f"{jars(cache_directory(), 'libs', _ARTIFACTS)}/*"
 
 
 def library(name: str) -> str:
@@ -76,7 +83,7 @@ def library(name: str) -> str:
         PrerequisiteMissing: there is no Java, or Maven is missing or could not fetch the jars.
     """
     require_java()
-    return f"{jars(_cache(), name, {f'org.apache.kafka:{name}': VERSION})}/*"
+    return f"{jars(cache_directory(), name, {f'org.apache.kafka:{name}': VERSION})}/*"
 
 
 def java(
@@ -84,7 +91,7 @@ def java(
     *arguments: str,
     heap: str = "256m",
     level: str = "warn",
-    options: tuple[str, ...] = (),
+    options: tuple[str, ...] = QUICK,
     extra_class_path: str = "",
 ) -> list[str]:
     """
@@ -94,8 +101,9 @@ def java(
         heap: the most memory for objects, as ``-Xmx`` takes it.
         level: from which level on it logs, to standard error.
         options: further options of the virtual machine.
+        extra_class_path: what the class needs beside the jars.
     """
-    path = f"{extra_class_path}{os.pathsep}{class_path()}" if extra_class_path else class_path()
+    path = os.pathsep.join(filter(None, (class_path(), extra_class_path)))
     logging = f"-Dlog4j2.configurationFile={_logging_file(level)}"
     return ["java", f"-Xmx{heap}", *options, logging, "-cp", path, main_class, *arguments]
 
@@ -107,6 +115,7 @@ class ApacheKafka(BrokerProcess):
 
     name = "Apache Kafka"
     start_timeout = 120.0
+    options: tuple[str, ...] = QUICK
 
     def __init__(
         self,
@@ -123,8 +132,9 @@ class ApacheKafka(BrokerProcess):
 
     def command(self) -> list[str]:
         properties = self.directory / "server.properties"
-        options = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20")
-        return java("kafka.Kafka", str(properties), heap=self.heap, level="info", options=options)
+        return java(
+            "kafka.Kafka", str(properties), heap=self.heap, level="info", options=self.options
+        )
 
     def prepare(self) -> None:
         properties = self.directory / "server.properties"
@@ -161,13 +171,16 @@ class ApacheKafka(BrokerProcess):
         }
 
 
-def _cache() -> Path:
+def cache_directory() -> Path:
+    """
+    Where the jars are, and what else is made once.
+    """
     return cache(f"apache-kafka-{VERSION}")
 
 
 def _logging_file(level: str) -> Path:
-    path = _cache() / f"{level}.xml"
-    with alone(_cache()):
+    path = cache_directory() / f"{level}.xml"
+    with alone(cache_directory()):
         if not path.exists():
             path.write_text(_LOGGING.format(level=level.upper()))
     return path

@@ -12,9 +12,11 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import cycle, islice
 from pathlib import Path
+from typing import Final
 
 LONGEST_LIFE = 3600
 """
@@ -33,14 +35,28 @@ def free_port() -> int:
     """
     A TCP port of the loopback interface that nobody listens on now.
 
-    It is none of those that the system gives to outgoing connections: one of them may be taken
-    before a broker listens on it, or while it restarts.
+    It is none of those that the system gives to outgoing connections, none that was returned
+    before, and none of another process of the same test run: each of them may be without a listener
+    now, because its broker is being started, or started again.
     """
-    for port in random.sample(_PORTS, 100):
+    for port in islice(_ports, 100):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
     raise OSError("100 ports in a row are taken")
+
+
+def _ports_of_this_process() -> Iterator[int]:
+    """
+    All of them again and again, from any one on.
+    """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    mine = _PORTS[worker % workers :: workers]
+    return islice(cycle(mine), random.SystemRandom().randrange(len(mine)), None)
+
+
+_ports: Final = _ports_of_this_process()
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float) -> None:

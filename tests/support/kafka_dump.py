@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.storage.dump.command import main
-from tests.support.apache_kafka import class_path, java
+from tests.support.apache_kafka import java
+from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parents[1] / "interop" / "java" / "Dumps.java"
 PATIENCE = 300
@@ -35,14 +36,10 @@ def kafka_dumps(commands: Sequence[Sequence[str]], workplace: Path) -> list[Dump
     Raises:
         PrerequisiteMissing: there is no Java here, or no Kafka.
     """
-    jars = class_path()
-    classes = workplace / "classes"
-    compile_it = ["javac", "-cp", jars, "-d", str(classes), str(SOURCE)]
-    subprocess.run(compile_it, check=True, timeout=PATIENCE)
     lines = ["\t".join(command) for command in commands]
     (workplace / "commands").write_text("".join(f"{line}\n" for line in lines))
     subprocess.run(
-        java("Dumps", str(workplace), extra_class_path=str(classes), level="fatal"),
+        java("Dumps", str(workplace), extra_class_path=compiled(SOURCE), level="fatal"),
         check=True,
         timeout=PATIENCE,
     )

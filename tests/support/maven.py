@@ -8,13 +8,22 @@ import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 _NOTHING_ELSE = (
     "<exclusions><exclusion><groupId>*</groupId><artifactId>*</artifactId></exclusion></exclusions>"
 )
+
+_TRIES: Final = 3
+_PATIENCE: Final = 600
+"""Seconds that one try may take."""
+_PAUSE: Final = 10
+"""Seconds between tries: a registry that was busy may not be any more."""
 
 
 class PrerequisiteMissing(Exception):
@@ -28,7 +37,13 @@ def cache(name: str) -> Path:
     The cache directory of that *name*.
     """
     root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(root) / "barnabas" / name
+    directory = Path(root) / "barnabas" / name
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        # Not everybody has a home that can be written to.
+        return Path(tempfile.gettempdir()) / f"barnabas-{os.getuid()}" / name
+    return directory
 
 
 @contextmanager
@@ -70,12 +85,19 @@ def _fetch(libraries: Path, pom: str) -> None:
     libraries.mkdir(exist_ok=True)
     (libraries / "pom.xml").write_text(pom)
     copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-DoutputDirectory={libraries}"]
-    try:
-        subprocess.run(copy, cwd=libraries, check=True, capture_output=True, text=True, timeout=600)
-    except subprocess.CalledProcessError as error:
-        first = (error.stdout or error.stderr).strip().splitlines()[:1]
-        what = libraries.parent.name
-        raise PrerequisiteMissing(f"Maven cannot fetch the jars of {what}: {first}") from error
+    for tries_left in reversed(range(_TRIES)):
+        try:
+            subprocess.run(
+                copy, cwd=libraries, check=True, capture_output=True, text=True, timeout=_PATIENCE
+            )
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            if tries_left:
+                time.sleep(_PAUSE)
+                continue
+            first = str(error.stdout or error.stderr or error).strip().splitlines()[:1]
+            what = libraries.parent.name
+            raise PrerequisiteMissing(f"Maven cannot fetch the jars of {what}: {first}") from error
+        return
 
 
 def _pom(artifacts: Mapping[str, str], exclusions: str) -> str:

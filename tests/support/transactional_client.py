@@ -4,6 +4,7 @@ A transactional producer over the wire, in one protocol or the other, and its re
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
@@ -28,6 +29,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.protocol.record_batch import batches
 from barnabas.server.coordinators.changes import Producer
 from tests.support.server import (
+    PATIENCE,
     batch,
     fetch_request,
     fetch_topic,
@@ -191,8 +193,10 @@ class Client:
         """
         Ask until the transaction is in that state: what the clock has set off takes a few turns.
         """
-        for _ in range(1000):
-            found = await self.state()
-            if found == state:
-                return
-        raise AssertionError(f"it is {found}, not {state}")
+        found: str | None = None
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while found != state:
+                    found = await self.state()
+        except TimeoutError:
+            raise AssertionError(f"it is {found}, not {state}") from None

@@ -188,14 +188,14 @@ async def test_a_group_may_commit_without_members(clients: Clients, topic: str) 
 
 async def test_a_commit_does_not_wait_for_a_long_poll(clients: Clients, topic: str) -> None:
     """
-    It goes another way, and is answered while the fetch still waits for ten seconds.
+    It goes another way, and is answered while the fetch still waits.
     """
     await clients.send(topic, 0, numbered(3))
-    consumer, _ = await member(clients, topic, fetch_max_wait_ms=10_000)
+    consumer, _ = await member(clients, topic, fetch_max_wait_ms=30_000)
     assert numbered(3) == await values(consumer, 3)
     waiting = asyncio.create_task(consumer.getone())
 
-    await asyncio.wait_for(consumer.commit(), 5)
+    await asyncio.wait_for(consumer.commit(), 25)
 
     assert not waiting.done()
     waiting.cancel()

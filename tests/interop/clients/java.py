@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.interop.clients.base import PATIENCE, NewRecord, Place, Seen
-from tests.support.apache_kafka import class_path, java
+from tests.support.apache_kafka import java
+from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent.parent / "java" / "Interop.java"
 
@@ -20,17 +21,15 @@ class Java:
     """
     The reference client.
 
-    Args:
-        classes: an empty directory for the compiled program.
+    Raises:
+        PrerequisiteMissing: there is no Java, or Maven is missing or could not fetch the jars.
     """
 
     name = "Java"
     sends_null_headers = True
 
-    def __init__(self, classes: Path) -> None:
-        self._classes = classes
-        compile_it = ["javac", "-cp", class_path(), "-d", str(classes), str(SOURCE)]
-        subprocess.run(compile_it, check=True, timeout=PATIENCE)
+    def __init__(self) -> None:
+        self._classes = compiled(SOURCE)
 
     def create_topic(
         self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]
@@ -66,7 +65,7 @@ class Java:
         return members
 
     def _run(self, *arguments: str, lines: Iterable[str] = ()) -> list[Fields]:
-        command = java("Interop", *arguments, extra_class_path=str(self._classes))
+        command = java("Interop", *arguments, extra_class_path=self._classes)
         done = subprocess.run(
             command,
             input="".join(lines),

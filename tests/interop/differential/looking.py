@@ -21,7 +21,7 @@ from barnabas.protocol.messages.offset_fetch import (
 from tests.interop.differential.sides import PAUSE, Session
 from tests.interop.differential.steps import Ask, Step
 
-PATIENCE: Final = 40.0
+PATIENCE: Final = 90.0
 TELLS_DURATIONS: Final = 1
 TELLS_PATTERNS: Final = 2
 PREPARED: Final = frozenset({"PrepareCommit", "PrepareAbort"})

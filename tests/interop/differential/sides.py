@@ -63,7 +63,7 @@ Transactions are what their coordinator says.
 """
 
 WRITTEN_AT_START: Final = ("recovery-point-offset-checkpoint", "log-start-offset-checkpoint")
-PATIENCE: Final = 30.0
+PATIENCE: Final = 90.0
 GROUPS: Final = 0
 TRANSACTIONS: Final = 1
 NOT_LOADED: Final = frozenset({14, 15, 16, 51})
@@ -218,12 +218,21 @@ class Session:
     async def ask_frame(self, frame: bytes, *, seconds: float) -> bytes | str:
         """
         The answer to bytes that may be no request, without its size, or ``CLOSED`` or ``SILENT``.
+
+        A broker that answers nobody meanwhile is busy, and not silent.
         """
         said: list[bytes | str]
-        async with self._talking(seconds) as said:
+        async with self._talking(LONGEST_SILENCE) as said:
             client = await self._connected()
             client.send_bytes(frame)
-            said.append(await client.receive_frame())
+            answer = asyncio.create_task(client.receive_frame())
+            if not (await asyncio.wait({answer}, timeout=seconds))[0]:
+                async with await WireClient.open(self.side.broker.port) as other:
+                    await other.ask(MetadataRequest(topics=[]), 12)
+            if not answer.done():
+                answer.cancel()
+                raise TimeoutError
+            said.append(await answer)
         return said[0]
 
     async def close(self) -> None:

@@ -41,7 +41,7 @@ LATEST: Final = -1
 TOPIC: Final = 2
 SET: Final = 0
 DELETE: Final = 1
-PATIENCE: Final = 30.0
+PATIENCE: Final = 90.0
 """Seconds within which a change that was accepted has to be seen."""
 NOT_YET: Final = frozenset({3, 5, 6})
 """Errors of a partition that the broker is about to lead."""

@@ -16,7 +16,7 @@ from tests.interop.differential.steps import EARLIEST, LATEST, list_offsets_requ
 ROUND_SECONDS: Final = int(SETTINGS["log.retention.check.interval.ms"]) / 1000
 QUIET_ROUNDS: Final = 4
 CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
-CLEANER_PATIENCE: Final = 60.0
+CLEANER_PATIENCE: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)

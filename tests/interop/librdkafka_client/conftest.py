@@ -22,6 +22,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     with running_broker(
         tmp_path_factory.mktemp("broker"),
         num__partitions="2",
+        # Some records are of 1970: retention has to leave them alone for as long as a test takes.
+        log__initial__task__delay__ms=str(24 * 3600 * 1000),
         group__initial__rebalance__delay__ms="0",
         group__min__session__timeout__ms="1000",
         transaction__abort__timed__out__transaction__cleanup__interval__ms="200",

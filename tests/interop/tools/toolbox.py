@@ -13,7 +13,8 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from tests.support.apache_kafka import class_path, java
+from tests.support.apache_kafka import java
+from tests.support.java_programs import compiled
 
 SOURCE: Final = Path(__file__).parents[1] / "java" / "Toolbox.java"
 
@@ -134,17 +135,12 @@ class Toolbox:
     Runs tools, as many at a time as are asked for.
     """
 
-    def __init__(self, directory: Path) -> None:
-        subprocess.run(
-            ["javac", "-cp", class_path(), "-d", str(directory), str(SOURCE)],
-            check=True,
-            timeout=PATIENCE,
-        )
+    def __init__(self) -> None:
         self._numbers = itertools.count()
         self._waiting: dict[int, Future[Printed]] = {}
         self._writing = threading.Lock()
         self._machine = subprocess.Popen(
-            java("Toolbox", heap="512m", extra_class_path=str(directory)),
+            java("Toolbox", heap="512m", extra_class_path=compiled(SOURCE)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -55,9 +55,7 @@ class Tour:
     """
 
     def __init__(self, directory: Path) -> None:
-        classes = directory / "classes"
-        classes.mkdir()
-        self._toolbox = Toolbox(classes)
+        self._toolbox = Toolbox()
         self._brokers = (
             ApacheKafka(directory / "kafka", settings=SETTINGS),
             Barnabas(directory / "barnabas", settings={**SETTINGS, **_LIKE_KAFKAS}),

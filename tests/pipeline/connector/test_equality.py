@@ -131,7 +131,7 @@ def filled(
     """
     broker = request.param(tmp_path_factory.mktemp("broker"), settings=SETTINGS)
     try:
-        java = Java(tmp_path_factory.mktemp("classes"))
+        java = Java()
         broker.start()
     except PrerequisiteMissing as missing:
         unavailable(str(missing))

@@ -355,7 +355,7 @@ class TestTheLog:
         told = asyncio.Event()
         answer.then(lambda _: told.set())
         gate.set()
-        await asyncio.wait_for(told.wait(), 10)
+        await asyncio.wait_for(told.wait(), 60)
         assert 0 == commit_error(answer)
         assert 1 == world.log.recovery_point
 

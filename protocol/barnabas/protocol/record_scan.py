@@ -189,17 +189,24 @@ class RecordScan:
         size: i64 = 0
         rest = b""
         for chunk in chunks:
-            size += len(chunk)
+            length: i64 = len(chunk)
+            size += length
             if position >= size:
                 continue
-            data = rest + chunk
-            if len(data) > size - position:
-                data = data[len(data) - (size - position) :]
             if self.done:
                 break
-            used: i64 = self.feed(data)
-            position += used
-            rest = data[used:]
+            data = chunk
+            at: i64 = length - (size - position)
+            if at < 0 and length > SMALLEST_WINDOW_BYTES:
+                # Numbers that the end of the last chunk has cut: only they are joined, for to copy
+                # a chunk takes longer than to walk along it.
+                at += self.feed(rest + chunk[:SMALLEST_WINDOW_BYTES])
+            if at < 0 and not self.done:
+                data = rest + chunk
+                at = 0
+            at = self.feed(data, at)
+            position = size - len(data) + at
+            rest = data[at:]
             # As Kafka reads a stream: what is wrong with it further on comes too late.
             if self.done and (self.malformed != "" or position < size):
                 break
@@ -212,15 +219,14 @@ class RecordScan:
         if self.malformed == "" and self._record_count > 0 and position < size:
             self.malformed = "bytes are left behind the last record"
 
-    def feed(self, data: bytes) -> i64:
+    def feed(self, data: bytes, position: i64 = 0) -> i64:
         """
-        Walk what there is in *data*, and tell how far.
+        Walk what there is in *data* from *position* on, and tell how far.
 
         Returns:
             Less than there is in *data* if the last number is cut; more, if what follows *data*
-            belongs to a key or a value. The next call's *data* begin there.
+            belongs to a key or a value. The next call goes on there.
         """
-        position: i64 = 0
         end: i64 = len(data)
         self._cut = False
         while position < end and not self.done:

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.framing import (
     CHUNK_BYTES,
+    HEAD_BYTES,
+    KEPT_FRAME_BYTES,
     LEAST_ROOM_BYTES,
     TRUSTED_BYTES,
     FrameReceiver,
@@ -217,6 +219,57 @@ def test_a_large_frame_arrives_where_it_stays() -> None:
     assert len(stream) - 1000 == len(buffer)
     assert buffer.obj is frames[0].obj
     assert 1_000_000 == len(frames[0])
+
+
+def test_of_what_follows_a_large_frame_only_the_beginning_comes_into_the_chunk() -> None:
+    """
+    For that has to be copied, if it is another large frame. Once it is none, all may come again.
+    """
+    receiver = FrameReceiver(LIMIT)
+    assert len(receiver.get_buffer()) >= LEAST_ROOM_BYTES
+    receiver.give_back()
+
+    put(receiver, framed(b"x" * 300_000))
+    after_large = receiver.get_buffer()
+    receiver.give_back()
+    put(receiver, framed(b"small"))
+
+    assert HEAD_BYTES == len(after_large)
+    assert len(receiver.get_buffer()) >= LEAST_ROOM_BYTES
+
+
+@pytest.mark.parametrize("size", [20_000, 500_000, KEPT_FRAME_BYTES])
+def test_memory_is_used_again_when_nobody_looks_at_it(size: int) -> None:
+    """
+    And not before, however many frames come meanwhile.
+    """
+    receiver = FrameReceiver(LIMIT)
+    bodies = [bytes([number]) * size for number in range(60)]
+    kept = [put(receiver, framed(body))[0] for body in bodies]
+    assert bodies == kept
+    kept.clear()
+
+    owners = []
+    for body in bodies:
+        [frame] = put(receiver, framed(body))
+        assert body == frame
+        owners.append(frame.obj)
+        del frame
+
+    # One of the chunk's size, and one or two for frames that do not fit into it.
+    assert len({id(owner) for owner in owners}) <= 3
+
+
+def test_a_part_of_a_frame_keeps_all_of_it() -> None:
+    """
+    What a handler takes out of a frame may outlive the frame.
+    """
+    receiver = FrameReceiver(LIMIT)
+    parts = [
+        put(receiver, framed(bytes([number]) * 200_000))[0][100_000:100_010] for number in range(10)
+    ]
+
+    assert [bytes([number]) * 10 for number in range(10)] == parts
 
 
 def test_a_frame_beyond_what_is_trusted_arrives_whole() -> None:

@@ -10,9 +10,11 @@ were put there. Nothing is read twice, and hardly anything is copied::
     buffer                                |frame|         of the size of the frame
 
 Bytes arrive in a chunk which all connections of a thread share. Frames that are whole are slices of
-it; it is never written to again where something has arrived, and lives as long as its last slice.
+it; it is never written to again where something has arrived, as long as there is a slice of it.
 The beginning of a frame that is not whole moves into a buffer of its own, and the rest arrives
 there. So a connection that waits for its next request holds no memory at all.
+
+Memory that nobody looks at any more is used again, for new memory has to be filled with zeros.
 """
 
 from __future__ import annotations
@@ -30,6 +32,17 @@ LEAST_ROOM_BYTES: Final = 64 * 1024
 """
 A chunk with less room than this is replaced: reads into it would be too small.
 """
+
+HEAD_BYTES: Final = 4 * 1024
+"""
+How much is read into the chunk where a large frame came before: the beginning of the next one,
+which has to be copied.
+"""
+KEPT_FRAME_BYTES: Final = 1024 * 1024 + LEAST_ROOM_BYTES
+"""
+Room for a request with a batch as large as topics take by default.
+"""
+MOST_KEPT_FRAMES: Final = 2
 
 TRUSTED_BYTES: Final = 8 * 1024 * 1024
 """
@@ -54,21 +67,34 @@ class InvalidFrame(DecodeError):
         self.frames = frames
 
 
+def is_unused(memory: bytearray) -> bool:
+    """
+    Whether nobody has a view of *memory*: while there is one, Python does not let its size change.
+    """
+    try:
+        memory.append(memory.pop())
+    except BufferError:
+        return False
+    return True
+
+
 class Chunks:
     """
     The memory in which bytes arrive, one chunk after the other.
 
     Invariants:
 
-    1. A byte of a chunk is lent once only: what has arrived there stays.
-    2. At most one borrower writes to a chunk at a time. A borrower that has gone away, or that is
-       slow, keeps the chunk for itself.
+    1. A byte of a chunk is lent once only, as long as anybody looks at the chunk: what has arrived
+       there stays.
+    2. At most one borrower writes to a chunk at a time. A borrower that is slow keeps the chunk
+       for itself.
     """
 
-    __slots__ = ("_lent", "_used", "_view")
+    __slots__ = ("_lent", "_memory", "_used", "_view")
 
     def __init__(self) -> None:
-        self._view = memoryview(b"")
+        self._memory = bytearray(1)
+        self._view = memoryview(self._memory)
         self._used = 0
         self._lent = False
 
@@ -77,9 +103,15 @@ class Chunks:
         Room for at least ``LEAST_ROOM_BYTES``, until the borrower calls ``take`` on it.
         """
         if self._lent or len(self._view) - self._used < LEAST_ROOM_BYTES:
-            self._view, self._used = memoryview(bytearray(CHUNK_BYTES)), 0
+            self._begin()
         self._lent = True
         return self._view[self._used :]
+
+    def _begin(self) -> None:
+        self._view.release()
+        if len(self._memory) < CHUNK_BYTES or not is_unused(self._memory):
+            self._memory = bytearray(CHUNK_BYTES)
+        self._view, self._used = memoryview(self._memory), 0
 
     def take(self, lent: memoryview, size: int) -> memoryview:
         """
@@ -91,16 +123,42 @@ class Chunks:
         return lent[:size]
 
 
-class _ThreadChunks(threading.local):
+class LargeFrames:
     """
-    The chunks of each thread, since event loops of two threads read at the same time.
+    The memory of frames that do not fit into a chunk.
+    """
+
+    __slots__ = ("_kept",)
+
+    def __init__(self) -> None:
+        self._kept: list[bytearray] = []
+
+    def take(self, size: int) -> memoryview:
+        """
+        Memory of *size* bytes, with anything in it, for as long as there is a view of it.
+        """
+        if not LEAST_ROOM_BYTES <= size <= KEPT_FRAME_BYTES:
+            return memoryview(bytearray(size))
+        for memory in self._kept:
+            if is_unused(memory):
+                return memoryview(memory)[:size]
+        if len(self._kept) == MOST_KEPT_FRAMES:
+            return memoryview(bytearray(size))
+        self._kept.append(bytearray(KEPT_FRAME_BYTES))
+        return memoryview(self._kept[-1])[:size]
+
+
+class _ThreadMemory(threading.local):
+    """
+    The memory of each thread, since event loops of two threads read at the same time.
     """
 
     def __init__(self) -> None:
         self.chunks = Chunks()
+        self.large_frames = LargeFrames()
 
 
-_THREADS = _ThreadChunks()
+_THREADS = _ThreadMemory()
 
 
 class FrameReceiver:
@@ -119,15 +177,26 @@ class FrameReceiver:
             be changed at any time, as it is once a client has authenticated.
     """
 
-    __slots__ = ("_chunks", "_filled", "_lent", "_size", "_view", "max_frame_bytes")
+    __slots__ = (
+        "_chunks",
+        "_filled",
+        "_large_frames",
+        "_lent",
+        "_size",
+        "_view",
+        "_was_large",
+        "max_frame_bytes",
+    )
 
     def __init__(self, max_frame_bytes: int) -> None:
         self.max_frame_bytes = max_frame_bytes
         self._chunks = _THREADS.chunks
+        self._large_frames = _THREADS.large_frames
         self._lent: memoryview | None = None
         self._view: memoryview | None = None
         self._filled = 0
         self._size = 0  # of the frame in _view, 0 while its size is arriving
+        self._was_large = False  # the last frame, or the one in _view
 
     @property
     def is_inside_frame(self) -> bool:
@@ -142,8 +211,9 @@ class FrameReceiver:
         """
         if self._view is not None:
             return self._view[self._filled :]
-        self._lent = self._chunks.lend()
-        return self._lent
+        lent = self._chunks.lend()
+        self._lent = lent = lent[:HEAD_BYTES] if self._was_large else lent
+        return lent
 
     def buffer_updated(self, count: int) -> list[memoryview]:
         """
@@ -186,6 +256,7 @@ class FrameReceiver:
                 return frames
             frames.append(data[position:stop])
             position = stop
+            self._was_large = False
         if position < end:
             self._begin(0, data[position:])
         return frames
@@ -197,7 +268,8 @@ class FrameReceiver:
         self._size = size
         self._filled = len(head)
         room = max(min(size, TRUSTED_BYTES), len(head)) if size else _SIZE.size
-        self._view = memoryview(bytearray(room))
+        self._was_large = room >= LEAST_ROOM_BYTES
+        self._view = self._large_frames.take(room)
         self._view[: len(head)] = head
 
     def _advance(self, view: memoryview, count: int) -> list[memoryview]:

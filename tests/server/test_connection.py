@@ -22,8 +22,10 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.connection import Connection
 from barnabas.server.connections import Connections
 from barnabas.server.context import CloseConnection
+from barnabas.server.kept_buffers import BUFFER_BYTES, MOST_KEPT
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.sender import MOST_AT_ONCE
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import FileSlice
 from barnabas.storage.files import WouldBlock
@@ -62,17 +64,24 @@ class Numbers:
 
     path = Path("numbers.log")
 
-    def __init__(self, size: int, *, cached: bool) -> None:
+    def __init__(self, size: int, *, cached: bool, first: int = 0) -> None:
         self.size = size
         self.cached = cached
+        self.first = first
         self.reads = 0
 
-    def read(self, position: int, size: int, *, nowait: bool = False) -> bytes:
+    def read(self, position: int, size: int) -> bytes:
+        size = max(0, min(size, self.size - position))
+        start = (self.first + position) % 251
+        return (bytes(range(251)) * (size // 251 + 2))[start : start + size]
+
+    def read_into(self, position: int, room: memoryview, *, nowait: bool = False) -> int:
         if nowait and not self.cached:
             raise WouldBlock
         self.reads += 1
-        end = min(position + size, self.size)
-        return bytes(index % 251 for index in range(position, end))
+        data = self.read(position, len(room))
+        room[: len(data)] = data
+        return len(data)
 
 
 class Desk:
@@ -294,8 +303,101 @@ async def test_records_are_sent_from_their_file_in_pieces(server: Server, client
     frame = await client.receive_frame()
 
     assert b"<" + server.desk.file.read(0, 1_500_000) + b">" == frame
-    assert 3 + 1 == server.desk.file.reads
+    assert 1_500_000 // BUFFER_BYTES + 1 == server.desk.file.reads
     assert ["after"] == await client.hear()
+
+
+async def test_what_the_page_cache_has_is_sent_before_the_rest_is_read_elsewhere(
+    server: Server, client: Client
+) -> None:
+    """
+    A file of which every other read finds nothing, and each gives a little only.
+    """
+    server.desk.file = file = Numbers(300_000, cached=True)
+    whole_read = file.read_into
+
+    def read_into(position: int, room: memoryview, *, nowait: bool = False) -> int:
+        if not nowait:
+            return whole_read(position, room[:10_000])
+        file.cached = not file.cached
+        return whole_read(position, room[:10_000], nowait=True)
+
+    file.read_into = read_into  # type: ignore[method-assign]
+    server.desk.stored = lambda _: [  # type: ignore[method-assign]
+        pack(">i", 300_000),
+        *(
+            StoredRecords(FileSlice(cast(Any, file), at, 10_000))
+            for at in range(0, 300_000, 10_000)
+        ),
+    ]
+    client.say("stored:", "now:after")
+
+    frame = await client.receive_frame()
+
+    assert file.read(0, 300_000) == frame
+    assert ["after"] == await client.hear()
+
+
+async def test_a_buffer_that_is_not_sent_yet_is_used_for_nothing_else(
+    server: Server, client: Client
+) -> None:
+    """
+    While several peers do not read, what is prepared for others does not get into their answers.
+    """
+    size = 8 << 20
+    slow = [await server.client() for _ in range(MOST_KEPT + 2)]
+    for number, other in enumerate(slow):
+        other.pause_reading()
+        server.desk.file = Numbers(size, cached=True, first=number)
+        other.say("stored:")
+        await turns()
+    server.desk.file = Numbers(size, cached=True, first=200)
+    client.say("stored:")
+    frame = await client.receive_frame()
+
+    for other in slow:
+        other.resume_reading()
+    frames = [await other.receive_frame() for other in slow]
+
+    assert b"<" + server.desk.file.read(0, size) + b">" == frame
+    for number, found in enumerate(frames):
+        assert b"<" + Numbers(size, cached=True, first=number).read(0, size) + b">" == found
+    for other in slow:
+        await other.close()
+
+
+async def test_others_have_their_turn_within_a_long_answer() -> None:
+    server = Server()
+    connection = Connection(server.connections, LISTENER)
+    transport = FakeTransport(connection.connection_lost)
+    connection.connection_made(transport)
+    server.desk.file = Numbers(3 * MOST_AT_ONCE, cached=True)
+    feed(connection, framed("stored:") + framed("now:after") + framed("close:now"))
+    pieces = [transport.take()]
+    while not transport.closed:
+        assert ["stored:"] == server.desk.started
+        await asyncio.sleep(0)
+        pieces.append(transport.take())
+
+    assert all(len(piece) < MOST_AT_ONCE + BUFFER_BYTES for piece in pieces)
+    whole = server.desk.stored("")
+    expected = whole[0] + server.desk.file.read(0, 3 * MOST_AT_ONCE) + whole[2] + framed("after")
+    assert expected == b"".join(pieces)
+
+
+async def test_what_was_to_be_sent_in_another_turn_is_sent_before_the_end() -> None:
+    server = Server()
+    connection = Connection(server.connections, LISTENER)
+    transport = FakeTransport(connection.connection_lost)
+    connection.connection_made(transport)
+    server.desk.file = Numbers(3 * MOST_AT_ONCE, cached=True)
+    feed(connection, framed("stored:"))
+    assert len(transport.written) < 2 * MOST_AT_ONCE
+
+    connection.close()
+
+    assert 3 * MOST_AT_ONCE + len(b"size" + b"<" + b">") == len(transport.written)
+    await asyncio.sleep(0)
 
 
 async def test_records_that_are_not_cached_are_read_elsewhere(
@@ -344,7 +446,7 @@ async def test_a_peer_that_does_not_read_costs_a_piece_of_a_file(
 ) -> None:
     server.desk.file = file = Numbers(0, cached=True)
     file.size = 2**30
-    file.read = lambda position, size, **_: bytes(size)  # type: ignore[method-assign]
+    file.read_into = lambda position, room, **_: len(room)  # type: ignore[method-assign]
     client.pause_reading()
     client.say("stored:", "stored:", "stored:")
     await turns(50)

@@ -97,6 +97,36 @@ def test_a_read_may_refuse_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             file.read(0, 6, nowait=True)
 
 
+def test_a_read_into_a_buffer_takes_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Without waiting, it is as much as the page cache has; and none is told from the end.
+    """
+    (tmp_path / "a").write_bytes(b"abcdef")
+    file = FILES.open(tmp_path / "a")
+    room = memoryview(bytearray(4))
+    found = []
+
+    for position in (0, 3, 6):
+        for nowait in (False, True):
+            count = file.read_into(position, room, nowait=nowait)
+            found.append(bytes(room[:count]))
+
+    assert [b"abcd", b"abcd", b"def", b"def", b"", b""] == found
+    real = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, rooms, *rest: real(fd, [rooms[0][:2]], *rest))
+    assert 2 == file.read_into(0, room, nowait=True)
+    assert 4 == file.read_into(0, room)
+
+    def nothing_cached(*_: object) -> int:
+        raise BlockingIOError(errno.EAGAIN, "")
+
+    monkeypatch.setattr(os, "preadv", nothing_cached)
+    with pytest.raises(WouldBlock):
+        file.read_into(0, room, nowait=True)
+
+
 def test_a_read_that_refuses_to_wait_may_be_short_at_the_end(tmp_path: Path) -> None:
     """
     The end of the file is no reason to wait.
@@ -123,7 +153,11 @@ def test_a_file_system_that_cannot_refuse_to_wait_is_asked_once(
     file = FILES.open(tmp_path / "a")
 
     assert [b"abc", b"abc"] == [file.read(0, 3, nowait=True) for _ in range(2)]
-    assert 1 == len(asked)
+    other = FILES.open(tmp_path / "a")
+    room = memoryview(bytearray(3))
+    assert [3, 3] == [other.read_into(0, room, nowait=True) for _ in range(2)]
+    assert b"abc" == bytes(room)
+    assert 2 == len(asked)
 
 
 def test_a_failing_disk_is_told_with_the_file_and_the_cause(tmp_path: Path) -> None:
@@ -137,6 +171,8 @@ def test_a_failing_disk_is_told_with_the_file_and_the_cause(tmp_path: Path) -> N
         lambda: file.append(b"x"),
         lambda: file.read(0, 1),
         lambda: file.read(0, 1, nowait=True),
+        lambda: file.read_into(0, memoryview(bytearray(1))),
+        lambda: file.read_into(0, memoryview(bytearray(1)), nowait=True),
         lambda: file.truncate(0),
         file.size,
         file.sync,

@@ -13,7 +13,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.files import Buffer, Files, WouldBlock
+from barnabas.storage.files import Buffer, File, Files, WouldBlock
 
 
 @dataclass(slots=True)
@@ -95,7 +95,7 @@ def _resized(content: bytearray, size: int) -> bytearray:
     return result
 
 
-class MemoryFile:
+class MemoryFile(File):
     """
     A file that is open.
     """

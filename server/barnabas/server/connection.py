@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How much may lie unsent before the transport is full. More would only be memory: the system has
-# buffers of its own, and what comes from a file is read again in microseconds.
-WRITE_HIGH_WATER = 256 * 1024
-
 
 class ClientSoftware(NamedTuple):
     """
@@ -106,11 +102,11 @@ class Connection(asyncio.BufferedProtocol):
         self._sender = Sender(
             transport,
             self._connections.io,
+            self._connections.send_buffers,
             self._connections.bytes_out,
             progressed=self._proceed,
             failed=self._sending_failed,
         )
-        transport.set_write_buffer_limits(high=WRITE_HIGH_WATER)
         name = transport.get_extra_info("peername")
         if name:
             self.address = name[0]
@@ -211,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
             logger.info("closing the connection of %s: %s", self, reason)
         self._backlog.clear()
         if self._transport is not None and self._sender is not None:
-            self._sender.flush()
+            self._sender.end()
             self._transport.close()
 
     def abort(self) -> None:

@@ -14,15 +14,17 @@ from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.files import WouldBlock
 
 if TYPE_CHECKING:
+    from barnabas.server.kept_buffers import KeptBuffers
     from barnabas.server.metrics import Counter
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Part: TypeAlias = Buffer | StoredRecords
 
-# How much is read of a file at once, and about how much one write takes.
-CHUNK = 512 * 1024
-# Parts up to this size are copied next to each other; larger ones are written as they are.
+# Parts up to this size are copied next to each other; larger ones are written as they are, but for
+# those from a file, which have to be copied anyway.
 SMALL = 4096
+# So much of what one peer has asked for is sent before others have their turn.
+MOST_AT_ONCE = 1024 * 1024
 
 
 class Sender:
@@ -32,16 +34,21 @@ class Sender:
     Invariants:
 
     1. Bytes leave in the order in which they were put.
-    2. Of records in a file, at most a chunk is read ahead of what the transport has taken.
-    3. While the transport is full, nothing is read and nothing given to it.
+    2. Of records in a file, at most a buffer is read ahead of what the peer takes.
+    3. The transport is full as long as it holds anything (its limit is 0). Meanwhile nothing is
+       read and nothing given to it, and ``_lent`` is the buffer of ours that it holds, if any.
     """
 
     __slots__ = (
+        "_buffers",
         "_bytes_out",
         "_failed",
         "_io",
+        "_is_ending",
         "_is_full",
         "_is_loading",
+        "_is_yielding",
+        "_lent",
         "_parts",
         "_progressed",
         "_transport",
@@ -52,6 +59,7 @@ class Sender:
         self,
         transport: asyncio.Transport,
         io: Executor,
+        buffers: KeptBuffers,
         bytes_out: Counter,
         *,
         progressed: Callable[[], None],
@@ -59,25 +67,31 @@ class Sender:
     ) -> None:
         """
         Args:
-            progressed: called when something was sent that had to wait for the executor.
+            progressed: called when something was sent that had to wait for the executor or for its
+                turn.
             failed: called when what is to be sent cannot be read.
         """
         self._transport = transport
+        transport.set_write_buffer_limits(high=0)
         self._io = io
+        self._buffers = buffers
         self._bytes_out = bytes_out
         self._progressed = progressed
         self._failed = failed
         self._parts: deque[Part] = deque()
         self._is_full = False
         self._is_loading = False
+        self._is_yielding = False
+        self._is_ending = False
+        self._lent: memoryview | None = None
         self.is_bulky = False  # something large, or from a file, is to be sent
 
     @property
     def is_blocked(self) -> bool:
         """
-        Whether something that was put has to wait for the peer or for the disk.
+        Whether something that was put has to wait for the peer, for the disk, or for its turn.
         """
-        return self._is_full or self._is_loading
+        return self._is_full or self._is_loading or self._is_yielding
 
     def put(self, parts: list[Part]) -> None:
         """
@@ -98,6 +112,17 @@ class Sender:
         The transport takes more.
         """
         self._is_full = False
+        if self._lent is not None:
+            self._buffers.give_back(self._lent)
+            self._lent = None
+        self.flush()
+
+    def end(self) -> None:
+        """
+        Give the transport as much as it takes, before it is closed: there is no other turn.
+        """
+        self._is_ending = True
+        self._is_yielding = False
         self.flush()
 
     def stop(self) -> None:
@@ -111,7 +136,7 @@ class Sender:
         Give the transport as much as it takes.
         """
         parts = self._parts
-        if not parts or self._is_full or self._is_loading:
+        if not parts or self.is_blocked:
             return
         if self.is_bulky:
             self._flush_bulk()
@@ -124,42 +149,87 @@ class Sender:
 
     def _flush_bulk(self) -> None:
         parts = self._parts
-        ready: list[Buffer] = []
-        size = 0
-        while parts and not self._is_full and not self._is_loading:
-            part = parts.popleft()
-            if isinstance(part, StoredRecords):
-                try:
-                    piece = part.take(CHUNK, nowait=True)
-                except WouldBlock:
-                    parts.appendleft(part)
-                    self._load(part)
-                    break
-                except Exception as error:
-                    self._failed(error)
-                    return
-                if len(part):
-                    parts.appendleft(part)
-                part = piece
-            ready.append(part)
-            size += len(part)
-            if size >= CHUNK:
-                self._write(ready, size)
-                ready, size = [], 0
-        if ready:
-            self._write(ready, size)
+        most = self._bytes_out.value + MOST_AT_ONCE
+        while parts and not self.is_blocked:
+            if self._bytes_out.value >= most and not self._is_ending:
+                self._yield()
+                break
+            part = parts[0]
+            if not isinstance(part, StoredRecords) and len(part) > SMALL:
+                parts.popleft()
+                self._bytes_out.value += len(part)
+                self._transport.write(part)
+                continue
+            buffer = self._buffers.take()
+            try:
+                size = self._gather(buffer)
+            except Exception as error:
+                self._failed(error)
+                return
+            if size:
+                self._write(buffer, size)
+            else:
+                assert isinstance(part, StoredRecords), "anything else is there"
+                self._load(part, buffer)
         self.is_bulky = bool(parts)
 
-    def _load(self, records: StoredRecords) -> None:
+    def _gather(self, buffer: memoryview) -> int:
+        """
+        Copy the next parts next to each other, as far as they are small or in the page cache; how
+        many bytes that are.
+        """
+        parts = self._parts
+        size, end = 0, len(buffer)
+        while parts and size < end:
+            part = parts[0]
+            if isinstance(part, StoredRecords):
+                try:
+                    size += part.take(buffer[size:], nowait=True)
+                except WouldBlock:
+                    break
+                if len(part):
+                    continue
+            elif len(part) <= min(SMALL, end - size):
+                buffer[size : size + len(part)] = part
+                size += len(part)
+            else:
+                break
+            parts.popleft()
+        return size
+
+    def _write(self, buffer: memoryview, size: int) -> None:
+        """
+        Give the transport the beginning of a buffer of ours, which is free again once it is sent.
+        """
+        self._bytes_out.value += size
+        self._transport.write(buffer[:size])
+        if self._is_full:
+            self._lent = buffer
+        else:
+            self._buffers.give_back(buffer)
+
+    def _yield(self) -> None:
+        """
+        Go on in the next turn of the loop.
+        """
+        self._is_yielding = True
+        asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_yielding = False
+        self.flush()
+        self._progressed()
+
+    def _load(self, records: StoredRecords, buffer: memoryview) -> None:
         """
         Have the executor read what the page cache lacks; all that comes later waits for it.
         """
         self._is_loading = True
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._io, lambda: records.take(CHUNK, nowait=False))
-        future.add_done_callback(self._loaded)
+        future = loop.run_in_executor(self._io, lambda: records.take(buffer, nowait=False))
+        future.add_done_callback(lambda future: self._loaded(future, buffer))
 
-    def _loaded(self, future: asyncio.Future[Buffer]) -> None:
+    def _loaded(self, future: asyncio.Future[int], buffer: memoryview) -> None:
         self._is_loading = False
         if future.cancelled() or not self._parts:
             return
@@ -169,15 +239,6 @@ class Sender:
             return
         if not len(self._parts[0]):
             self._parts.popleft()
-        self._parts.appendleft(future.result())
+        self._write(buffer, future.result())
         self.flush()
         self._progressed()
-
-    def _write(self, ready: list[Buffer], size: int) -> None:
-        self._bytes_out.value += size
-        if len(ready) == 1:
-            self._transport.write(ready[0])
-        elif size <= SMALL * len(ready):
-            self._transport.write(b"".join(ready))
-        else:
-            self._transport.writelines(ready)

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.storage.fetch_data import FileSlice
-
 if TYPE_CHECKING:
-    from barnabas.storage.files import Buffer
+    from barnabas.storage.fetch_data import FileSlice
 
 
 class FileTruncated(Exception):
@@ -35,18 +33,22 @@ class StoredRecords:
     def __len__(self) -> int:
         return self._slice.size
 
-    def take(self, size: int, *, nowait: bool) -> Buffer:
+    def take(self, room: memoryview, *, nowait: bool) -> int:
         """
-        Read the next bytes, as many as *size* or what is left.
+        Read the next bytes into *room*, as many as it holds or as are left; with *nowait* perhaps
+        fewer.
+
+        Returns:
+            How many, at least one.
 
         Raises:
-            WouldBlock: with *nowait*, the page cache lacks some of them.
+            WouldBlock: with *nowait*, the page cache lacks the first of them.
             FileTruncated, KafkaStorageError: they cannot be had any more.
         """
         file, position, left = self._slice
-        size = min(left, size)
-        data = file.read(position, size, nowait=nowait)
-        if len(data) < size:
-            raise FileTruncated(f"{file.path} ends before {position + size}")
-        self._slice = FileSlice(file, position + size, left - size)
-        return data
+        wanted = room[:left]
+        count = file.read_into(position, wanted, nowait=nowait)
+        if not count or (count < len(wanted) and not nowait):
+            raise FileTruncated(f"{file.path} ends before {position + left}")
+        self._slice = self._slice._replace(position=position + count, size=left - count)
+        return count

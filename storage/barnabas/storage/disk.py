@@ -128,8 +128,35 @@ class DiskFile:
 
     def _read_cached(self, handle: _Handle, position: int, size: int) -> bytearray | bytes:
         data = bytearray(size)
+        count = self._copy_cached(handle, position, data)
+        if count is None:
+            return self.read(position, size)
+        if count < size:
+            if position + count < os.fstat(handle.fd).st_size:
+                raise WouldBlock
+            del data[count:]
+        return data
+
+    def read_into(self, position: int, room: memoryview, *, nowait: bool = False) -> int:
+        if nowait and self._knows_nowait:
+            try:
+                count = self._copy_cached(self._handle, position, room)
+            except OSError as error:
+                raise storage_error("read", self.path, error) from error
+            if count is not None:
+                return count
+        data = self.read(position, len(room))
+        room[: len(data)] = data
+        return len(data)
+
+    def _copy_cached(
+        self, handle: _Handle, position: int, room: bytearray | memoryview
+    ) -> int | None:
+        """
+        Copy what the page cache has into *room*; how much, or None if it cannot be told.
+        """
         try:
-            count = os.preadv(handle.fd, [data], position, os.RWF_NOWAIT)
+            return os.preadv(handle.fd, [room], position, os.RWF_NOWAIT)
         except BlockingIOError:
             raise WouldBlock from None
         except OSError as error:
@@ -138,12 +165,7 @@ class DiskFile:
             if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
                 raise
             self._knows_nowait = False
-            return self.read(position, size)
-        if count < size:
-            if position + count < os.fstat(handle.fd).st_size:
-                raise WouldBlock
-            del data[count:]
-        return data
+            return None
 
     def truncate(self, size: int) -> None:
         with _errors("truncate", self.path):

@@ -50,6 +50,21 @@ class File(Protocol):
             WouldBlock: with *nowait*, if the disk would have to be asked.
         """
 
+    def read_into(self, position: int, room: memoryview, *, nowait: bool = False) -> int:
+        """
+        Put the bytes there into *room*, which costs no new memory.
+
+        Returns:
+            How many, fewer than there is room only at the end of the file or, with *nowait*, where
+            the disk would have to be asked for more.
+
+        Raises:
+            WouldBlock: with *nowait*, if the disk would have to be asked for the first one.
+        """
+        data = self.read(position, len(room), nowait=nowait)
+        room[: len(data)] = data
+        return len(data)
+
     def truncate(self, size: int) -> None:
         """
         Cut the file, or lengthen it with zeros that take no space.

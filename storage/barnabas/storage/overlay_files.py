@@ -108,7 +108,7 @@ class _Content:
         self.size = size
 
 
-class _OverlayFile:
+class _OverlayFile(File):
     def __init__(self, path: Path, content: _Content) -> None:
         self.path = path
         self._content = content

@@ -22,6 +22,7 @@ from tests.interop.clients.base import Client
 from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.java import Java
 from tests.interop.clients.kafka_python import KafkaPython
+from tests.interop.tools.toolbox import Toolbox
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
 from tests.support.broker_process import Barnabas, BrokerProcess
 
@@ -130,6 +131,19 @@ def client_named() -> Callable[[str], Client]:
         return made[name]
 
     return get
+
+
+@pytest.fixture(scope="session")
+def toolbox() -> Iterator[Toolbox]:
+    """
+    Apache Kafka's command-line tools, or a skipped test where there is no Java to run them.
+    """
+    try:
+        running = Toolbox()
+    except PrerequisiteMissing as missing:
+        unavailable(str(missing))
+    yield running
+    running.close()
 
 
 def _make(name: str) -> Client:

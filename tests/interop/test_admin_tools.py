@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,30 +14,48 @@ import pytest
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.conftest import unavailable
+from tests.interop.tools.toolbox import Toolbox
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, java
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "Configs.java"
-CONFIGS = "kafka.admin.ConfigCommand"
-DELETE_RECORDS = "org.apache.kafka.tools.DeleteRecordsCommand"
-TOPICS = "org.apache.kafka.tools.TopicCommand"
+CONFIGS = "kafka-configs"
+DELETE_RECORDS = "kafka-delete-records"
+TOPICS = "kafka-topics"
 
 _HINT = re.compile(r"; did you mean .*\?$", re.MULTILINE)
 
 
-def run(broker: BrokerProcess, tool: str, *arguments: str, classes: str = "") -> str:
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(toolbox: Toolbox) -> Run:
     """
     Standard output of a tool that has to succeed.
     """
+
+    def run_it(tool: str, *arguments: str) -> str:
+        printed = toolbox.start(tool, *arguments).wait()
+        assert printed.status == 0, f"{tool} {arguments}\n{printed.out}\n{printed.err[-4000:]}"
+        return printed.out
+
+    return run_it
+
+
+def ask(broker: BrokerProcess, classes: str) -> str:
+    """
+    What the program with the Java client has printed.
+    """
     done: subprocess.CompletedProcess[str] = subprocess.run(
-        java(tool, *arguments, extra_class_path=classes),
+        java("Configs", broker.bootstrap, "t", extra_class_path=classes),
         capture_output=True,
         text=True,
         timeout=PATIENCE,
         check=False,
     )
-    assert done.returncode == 0, f"{tool} {arguments}\n{done.stdout}\n{done.stderr[-4000:]}"
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
     return done.stdout
 
 
@@ -72,54 +90,52 @@ def test_the_java_client_is_told_what_kafka_tells_it(
     ours = Barnabas(tmp_path / "barnabas")
     ours.start()
     try:
-        told = run(ours, "Configs", ours.bootstrap, "t", classes=classes)
+        told = ask(ours, classes)
     finally:
         ours.close()
 
-    expected = run(kafka, "Configs", kafka.bootstrap, "t", classes=classes)
+    expected = ask(kafka, classes)
 
     assert len(expected.splitlines()) > 100
     assert expected.splitlines() == _HINT.sub("", told).splitlines()
 
 
-def test_the_tool_for_configs(broker: BrokerProcess, topic: str) -> None:
+def test_the_tool_for_configs(broker: BrokerProcess, run: Run, topic: str) -> None:
     """
     It changes a topic, a broker and the defaults of brokers, and shows what it did.
     """
     server = ("--bootstrap-server", broker.bootstrap)
-    run(broker, TOPICS, *server, "--create", "--topic", topic)
+    run(TOPICS, *server, "--create", "--topic", topic)
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
 
-    done = run(
-        broker, CONFIGS, *server, *of_topic, "--alter", "--add-config", "retention.ms=77,flush.ms=5"
-    )
+    done = run(CONFIGS, *server, *of_topic, "--alter", "--add-config", "retention.ms=77,flush.ms=5")
     assert f"Completed updating config for topic {topic}." in done
-    run(broker, CONFIGS, *server, *of_topic, "--alter", "--delete-config", "flush.ms")
-    shown = run(broker, CONFIGS, *server, *of_topic, "--describe")
+    run(CONFIGS, *server, *of_topic, "--alter", "--delete-config", "flush.ms")
+    shown = run(CONFIGS, *server, *of_topic, "--describe")
     assert "retention.ms=77 sensitive=false synonyms={DYNAMIC_TOPIC_CONFIG:retention.ms=77" in shown
     assert "flush.ms" not in shown
 
     brokers = ("--entity-type", "brokers", "--entity-default")
-    run(broker, CONFIGS, *server, *brokers, "--alter", "--add-config", "log.segment.bytes=2000000")
-    shown = run(broker, CONFIGS, *server, *brokers, "--describe")
+    run(CONFIGS, *server, *brokers, "--alter", "--add-config", "log.segment.bytes=2000000")
+    shown = run(CONFIGS, *server, *brokers, "--describe")
     assert "log.segment.bytes=2000000 sensitive=false" in shown
-    shown = run(broker, CONFIGS, *server, *of_topic, "--describe", "--all")
+    shown = run(CONFIGS, *server, *of_topic, "--describe", "--all")
     assert "segment.bytes=2000000 sensitive=false" in shown
-    run(broker, CONFIGS, *server, *brokers, "--alter", "--delete-config", "log.segment.bytes")
+    run(CONFIGS, *server, *brokers, "--alter", "--delete-config", "log.segment.bytes")
 
     loggers = ("--entity-type", "broker-loggers", "--entity-name", "1")
-    run(broker, CONFIGS, *server, *loggers, "--alter", "--add-config", "root=INFO")
-    assert "root=INFO" in run(broker, CONFIGS, *server, *loggers, "--describe")
+    run(CONFIGS, *server, *loggers, "--alter", "--add-config", "root=INFO")
+    assert "root=INFO" in run(CONFIGS, *server, *loggers, "--describe")
 
 
 def test_the_tools_for_partitions_and_records(
-    broker: BrokerProcess, topic: str, tmp_path: Path
+    broker: BrokerProcess, run: Run, topic: str, tmp_path: Path
 ) -> None:
     """
     A topic grows, and a file says what is to be deleted.
     """
     server = ("--bootstrap-server", broker.bootstrap)
-    run(broker, TOPICS, *server, "--create", "--topic", topic)
+    run(TOPICS, *server, "--create", "--topic", topic)
     client = KafkaPython()
     client.produce(broker.bootstrap, topic, [NewRecord(b"%d" % n) for n in range(5)], "none")
     wanted = tmp_path / "offsets.json"
@@ -127,11 +143,11 @@ def test_the_tools_for_partitions_and_records(
         f'{{"partitions": [{{"topic": "{topic}", "partition": 0, "offset": 3}}], "version": 1}}'
     )
 
-    run(broker, TOPICS, *server, "--alter", "--topic", topic, "--partitions", "4")
-    done = run(broker, DELETE_RECORDS, *server, "--offset-json-file", str(wanted))
+    run(TOPICS, *server, "--alter", "--topic", topic, "--partitions", "4")
+    done = run(DELETE_RECORDS, *server, "--offset-json-file", str(wanted))
 
     assert f"partition: {topic}-0\tlow_watermark: 3" in done
-    assert "PartitionCount: 4" in run(broker, TOPICS, *server, "--describe", "--topic", topic)
+    assert "PartitionCount: 4" in run(TOPICS, *server, "--describe", "--topic", topic)
     client.produce(broker.bootstrap, topic, [NewRecord(b"last", partition=3)], "none")
     assert {b"3", b"4", b"last"} == {
         seen.value for seen in client.read(broker.bootstrap, topic, 4, 3)

@@ -4,29 +4,14 @@ Apache Kafka's own command-line tools.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.interop.clients.base import PATIENCE
-from tests.interop.conftest import new_broker, unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, java
+from tests.interop.conftest import new_broker
+from tests.interop.tools.toolbox import Toolbox
 from tests.support.broker_process import BrokerProcess
-
-TOOLS = {
-    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
-    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
-    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
-    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
-    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
-    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
-    "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
-    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
-    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
-}
 
 
 class Tools:
@@ -34,8 +19,9 @@ class Tools:
     Runs the tools against one broker.
     """
 
-    def __init__(self, broker: BrokerProcess) -> None:
+    def __init__(self, broker: BrokerProcess, toolbox: Toolbox) -> None:
         self.broker = broker
+        self._toolbox = toolbox
 
     def __call__(self, tool: str, *arguments: str, given: str = "") -> str:
         """
@@ -47,28 +33,17 @@ class Tools:
         """
         The same without the address of the broker.
         """
-        done = subprocess.run(
-            java(TOOLS[tool], *arguments),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, f"{tool} {arguments}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        printed = self._toolbox.start(tool, *arguments, given=given).wait()
+        assert printed.status == 0, f"{tool} {arguments}\n{printed.out}\n{printed.err}"
+        return printed.out
 
 
 @pytest.fixture
-def tools(broker: BrokerProcess) -> Tools:
+def tools(broker: BrokerProcess, toolbox: Toolbox) -> Tools:
     """
-    The tools, or a skipped test where there is no Java to run them.
+    The tools, at the broker of all tests.
     """
-    try:
-        java("")
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    return Tools(broker)
+    return Tools(broker, toolbox)
 
 
 def test_a_topic_is_created_listed_described_and_deleted(tools: Tools, topic: str) -> None:
@@ -150,11 +125,13 @@ def stopped(tmp_path: Path) -> Iterator[BrokerProcess]:
     broker.close()
 
 
-def test_the_dump_tool_reads_the_files(stopped: BrokerProcess, topic: str) -> None:
+def test_the_dump_tool_reads_the_files(
+    stopped: BrokerProcess, toolbox: Toolbox, topic: str
+) -> None:
     """
     After a stop, Apache Kafka's ``kafka-dump-log`` finds log and indexes sound.
     """
-    tools = Tools(stopped)
+    tools = Tools(stopped, toolbox)
     settings = ("--config", "segment.bytes=1048576", "--config", "index.interval.bytes=4096")
     tools("kafka-topics", "--create", "--topic", topic, *settings)
     load = ("--num-records", "50000", "--record-size", "100", "--throughput", "-1")

@@ -25,9 +25,14 @@ PARTITIONS = 3
 TOPIC = "load"
 CODECS = ("none", "lz4", "zstd")
 
-BURST = 20
+BURST = 5
 """
 Records after which a producer rests: many requests say more here than many records.
+"""
+
+SIZE = 800
+"""
+Of a record, so that few fill a segment.
 """
 
 
@@ -118,7 +123,7 @@ class LoadingProducer:
             try:
                 self._producer.produce(
                     TOPIC,
-                    value.ljust(200, b"."),
+                    value.ljust(SIZE, b"."),
                     partition=self.sent % PARTITIONS,
                     on_delivery=self._delivered,
                 )

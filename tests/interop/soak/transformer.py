@@ -196,7 +196,9 @@ class AioKafka:
         # As above.
         from aiokafka import AIOKafkaConsumer, AIOKafkaProducer  # type: ignore[import-untyped]  # noqa: PLC0415
         from aiokafka import TopicPartition as Partition  # noqa: PLC0415  # a name that is taken
+        from aiokafka.errors import IllegalOperation  # type: ignore[import-untyped]  # noqa: PLC0415
 
+        self._illegal = IllegalOperation
         self._loop = asyncio.new_event_loop()
         self._topic, self._group = task.topic_out, task.group
         self._source = Partition(task.topic_in, task.source)
@@ -245,7 +247,15 @@ class AioKafka:
         self._run(self._producer.abort_transaction())
 
     def _run(self, step: Coroutine[Any, Any, T]) -> T:
-        return self._loop.run_until_complete(asyncio.wait_for(step, PATIENCE))
+        try:
+            return self._loop.run_until_complete(asyncio.wait_for(step, PATIENCE))
+        except (AssertionError, self._illegal):
+            # Between two steps the library was told why the transaction is over, and now says only
+            # that it is. The reason is kept with the end of the transaction.
+            end = self._producer._txn_manager.wait_for_transaction_end()
+            if end.done():
+                end.result()
+            raise
 
 
 LIBRARIES: dict[str, Callable[[Task], Library]] = {

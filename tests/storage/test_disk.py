@@ -9,6 +9,7 @@ import fcntl
 import gc
 import mmap
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -328,6 +329,21 @@ def test_a_new_map_is_sparse(tmp_path: Path) -> None:
     assert mapped.created
     assert 10 * 1024 * 1024 == len(mapped.view) == FILES.size(tmp_path / "index")
     assert 0 == (tmp_path / "index").stat().st_blocks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells nobody")
+def test_a_map_holds_only_what_was_looked_at(tmp_path: Path) -> None:
+    """
+    Thousands of indexes are mapped, of which a search looks at a page or two.
+    """
+    path = tmp_path / "a"
+    file = FILES.map(path, 2**20)
+
+    assert 0 == file.view[2**19]
+    _, _, facts = Path("/proc/self/smaps").read_text().partition(f"{path}\n")
+    held = re.search(r"Rss:\s+(\d+) kB", facts)
+    assert held is not None
+    assert 0 < int(held[1]) < 64
 
 
 def test_what_is_put_into_a_map_is_seen_at_once(tmp_path: Path) -> None:

@@ -214,6 +214,10 @@ class DiskMappedFile:
     def _map(self, fd: int, access: int) -> None:
         size = os.fstat(fd).st_size
         self._memory = _memory(fd, size, access) if size else None
+        if self._memory and access == mmap.ACCESS_WRITE and hasattr(mmap, "MADV_RANDOM"):
+            # A search looks at a page here and there. Otherwise each would come with 32 around it,
+            # of which 16 count as memory of the process: for an index that is a hole, all in vain.
+            self._memory.madvise(mmap.MADV_RANDOM)
         self.view = memoryview(self._memory).toreadonly() if self._memory else _EMPTY
 
     def put(self, position: int, data: bytes) -> None:

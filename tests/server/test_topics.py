@@ -14,6 +14,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
+from barnabas.server import topics
 from barnabas.server.cluster.image import Topic
 from barnabas.storage.log_files import TopicPartition
 from tests.support.clock import StillClock
@@ -58,6 +59,40 @@ async def test_a_created_topic_can_be_used() -> None:
     assert 0 == partition.append(batch("x")).first_offset
     assert 1 == partition.log.high_watermark
     assert b"0\n1\n0 0\n" == files.read_bytes(DATA / "t-1" / "leader-epoch-checkpoint")
+
+
+async def test_very_many_partitions_have_their_epochs_written_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    By the thread that does what was put off, by a stop, or before the first record.
+    """
+    monkeypatch.setattr(topics, "EPOCHS_AT_ONCE", 2)
+    files = MemoryFiles()
+    node = await started(files)
+
+    def epochs() -> list[bytes]:
+        paths = (DATA / f"t-{index}" / "leader-epoch-checkpoint" for index in range(3))
+        return [files.read_bytes(path) for path in paths]
+
+    await node.create("t", 3)
+    assert [b""] * 3 == epochs()
+
+    partition = node.partitions.get("t", 1)
+    assert partition is not None
+    partition.append(batch("x"))
+    assert [b"", b"0\n1\n0 0\n", b""] == epochs()
+
+    node.log_manager.remove_deleted()
+    assert [b"0\n1\n0 0\n"] * 3 == epochs()
+
+    await node.stop()
+    node = await started(files)
+    assert [0, 1, 0] == [log.log_end_offset for _, log in sorted(node.log_manager.logs().items())]
+    assert [b"0\n1\n0 0\n"] * 3 == epochs()
+
+    await node.stop()
+    assert [b"0\n1\n2 0\n", b"0\n2\n0 0\n2 1\n", b"0\n1\n2 0\n"] == epochs()
 
 
 async def test_a_deleted_topic_is_gone() -> None:

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 from uuid import UUID
 
 from barnabas.protocol import metadata_records as records
@@ -52,6 +52,11 @@ from barnabas.storage.uuids import random_uuid
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+EPOCHS_AT_ONCE: Final = 500
+"""
+So many partitions have their epochs on the disk when they are first served.
+"""
 
 Listener = Callable[[Topic], Awaitable[None] | None]
 """
@@ -359,12 +364,17 @@ class Topics:
         The log of each partition, or why there is none to serve it with.
 
         Most of the time goes into waiting for the disk, for many logs at once as well as for one.
+        If there are very many, their epochs are written when they are served already: Kafka too
+        writes them one after the other while it serves those that it has come to.
         """
+        soon = len(wanted) > EPOCHS_AT_ONCE
         configs = {name: self.configs.log_config(name) for name in {t.name for t, _ in wanted}}
 
         def open_some(some: Sequence[tuple[Topic, int]]) -> _Opened:
             return {
-                (topic, index): self._open_log(topic, index, configs[topic.name], is_new)
+                (topic, index): self._open_log(
+                    topic, index, configs[topic.name], is_new=is_new, soon=soon
+                )
                 for topic, index in some
             }
 
@@ -378,7 +388,7 @@ class Topics:
         return {place: opened[place] for place in wanted}
 
     def _open_log(
-        self, topic: Topic, index: int, config: LogConfig, is_new: bool
+        self, topic: Topic, index: int, config: LogConfig, *, is_new: bool, soon: bool
     ) -> Log | KafkaError:
         registration = topic.partitions[index]
         if registration.leader != self._node_id:
@@ -388,7 +398,8 @@ class Topics:
                 TopicPartition(topic.name, index), topic_id=topic.id, config=config, is_new=is_new
             )
             # A leader begins its epoch before the first record of it (KIP-101).
-            log.assign_epoch_start_offset(registration.leader_epoch, log.log_end_offset)
+            begin = log.begin_epoch if soon else log.assign_epoch_start_offset
+            begin(registration.leader_epoch, log.log_end_offset)
             log.update_high_watermark(log.log_end_offset)
         except KafkaError as error:
             logger.exception("The log of %s-%d cannot be opened", topic.name, index)

@@ -47,13 +47,21 @@ class LeaderEpochFileCache:
     Invariants:
 
     1. Epochs and start offsets both grow.
-    2. The file lacks no epoch: it is written before ``assign`` returns. It may have epochs that
-       were truncated away; loading a log truncates again.
+    2. The file lacks no epoch that has a record: it is written before ``assign`` returns, which
+       every append calls. It may have epochs that were truncated away; loading a log truncates
+       again.
 
     Safe from any thread: readers see an immutable tuple, changes are made one at a time.
     """
 
-    __slots__ = ("_changing", "_checkpoint", "_entries", "_schedule", "_topic_partition")
+    __slots__ = (
+        "_changing",
+        "_checkpoint",
+        "_entries",
+        "_is_unwritten",
+        "_schedule",
+        "_topic_partition",
+    )
 
     def __init__(
         self,
@@ -74,6 +82,7 @@ class LeaderEpochFileCache:
         self._schedule = schedule
         self._changing = threading.RLock()
         self._entries: tuple[EpochEntry, ...] = ()
+        self._is_unwritten = False
         for entry in checkpoint.read():
             self._assign(entry)
 
@@ -130,10 +139,36 @@ class LeaderEpochFileCache:
             ValueError: one of them is negative.
         """
         latest = self.latest_entry
-        if latest is not None and latest.epoch == epoch and start_offset >= latest.start_offset:
+        if (
+            latest is not None
+            and latest.epoch == epoch
+            and start_offset >= latest.start_offset
+            and not self._is_unwritten
+        ):
             return  # So it is for nearly every batch.
         with self._changing:
+            if self._assign(EpochEntry(epoch, start_offset)) or self._is_unwritten:
+                self._write()
+
+    def begin(self, epoch: int, start_offset: int) -> bool:
+        """
+        As ``assign``, but the file has to wait for ``write_begun`` or the first append; whether
+        there is anything to write.
+
+        Raises:
+            ValueError: one of them is negative.
+        """
+        with self._changing:
             if self._assign(EpochEntry(epoch, start_offset)):
+                self._is_unwritten = True
+            return self._is_unwritten
+
+    def write_begun(self) -> None:
+        """
+        Write the file, if it waits for that; it survives a crash then.
+        """
+        with self._changing:
+            if self._is_unwritten:
                 self._write()
 
     def _assign(self, new: EpochEntry) -> bool:
@@ -198,6 +233,7 @@ class LeaderEpochFileCache:
         """
         with self._changing:
             self._entries = ()
+            self._is_unwritten = False
 
     def update_parent_dir(self, directory: Path) -> None:
         """
@@ -208,6 +244,7 @@ class LeaderEpochFileCache:
 
     def _write(self) -> None:
         self._checkpoint.write(self._entries)
+        self._is_unwritten = False
 
     def _write_if_dir_exists(self) -> None:
         with self._changing:

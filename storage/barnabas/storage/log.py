@@ -323,6 +323,14 @@ class Log(TrimmableLog):
         with self._guarded("writing leader epochs of"):
             self._epochs.assign(epoch, offset)
 
+    def begin_epoch(self, epoch: int, offset: int) -> None:
+        """
+        As ``assign_epoch_start_offset``, but the disk hears of it soon, at the latest before the
+        first append.
+        """
+        if self._epochs.begin(epoch, offset):
+            self._directory.deferred.soon(self._epochs.write_begun)
+
     # Producers.
 
     def maybe_start_transaction_verification(

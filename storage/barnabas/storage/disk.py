@@ -15,8 +15,6 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -34,22 +32,37 @@ def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError:
     return KafkaStorageError(f"Cannot {action} {path}: {error.strerror or error}")
 
 
-@contextmanager
-def _errors(action: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(action, path, error) from error
+class _errors:
+    """
+    What the disk says against the statements below it is a ``KafkaStorageError``.
+
+    A generator would do, and would be a third of what a small operation costs.
+    """
+
+    __slots__ = ("_action", "_path")
+
+    def __init__(self, action: str, path: Path) -> None:
+        self._action = action
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is not None and isinstance(error, OSError):
+            raise storage_error(self._action, self._path, error) from error
 
 
-@contextmanager
-def _question(action: str, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise storage_error(action, path, error) from error
+class _question(_errors):
+    """
+    The same, but that a file is missing is an answer.
+    """
+
+    __slots__ = ()
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if not isinstance(error, FileNotFoundError):
+            super().__exit__(kind, error, traceback)
 
 
 def _sync(fd: int) -> None:
@@ -78,6 +91,8 @@ class _Handle:
         if self.fd >= 0:
             os.close(self.fd)
 
+
+READ_AT_ONCE: Final = 2**20
 
 _CLOSED: Final = _Handle(-1)
 """Whatever is tried with it fails with EBADF."""
@@ -419,7 +434,12 @@ class DiskFiles(Files):
 
     def read_bytes(self, path: Path) -> bytes:
         with _question("read", path):
-            return path.read_bytes()
+            # Fewer calls than a file object makes: a start reads two small files of each log.
+            handle = _Handle(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            data = os.read(handle.fd, os.fstat(handle.fd).st_size + 1)
+            while more := os.read(handle.fd, READ_AT_ONCE):
+                data += more
+            return data
 
     def size(self, path: Path) -> int:
         with _question("look at", path):

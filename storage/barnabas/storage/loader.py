@@ -28,7 +28,7 @@ from barnabas.storage.log_files import (
     DELETE_DIR_SUFFIX,
     is_index_file,
     is_log_file,
-    log_file,
+    log_file_name,
     offset_from_file_name,
 )
 from barnabas.storage.producer_rebuild import delete_producer_snapshots, rebuild_producer_state
@@ -173,7 +173,7 @@ class LogLoader:
         # In order: a transaction may begin in an earlier segment.
         for name in names:
             if is_index_file(name):
-                if log_file(directory.path, offset_from_file_name(name)).name not in known:
+                if log_file_name(offset_from_file_name(name)) not in known:
                     self._remove_orphan(name)
             elif is_log_file(name):
                 base_offset = offset_from_file_name(name)

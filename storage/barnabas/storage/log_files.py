@@ -65,8 +65,12 @@ def offset_from_file_name(name: str) -> int:
     return int(name[: name.index(".")])
 
 
+def log_file_name(offset: int) -> str:
+    return f"{offset:020d}{LOG_SUFFIX}"
+
+
 def log_file(directory: Path, offset: int, suffix: str = "") -> Path:
-    return directory / f"{offset:020d}{LOG_SUFFIX}{suffix}"
+    return directory / f"{log_file_name(offset)}{suffix}"
 
 
 def offset_index_file(directory: Path, offset: int, suffix: str = "") -> Path:

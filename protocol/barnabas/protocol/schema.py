@@ -24,6 +24,7 @@ decided by the message that they are in.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from enum import Enum
 from types import NoneType, UnionType
@@ -39,7 +40,6 @@ from typing import (
     dataclass_transform,
     get_args,
     get_origin,
-    get_type_hints,
     overload,
 )
 from uuid import UUID
@@ -245,6 +245,8 @@ C = TypeVar("C", bound=type)
 
 _DECLARED: Final[dict[type, dict[str, Since]]] = {}
 _FIELDS: Final[dict[type, tuple[Field, ...]]] = {}
+_HINTS: Final[dict[tuple[type | str, str], Any]] = {}
+_BUILTIN: Final[dict[str, type]] = {kind.__name__: kind for kind in (bool, str, bytes)}
 
 
 @overload
@@ -296,12 +298,29 @@ def fields(cls: type) -> tuple[Field, ...]:
     if found is None:
         if cls not in _DECLARED:
             raise TypeError(f"{cls.__name__} is not a message")
-        hints = get_type_hints(cls, include_extras=True)
         found = tuple(
-            _field(cls, name, facts, hints[name]) for name, facts in _DECLARED[cls].items()
+            _field(cls, name, facts, _hint(cls, cls.__annotations__[name]))
+            for name, facts in _DECLARED[cls].items()
         )
         _FIELDS[cls] = found
     return found
+
+
+def _hint(cls: type, annotation: str) -> Any:
+    """
+    What an annotation stands for: ``typing.get_type_hints`` compiles each of them, and most are one
+    of a few names.
+    """
+    scope = vars(sys.modules[cls.__module__])
+    if annotation in scope:
+        return scope[annotation]
+    if annotation in _BUILTIN:
+        return _BUILTIN[annotation]
+    nested = any(isinstance(value, type) for value in vars(cls).values())
+    key = (cls if nested else cls.__module__, annotation)
+    if key not in _HINTS:
+        _HINTS[key] = eval(annotation, dict(vars(cls)), scope)
+    return _HINTS[key]
 
 
 def _field(cls: type, name: str, facts: Since, hint: Any) -> Field:

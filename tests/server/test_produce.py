@@ -172,6 +172,99 @@ async def test_each_partition_stands_for_itself(broker: TestBroker, client: Wire
     assert 1 == broker.metrics.value("errors", api="Produce", code="INVALID_RECORD")
 
 
+@pytest.mark.parametrize("version", range(3, 14))
+async def test_many_partitions_of_many_topics_are_answered_in_their_order(
+    broker: TestBroker, client: WireClient, version: int
+) -> None:
+    await broker.create("more", partitions=200, message_timestamp_type="LogAppendTime")
+    ids = {await broker.topic_id(name): name for name in ("orders", "more")}
+    names: list[Any] = list(ids if version > BY_NAME else ids.values())
+    start_at(broker, "orders", await append_and_end(client, "orders"))
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[
+            produce_topic(names[0], {1: batch("a", "b"), 0: batch("c")}),
+            produce_topic(names[1], dict.fromkeys(reversed(range(200)), batch("d"))),
+        ],
+    )
+
+    answer = await client.ask(request, version)
+
+    from_0, from_1 = (0, 1) if version >= 5 else (-1, -1)
+    orders = [(1, 0, 0, -1, from_0), (0, 0, 1, -1, from_1)]
+    more = [(index, 0, 0, START_MS, from_0) for index in reversed(range(200))]
+    assert [("orders", orders), ("more", more)] == [
+        (
+            ids.get(topic.topic_id, topic.name),
+            [
+                (p.index, p.error_code, p.base_offset, p.log_append_time_ms, p.log_start_offset)
+                for p in topic.partition_responses
+            ],
+        )
+        for topic in answer.responses
+    ]
+
+
+async def append_and_end(client: WireClient, topic: str) -> int:
+    """
+    The end of the log of partition 0 behind a record that is appended now.
+    """
+    appended = await ask_one(client, produce_request(topic, batch("first")))
+    return int(appended.base_offset) + 1
+
+
+async def test_a_topic_that_comes_twice_is_answered_once(client: WireClient) -> None:
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[
+            produce_topic("orders", {0: batch("a")}),
+            produce_topic("orders", {1: batch("b")}),
+        ],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+
+    assert [("orders", [0, 1])] == [
+        (topic.name, [each.index for each in topic.partition_responses])
+        for topic in answer.responses
+    ]
+
+
+async def test_a_batch_that_the_log_refuses_holds_up_no_other(
+    broker: TestBroker, client: WireClient
+) -> None:
+    await broker.create("more")
+    await append_and_end(client, "orders")
+    start_at(broker, "orders", 1)
+    request = ProduceRequest(
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[
+            produce_topic("orders", {0: batch("a", base_offset=5), 1: spoiled(-1, 7)}),
+            produce_topic("more", {0: batch("a")}),
+        ],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+
+    assert [
+        ("orders", [(0, ErrorCode.INVALID_RECORD, -1, 1), (1, ErrorCode.CORRUPT_MESSAGE, -1, -1)]),
+        ("more", [(0, 0, 0, 0)]),
+    ] == [
+        (
+            topic.name,
+            [
+                (each.index, each.error_code, each.base_offset, each.log_start_offset)
+                for each in topic.partition_responses
+            ],
+        )
+        for topic in answer.responses
+    ]
+    assert 1 == broker.metrics.value("errors", api="Produce", code="CORRUPT_MESSAGE")
+
+
 def spoiled(position: int, value: int, size: int = 1) -> bytes:
     """
     A batch of which some bytes are others.
@@ -500,6 +593,32 @@ async def test_an_answer_waits_for_the_sync_that_flush_messages_asks_for(
     assert not early
     assert [0, 1, 2] == [
         answer.responses[0].partition_responses[0].base_offset for answer in (first, *others)
+    ]
+
+
+async def test_an_answer_waits_for_all_of_its_partitions(slow_broker: TestBroker) -> None:
+    files: Any = slow_broker.files
+    await slow_broker.create("quick")
+    request = ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[produce_topic("quick", {0: GOOD}), produce_topic("durable", {0: GOOD})],
+    )
+    async with await slow_broker.client() as client:
+        client.send(request, version=BY_NAME)
+        answers = asyncio.create_task(client.receive())
+        await turns()
+        early = answers.done()
+        files.may_sync.set()
+        answer = await answers
+
+    assert not early
+    assert [("quick", [(0, 0, 0)]), ("durable", [(0, 0, 0)])] == [
+        (
+            topic.name,
+            [(each.index, each.error_code, each.base_offset) for each in topic.partition_responses],
+        )
+        for topic in answer.responses
     ]
 
 

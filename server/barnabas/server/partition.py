@@ -152,7 +152,10 @@ class Partition:
         """
         if self.error is not None:
             raise self.error
-        info = self.log.append_as_leader(records, self.leader_epoch, **options)
+        if options:
+            info = self.log.append_as_leader(records, self.leader_epoch, **options)
+        else:
+            info = self.log.append_as_leader(records, self.leader_epoch)
         if info.is_duplicate:
             return info
         next_offset = info.last_offset + 1

@@ -8,27 +8,20 @@ The order of the checks, and whether an error carries the log's start offset, ar
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Coroutine, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from barnabas.protocol.errors import (
-    CorruptMessage,
     ErrorCode,
     InvalidRequiredAcks,
     InvalidTopicException,
     InvalidTxnState,
     KafkaError,
-    MessageTooLarge,
     NotEnoughReplicas,
-    NotLeaderOrFollower,
-    RecordListTooLarge,
     TransactionalIdAuthorizationFailed,
-    UnknownServerError,
 )
 from barnabas.protocol.messages.produce import (
-    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -36,38 +29,17 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from barnabas.protocol.single_produce import read_single_produce, single_produce_answer
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
-from barnabas.server.context import CloseConnection, Context, Parts
+from barnabas.server.context import CloseConnection, Context
 from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
 from barnabas.server.handlers import handles
-from barnabas.server.partition import Partition
-from barnabas.server.produced_records import check_records, is_plain, is_transactional
+from barnabas.server.plain_appends import append_plain
+from barnabas.server.produce_answers import answer, append_failed, appended, refused
+from barnabas.server.produced_records import check_records, is_transactional
 from barnabas.server.transactional_produce import FIRST_TOPIC_ID_VERSION, Participation
-from barnabas.storage.errors import KafkaStorageError, RecordValidationError
 from barnabas.storage.producer_entry import SENTINEL
 
-if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
-    from barnabas.server.metrics import Metrics
-    from barnabas.storage.append_info import LogAppendInfo
-
-logger = logging.getLogger(__name__)
-
 ADMIN_CLIENT: Final = "__admin_client"
-ALL_REPLICAS: Final = -1
-_ACKNOWLEDGED: Final = (1, ALL_REPLICAS)
-NO_OFFSET: Final = -1
-
-# Errors of the partition or of the batch as a whole; all others that an append raises come with
-# the offset at which the log starts.
-_WITHOUT_START_OFFSET = (
-    CorruptMessage,
-    KafkaStorageError,
-    MessageTooLarge,
-    NotLeaderOrFollower,
-    RecordListTooLarge,
-)
 
 # Errors of transactions that say more than their code.
 _WITH_MESSAGE = (InvalidTxnState, NotEnoughReplicas)
@@ -93,7 +65,7 @@ def error_response(
                 name=topic.name,
                 topic_id=topic.topic_id,
                 partition_responses=[
-                    _error(data.index, code, message) for data in topic.partition_data
+                    refused(data.index, code, message) for data in topic.partition_data
                 ],
             )
             for topic in _once_each(request.topic_data)
@@ -101,55 +73,7 @@ def error_response(
     )
 
 
-def append_single(
-    frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
-) -> bytes | ProduceResponse | DelayedProduce | None:
-    """
-    Serve a request that brings one batch for one partition, and no transaction: nearly all do.
-
-    Everything that could make a difference is looked at before anything is done: what is not plain
-    is left to ``produce``, which finds errors in Kafka's order.
-    """
-    single = read_single_produce(frame, position, version)
-    if single is None:
-        return None
-    acks, timeout_ms, topic, index, records = single
-    partition = parts.partitions.find(topic, index, is_id=version >= FIRST_TOPIC_ID_VERSION)
-    if (
-        partition is None
-        or acks not in _ACKNOWLEDGED
-        or partition.topic in INTERNAL_TOPICS
-        or not is_plain(records, version)
-    ):
-        return None
-    uncommitted = []
-    try:
-        info = partition.append(records)
-    except Exception as error:
-        response = _append_error(partition, error, parts.metrics)
-    else:
-        next_offset = info.last_offset + 1
-        if next_offset <= partition.log.high_watermark:
-            return single_produce_answer(
-                version,
-                correlation_id,
-                topic,
-                index,
-                base_offset=info.first_offset,
-                log_append_time_ms=info.log_append_time,
-                log_start_offset=info.log_start_offset,
-            )
-        response = _appended(index, info)
-        uncommitted.append(Uncommitted(partition, next_offset, response))
-    responses = [
-        TopicProduceResponse(
-            name=partition.topic, topic_id=partition.topic_id, partition_responses=[response]
-        )
-    ]
-    return _answer(responses, uncommitted, acks, timeout_ms, parts.clock)
-
-
-@handles(ProduceRequest, error_response=error_response, shortcut=append_single)
+@handles(ProduceRequest, error_response=error_response, shortcut=append_plain)
 def produce(
     request: ProduceRequest, context: Context
 ) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None:
@@ -169,10 +93,10 @@ async def _join_and_produce(
     request: ProduceRequest, context: Context, participation: Participation
 ) -> ProduceResponse | None:
     await participation.finish(context)
-    answer = _produce(request, context, participation)
-    if isinstance(answer, DelayedProduce):
-        return cast(ProduceResponse, await answer.outcome())
-    return answer
+    produced = _produce(request, context, participation)
+    if isinstance(produced, DelayedProduce):
+        return cast(ProduceResponse, await produced.outcome())
+    return produced
 
 
 def _produce(
@@ -193,23 +117,7 @@ def _produce(
     if request.acks == 0:
         _close_on_error(responses)
         return None
-    return _answer(responses, appends.uncommitted, request.acks, request.timeout_ms, context.clock)
-
-
-def _answer(
-    responses: list[TopicProduceResponse],
-    uncommitted: Sequence[Uncommitted],
-    acks: int,
-    timeout_ms: int,
-    clock: ServerClock,
-) -> ProduceResponse | DelayedProduce:
-    response = ProduceResponse(responses=responses)
-    if not uncommitted:
-        return response
-    delayed = DelayedProduce(response, uncommitted)
-    if acks == ALL_REPLICAS:
-        delayed.limit(clock, timeout_ms)
-    return delayed
+    return answer(responses, appends.uncommitted, request.acks, request.timeout_ms, context.clock)
 
 
 def _once_each(topics: Sequence[TopicProduceData]) -> Iterable[TopicProduceData]:
@@ -268,57 +176,19 @@ class _Appends:
         except KafkaError as error:
             context.metrics.count_error("Produce", error.code)
             message = str(error) if isinstance(error, _WITH_MESSAGE) else None
-            return _error(index, error.code, message)
+            return refused(index, error.code, message)
         try:
             if guard is SENTINEL:
                 info = partition.append(records)
             else:
                 info = partition.append(records, verification_guard=guard)
         except Exception as error:  # whatever it is, the other partitions are served
-            return _append_error(partition, error, context.metrics)
-        response = _appended(index, info)
+            return append_failed(partition, error, context.metrics)
+        response = appended(index, info)
         next_offset = info.last_offset + 1
         if next_offset > partition.log.high_watermark:
             self.uncommitted.append(Uncommitted(partition, next_offset, response))
         return response
-
-
-def _appended(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
-    return PartitionProduceResponse(
-        index=index,
-        error_code=0,
-        base_offset=info.first_offset,
-        log_append_time_ms=info.log_append_time,
-        log_start_offset=info.log_start_offset,
-    )
-
-
-def _append_error(
-    partition: Partition, error: Exception, metrics: Metrics
-) -> PartitionProduceResponse:
-    """
-    What the log has against a batch, told as Kafka tells it.
-    """
-    if not isinstance(error, KafkaError):
-        logger.error("appending to %r failed", partition, exc_info=error)
-        error = UnknownServerError()
-    metrics.count_error("Produce", error.code)
-    response = _error(partition.index, error.code)
-    if not isinstance(error, _WITHOUT_START_OFFSET):
-        response.log_start_offset = partition.log.log_start_offset
-    if isinstance(error, RecordValidationError):
-        response.error_message = str(error)
-        response.record_errors = [
-            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-            for index, message in error.record_errors
-        ]
-    return response
-
-
-def _error(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:
-    return PartitionProduceResponse(
-        index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
-    )
 
 
 def _is_transactional(request: ProduceRequest) -> bool:

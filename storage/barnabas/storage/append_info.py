@@ -99,7 +99,7 @@ def check_batches(
     """
     found: list[RecordBatch] = []
     position, end = 0, len(records)
-    while batch := _next_batch(records, position, end):
+    while position < end and (batch := _next_batch(records, position, end)):
         size = LOG_OVERHEAD + batch.batch_length
         if origin is AppendOrigin.CLIENT:
             if batch.base_offset != 0:

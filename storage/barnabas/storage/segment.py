@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.record_batch import LOG_OVERHEAD, RecordBatch
 from barnabas.storage.clock import Clock
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from barnabas.storage.producer_state import CompletedTxn, ProducerStateManager
 
 logger = logging.getLogger(__name__)
+
+_NO_BATCH: Final = (-1, -1, -1, -1)
 
 
 class LogSegment(SegmentTimes):
@@ -99,9 +101,9 @@ class LogSegment(SegmentTimes):
         self.index_interval_bytes = config.index_interval_bytes
         self.roll_jitter_ms = config.random_segment_jitter()
         self._bytes_since_last_index_entry = 0
-        # The batch that was appended last, and its last offset: consumers at the end of the log
-        # find it without a search.
-        self._last_batch: tuple[LogOffsetPosition, int] | None = None
+        self._last_batch = _NO_BATCH
+        """First offset, position, size and last offset of what was appended last: consumers at the
+        end of the log find it without a search."""
 
     # What it is.
 
@@ -176,7 +178,7 @@ class LogSegment(SegmentTimes):
                 self.time_index.maybe_append(largest.timestamp, largest.offset)
                 since = 0
             size = length + LOG_OVERHEAD
-            self._last_batch = LogOffsetPosition(base_offset, position, size), last_offset
+            self._last_batch = base_offset, position, size, last_offset
             position += size
             since += size
         self._bytes_since_last_index_entry = since
@@ -208,8 +210,7 @@ class LogSegment(SegmentTimes):
             self.append_largest_timestamp()
             self._bytes_since_last_index_entry = 0
         self._bytes_since_last_index_entry += batch.size
-        place = LogOffsetPosition(batch.base_offset, position, batch.size)
-        self._last_batch = place, batch.last_offset
+        self._last_batch = batch.base_offset, position, batch.size, batch.last_offset
 
     def update_txn_index(self, completed_txn: CompletedTxn, last_stable_offset: int) -> None:
         """
@@ -241,7 +242,7 @@ class LogSegment(SegmentTimes):
         Returns:
             How many bytes of batches were removed.
         """
-        self._last_batch = None
+        self._last_batch = _NO_BATCH
         # Before the index forgets where to begin.
         found = self.translate_offset(offset)
         for index in (self.offset_index, self.time_index):
@@ -268,9 +269,11 @@ class LogSegment(SegmentTimes):
         Raises:
             WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
         """
-        last = self._last_batch
-        if last is not None and offset >= last[0].offset:
-            return last[0] if offset <= last[1] else None
+        first_offset, position, size, last_offset = self._last_batch
+        if size >= 0 and offset >= first_offset:
+            return (
+                LogOffsetPosition(first_offset, position, size) if offset <= last_offset else None
+            )
         position = self.offset_index.lookup(offset).position
         return self.log.search_for_offset_from_position(
             offset, max(position, starting_file_position), nowait=nowait
@@ -391,7 +394,8 @@ class LogSegment(SegmentTimes):
         self.offset_index.reset()
         self.time_index.reset()
         self.txn_index.reset()
-        self._max_timestamp_and_offset_so_far = self._last_batch = None
+        self._max_timestamp_and_offset_so_far = None
+        self._last_batch = _NO_BATCH
 
     def close(self) -> None:
         """

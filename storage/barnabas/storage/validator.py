@@ -24,6 +24,7 @@ from barnabas.protocol.record_batch import (
     CONTROL_FLAG,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
+    LOG_OVERHEAD,
     RecordBatch,
     TimestampType,
     assign,
@@ -120,7 +121,8 @@ class LogValidator:
             or attributes >> _LOG_APPEND_TIME_BIT & 1 != timestamp_type
         ):
             set_max_timestamp(view, position, timestamp_type, max_timestamp)
-        return batch.data
+        size = LOG_OVERHEAD + batch.batch_length
+        return view if size == len(view) else view[position : position + size]
 
     def _rebuild(
         self,
@@ -195,7 +197,9 @@ class LogValidator:
             exact=exact,
         )
         if source == 0:
-            scan.walk(batch.payload)
+            # Spelled out, as properties of a batch are not compiled.
+            begin, end = batch.position + HEADER_SIZE, batch.position + batch.batch_length
+            scan.walk(batch.buffer[begin : end + LOG_OVERHEAD])
         elif batch.record_count > 0:
             scan.walk_chunks(decompress_chunks(CompressionType.of(source), batch.payload))
         if scan.malformed:

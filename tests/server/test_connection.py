@@ -23,6 +23,7 @@ from barnabas.server.connection import Connection
 from barnabas.server.connections import Connections
 from barnabas.server.context import CloseConnection
 from barnabas.server.kept_buffers import BUFFER_BYTES, MOST_KEPT
+from barnabas.server.listening import LoopProtocol
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.sender import MOST_AT_ONCE
@@ -159,7 +160,7 @@ class Server:
 
     async def start(self) -> None:
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self.connections, LISTENER), "127.0.0.1", 0
+            lambda: LoopProtocol(Connection(self.connections, LISTENER)), "127.0.0.1", 0
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -619,7 +620,7 @@ async def test_a_frame_that_comes_byte_by_byte_is_whole_in_the_end(
     connection = Connection(server.connections, LISTENER)
     ours, theirs = socket.socketpair()
     loop = asyncio.get_running_loop()
-    await loop.create_connection(lambda: connection, sock=ours)
+    await loop.create_connection(lambda: LoopProtocol(connection), sock=ours)
     theirs.setblocking(False)
 
     for byte in framed("now:slow") + framed("now:er"):

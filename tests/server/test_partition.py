@@ -26,6 +26,7 @@ from barnabas.server.delayed_fetch import DelayedFetch, FetchPurgatory, Watch
 from barnabas.server.partition import EpochEnd, Partition
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.log import OffsetAndEpoch
 
 NEVER = 2**63 - 1
 
@@ -36,11 +37,6 @@ class Info(NamedTuple):
     valid_bytes: int
     flush_due: bool
     is_duplicate: bool = False
-
-
-class Epoch(NamedTuple):
-    epoch: int
-    offset: int
 
 
 @dataclass
@@ -60,7 +56,7 @@ class FakeLog:
     high_watermark: int = 0
     recovery_point: int = 0
     open_transaction: int | None = None
-    epochs: dict[int, Epoch] = field(default_factory=dict)
+    epochs: dict[int, OffsetAndEpoch] = field(default_factory=dict)
     flush_error: Exception | None = None
     flushes: int = 0
     active_segment: int = 0
@@ -91,7 +87,7 @@ class FakeLog:
             raise self.flush_error
         self.recovery_point = end
 
-    def end_offset_for_epoch(self, epoch: int) -> Epoch | None:
+    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch | None:
         return self.epochs.get(epoch)
 
     def read(self, offset: int, *_: Any, nowait: bool) -> str:
@@ -325,7 +321,7 @@ def test_a_read_finds_where_the_logs_part(
     diverging: EpochEnd | None,
 ) -> None:
     log.log_end_offset = 20
-    log.epochs = {2: Epoch(2, 10), 3: Epoch(2, 10), 4: Epoch(4, 20)}
+    log.epochs = {2: OffsetAndEpoch(10, 2), 3: OffsetAndEpoch(10, 2), 4: OffsetAndEpoch(20, 4)}
 
     result = partition.read(
         offset, 100, cast(Any, None), min_one_message=True, last_fetched_epoch=last_fetched
@@ -340,7 +336,7 @@ def test_a_position_that_cannot_be_checked_is_out_of_range(
     partition: Partition, log: FakeLog, offset: int, epoch: int
 ) -> None:
     log.log_start_offset = 5
-    log.epochs = {2: Epoch(2, 10)}
+    log.epochs = {2: OffsetAndEpoch(10, 2)}
 
     with pytest.raises(OffsetOutOfRange):
         partition.read(offset, 100, cast(Any, None), min_one_message=True, last_fetched_epoch=epoch)

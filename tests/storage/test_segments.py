@@ -5,7 +5,6 @@ The segments of a log.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -125,7 +124,7 @@ def test_searches_find_what_looking_at_all_finds(offsets: set[int], start: int, 
     """
     ordered = sorted(offsets)
     segments = LogSegments("t-0")
-    segments.replace([], [cast("LogSegment", FakeSegment(offset)) for offset in ordered])
+    segments.replace([], [open_segment(offset) for offset in ordered])
 
     assert max((at for at in ordered if at <= start), default=None) == base(
         segments.floor_segment(start)
@@ -148,15 +147,6 @@ def test_searches_find_what_looking_at_all_finds(offsets: set[int], start: int, 
         assert expected == bases(segments.non_active_log_segments_from(start))
     else:
         assert () == segments.non_active_log_segments_from(start)
-
-
-class FakeSegment:
-    """
-    Something with a base offset.
-    """
-
-    def __init__(self, base_offset: int) -> None:
-        self.base_offset = base_offset
 
 
 def test_an_empty_range_has_no_segments_and_a_reversed_one_is_a_mistake() -> None:

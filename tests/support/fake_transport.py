@@ -6,9 +6,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 Data = bytes | bytearray | memoryview
+
+
+class Receiver(Protocol):
+    """
+    As much of a protocol, or of a connection, as bytes that arrive need.
+    """
+
+    def get_buffer(self, sizehint: int) -> Data: ...
+
+    def buffer_updated(self, size: int) -> None: ...
 
 
 class FakeTransport(asyncio.Transport):
@@ -63,7 +73,7 @@ class FakeTransport(asyncio.Transport):
         self.close()
 
 
-def feed(protocol: asyncio.BufferedProtocol, data: Data) -> None:
+def feed(protocol: Receiver, data: Data) -> None:
     """
     Let *data* arrive at a protocol, in as many reads as its buffers need.
     """

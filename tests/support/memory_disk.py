@@ -305,7 +305,7 @@ class MemoryFiles(Files):
             self.move(source, target)
 
     def _rename_directory(self, source: Path, target: Path) -> None:
-        for path in [path for path in self.nodes if source in path.parents]:
+        for path in [path for path in tuple(self.nodes) if source in path.parents]:
             self.nodes[target / path.relative_to(source)] = self.nodes.pop(path)
         moved = {path for path in self.directories if path == source or source in path.parents}
         self.directories -= moved

@@ -11,6 +11,9 @@ One client's connection: bytes in, bytes out, order and back-pressure.
 
 What a request means is not known here. Requests that were read together are answered with one
 write, and an answer that is ready at once costs no task and no future.
+
+This module is compiled when there is a compiler. A compiled class cannot have one of asyncio's as
+its base, so what an event loop is given is a ``LoopProtocol`` (``listening``).
 """
 
 from __future__ import annotations
@@ -23,14 +26,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from barnabas.protocol.framing import FrameReceiver, InvalidFrame
 from barnabas.server.context import CloseConnection
-from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.purgatory import Delayed, Outcome, Unanswered
 from barnabas.server.sender import Part, Sender
 
 if TYPE_CHECKING:
     from barnabas.protocol.schema import Message
     from barnabas.server.config import Listener
     from barnabas.server.connections import Connections
-    from barnabas.server.dispatch import Exchange
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +53,7 @@ class Slot:
 
     __slots__ = ("delayed", "done", "exchange", "parts", "task")
 
-    def __init__(self, exchange: Exchange | None) -> None:
+    def __init__(self, exchange: Unanswered | None) -> None:
         self.exchange = exchange
         self.parts: list[Part] = []
         self.done = False
@@ -59,7 +61,7 @@ class Slot:
         self.task: asyncio.Task[Any] | None = None
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection:
     """
     A client.
 

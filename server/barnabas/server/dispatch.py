@@ -9,6 +9,8 @@ From the bytes of a request to the bytes of its answer.
 What goes wrong on the way is answered as Kafka does: what cannot be understood closes the
 connection, what a handler refuses is an error code in that API's own slots, and what it did not
 expect is UNKNOWN_SERVER_ERROR there, with a traceback in the log.
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Mapping
 from struct import Struct
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec import decode_from, encode_parts
@@ -27,7 +29,7 @@ from barnabas.server.context import CloseConnection, Context, Parts
 from barnabas.server.error_response import error_response
 from barnabas.server.handlers import Answer, Registration
 from barnabas.server.handlers.api_versions import unsupported_version
-from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.purgatory import Delayed, Outcome, Unanswered
 
 if TYPE_CHECKING:
     from barnabas.server.connection import Connection
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Later: TypeAlias = "tuple[Exchange, Delayed | Awaitable[Message | None]]"
+Later: TypeAlias = "tuple[Unanswered, Delayed | Awaitable[Message | None]]"
 
 SIZE_BYTES = 4
 _HEAD = Struct(">ii")  # size, correlation id
@@ -46,7 +48,7 @@ API_VERSIONS = apis.API_VERSIONS.key
 
 class Exchange:
     """
-    A request whose answer is not there yet, and how that answer will be written.
+    A request with all that its answer takes to be written.
     """
 
     __slots__ = ("_context", "_correlation_id", "_request", "_route")
@@ -92,17 +94,22 @@ class Exchange:
         return error_response(registration, self._request, self._route.version, code, message)
 
 
-class Route(NamedTuple):
+class Route:
     """
     What there is to know of one version of one API.
     """
 
-    registration: Registration
-    version: int
-    requests: Counter
-    # ApiVersions is answered with the classic header in every version: whoever reads it does not
-    # know yet what the broker understands (KIP-511).
-    has_tags: bool
+    __slots__ = ("has_tags", "registration", "requests", "shortcut", "version")
+
+    def __init__(self, registration: Registration, version: int, requests: Counter) -> None:
+        self.registration = registration
+        self.version = version
+        self.requests = requests
+        self.shortcut = registration.shortcut
+        # ApiVersions is answered with the classic header in every version: whoever reads it does
+        # not know yet what the broker understands (KIP-511).
+        api = registration.request.api
+        self.has_tags = api.is_flexible(version) and api.key != API_VERSIONS
 
 
 class Dispatcher:
@@ -130,11 +137,12 @@ class Dispatcher:
         except DecodeError as error:
             raise CloseConnection(f"the header of a request is malformed: {error}") from None
         connection.client_id = header.client_id
-        route = self._routes.get(header[:2]) or self._find_route(*header[:2])
+        key, version = header.api_key, header.api_version
+        route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return self._unsupported(header)
         result: Answer | bytes = None
-        shortcut = route.registration.shortcut
+        shortcut = route.shortcut
         if shortcut is not None:
             result = shortcut(frame, position, route.version, header.correlation_id, self._parts)
             if isinstance(result, bytes):
@@ -174,8 +182,7 @@ class Dispatcher:
         requests = self._parts.metrics.counter(
             "requests", "Requests received.", api=registration.name
         )
-        has_tags = registration.request.api.is_flexible(version) and key != API_VERSIONS
-        route = self._routes[key, version] = Route(registration, version, requests, has_tags)
+        route = self._routes[key, version] = Route(registration, version, requests)
         return route
 
     def _unsupported(self, header: RequestHeader) -> list[Part]:

@@ -22,6 +22,27 @@ class CannotListen(Exception):
     """
 
 
+class LoopProtocol(asyncio.BufferedProtocol):
+    """
+    A connection as an event loop wants to have it: of a class that it knows. All that is called is
+    the connection's.
+    """
+
+    __slots__ = (
+        "buffer_updated",
+        "connection_lost",
+        "connection_made",
+        "eof_received",
+        "get_buffer",
+        "pause_writing",
+        "resume_writing",
+    )
+
+    def __init__(self, connection: Connection) -> None:
+        for name in self.__slots__:
+            setattr(self, name, getattr(connection, name))
+
+
 class Listening:
     """
     One open socket for each listener.
@@ -67,7 +88,7 @@ class Listening:
         for listener, bound in zip(self.listeners, self._sockets, strict=True):
             self._servers.append(
                 await loop.create_server(
-                    lambda listener=listener: Connection(connections, listener),  # type: ignore[misc]  # mypy knows no default of a lambda
+                    lambda listener=listener: LoopProtocol(Connection(connections, listener)),  # type: ignore[misc]  # mypy knows no default of a lambda
                     sock=bound,
                 )
             )

@@ -6,11 +6,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from barnabas.protocol.schema import Message
 
+if TYPE_CHECKING:
+    from barnabas.server.sender import Part
+
 Outcome: TypeAlias = "Message | Exception | None"
+
+
+class Unanswered(Protocol):
+    """
+    A request whose answer is not there yet, and how that answer will be written.
+    """
+
+    def parts(self, outcome: Outcome) -> list[Part]:
+        """
+        The bytes of the answer.
+
+        Raises:
+            CloseConnection: the outcome is that.
+        """
 
 
 class Delayed:

@@ -3,6 +3,9 @@ The real disk.
 
 Reading is lock-free: a thread that reads keeps the descriptor or the map alive while it does, so
 that closing, resizing and removing never take it away from under it.
+
+This module must not be compiled: the interpreter keeps what a local variable refers to until the
+function ends, mypyc only until its last use, which would close a descriptor before it is used.
 """
 
 from __future__ import annotations

@@ -63,47 +63,67 @@ def test_the_first_epoch_makes_eight_bytes() -> None:
     assert EpochEntry(0, 0) == cache.earliest_entry == cache.latest_entry
 
 
+Work = list[Callable[[], None]]
+
+
 def test_an_epoch_that_has_begun_is_in_the_file_before_its_first_record() -> None:
     """
     Or sooner, when there is time. It is known at once.
     """
-    files = MemoryFiles()
-    cache = cache_of((0, 0), files=files)
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of((0, 0), files=files, schedule=soon.append)
     before = files.read_bytes(FILE)
 
-    assert cache.begin(2, 7)
+    cache.begin(2, 7)
 
     assert (before, 2) == (files.read_bytes(FILE), cache.latest_epoch)
     cache.assign(2, 7)
     assert b"0\n2\n0 0\n2 7\n" == files.read_bytes(FILE)
-    assert not cache.begin(2, 7)
-    assert cache.begin(4, 7)
-    cache.write_begun()
+    cache.begin(2, 7)
+    assert 1 == len(soon)
+    cache.begin(4, 7)
+    soon.pop()()
     assert b"0\n2\n0 0\n4 7\n" == files.read_bytes(FILE)
 
 
 def test_an_epoch_that_is_written_already_is_not_written_again() -> None:
-    files = MemoryFiles()
-    cache = cache_of(files=files)
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of(files=files, schedule=soon.append)
     cache.begin(1, 0)
     cache.assign(1, 0)
     files.remove(FILE)
 
-    cache.write_begun()
+    soon.pop()()
     cache.assign(1, 3)
 
     assert not files.exists(FILE)
 
 
 def test_a_log_that_goes_has_no_epoch_to_write() -> None:
-    files = MemoryFiles()
-    cache = cache_of(files=files)
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of(files=files, schedule=soon.append)
     cache.begin(1, 0)
 
     cache.clear()
-    cache.write_begun()
+    soon.pop()()
 
     assert b"" == files.read_bytes(FILE)
+
+
+def test_a_log_that_is_renamed_before_its_epoch_was_written_is_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """
+    A topic may be deleted as soon as it is there.
+    """
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of(files=files, schedule=soon.append)
+    cache.begin(1, 0)
+    files.rename(D, D.with_name("t-0-delete"))
+
+    soon.pop()()
+
+    assert "its directory is gone" in caplog.text
 
 
 def test_the_file_is_read_at_the_start() -> None:

@@ -150,10 +150,9 @@ class LeaderEpochFileCache:
             if self._assign(EpochEntry(epoch, start_offset)) or self._is_unwritten:
                 self._write()
 
-    def begin(self, epoch: int, start_offset: int) -> bool:
+    def begin(self, epoch: int, start_offset: int) -> None:
         """
-        As ``assign``, but the file has to wait for ``write_begun`` or the first append; whether
-        there is anything to write.
+        As ``assign``, but the file follows soon, at the latest with the first append.
 
         Raises:
             ValueError: one of them is negative.
@@ -161,15 +160,7 @@ class LeaderEpochFileCache:
         with self._changing:
             if self._assign(EpochEntry(epoch, start_offset)):
                 self._is_unwritten = True
-            return self._is_unwritten
-
-    def write_begun(self) -> None:
-        """
-        Write the file, if it waits for that; it survives a crash then.
-        """
-        with self._changing:
-            if self._is_unwritten:
-                self._write()
+                self._schedule(self._write_begun)
 
     def _assign(self, new: EpochEntry) -> bool:
         if new.epoch < 0 or new.start_offset < 0:
@@ -246,9 +237,15 @@ class LeaderEpochFileCache:
         self._checkpoint.write(self._entries)
         self._is_unwritten = False
 
+    def _write_begun(self) -> None:
+        with self._changing:
+            if self._is_unwritten:
+                self._write_if_dir_exists()
+
     def _write_if_dir_exists(self) -> None:
         with self._changing:
             self._checkpoint.write_if_dir_exists(self._entries)
+            self._is_unwritten = False
 
 
 def _epoch(entry: EpochEntry) -> int:

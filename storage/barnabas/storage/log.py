@@ -328,8 +328,8 @@ class Log(TrimmableLog):
         As ``assign_epoch_start_offset``, but the disk hears of it soon, at the latest before the
         first append.
         """
-        if self._epochs.begin(epoch, offset):
-            self._directory.deferred.soon(self._epochs.write_begun)
+        with self._guarded("writing leader epochs of"):
+            self._epochs.begin(epoch, offset)
 
     # Producers.
 

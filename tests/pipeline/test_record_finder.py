@@ -16,9 +16,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from barnabas.pipeline import record_finder
+from barnabas.pipeline.arena import Arena
 from barnabas.pipeline.record_arrays import spans_by_arrays
 from barnabas.pipeline.record_finder import find_records, spans_by_walk
-from barnabas.pipeline.record_spans import RecordSpans
+from barnabas.pipeline.record_spans import Fields, RecordSpans
 from barnabas.pipeline.varint_columns import Malformed
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.records import Header, Record, encode_records, iter_records
@@ -56,18 +57,12 @@ def find(raw: bytes, counts: Sequence[int], ends: Sequence[int], *, headers: boo
     """
     The records of batches that lie one behind the other in *raw*; nothing if some are none.
     """
-    data = np.frombuffer(raw, np.uint8)
     edges = np.array([0, *ends], np.int64)
     try:
         spans = find_records(
-            raw,
-            data,
-            edges[:-1],
-            edges[1:],
+            Arena(raw, edges[:-1], edges[1:]),
             np.array(counts, np.int64),
-            keys=True,
-            values=True,
-            headers=headers,
+            Fields(keys=True, values=True, headers=headers),
         )
     except (Malformed, IndexError):
         return []

@@ -29,6 +29,7 @@ from barnabas.pipeline.arrow_columns import constant, header_lists, numbers, pie
 from barnabas.pipeline.batch_headers import Headers, ends, has_flag, last_offsets
 from barnabas.pipeline.record_arrays import header_spans
 from barnabas.pipeline.record_finder import find_records
+from barnabas.pipeline.record_spans import Fields
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, HEADERS, PERMISSIVE_RECORDS, RECORDS, project
 from barnabas.pipeline.varint_columns import Ints, Malformed
 from barnabas.protocol.errors import InvalidRecord
@@ -189,16 +190,8 @@ class _Rows:
         all_in_range = not len(headers) or offsets.covers(headers)
         if all_in_range and not wanted.needs_records:
             return
-        self._spans = find_records(
-            arena.raw,
-            self._data,
-            arena.starts,
-            arena.ends,
-            self._counts,
-            keys="key" in wanted.columns,
-            values="value" in wanted.columns,
-            headers="headers" in wanted.columns,
-        )
+        fields = Fields(*(name in wanted.columns for name in ("key", "value", "headers")))
+        self._spans = find_records(arena, self._counts, fields)
         self._offsets = self._spans.offset_deltas + np.repeat(headers["base_offset"], self._counts)
         if not all_in_range:
             in_range = (offsets.start <= self._offsets) & (self._offsets < offsets.end)

@@ -14,8 +14,16 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from barnabas.pipeline.arena import Arena
 from barnabas.pipeline.record_positions import note_records
-from barnabas.pipeline.record_spans import NO_RECORDS, NO_SPANS, HeaderSpans, RecordSpans, Spans
+from barnabas.pipeline.record_spans import (
+    NO_RECORDS,
+    NO_SPANS,
+    Fields,
+    HeaderSpans,
+    RecordSpans,
+    Spans,
+)
 from barnabas.pipeline.varint_columns import (
     VARLONG_BYTES,
     Bytes,
@@ -33,33 +41,24 @@ _RECORD_IN_STEP_NS: Final = 60
 """What a step over all batches takes, and of each record in it."""
 
 
-def spans_by_arrays(
-    raw: bytes,
-    data: Bytes,
-    starts: Ints,
-    ends: Ints,
-    counts: Ints,
-    *,
-    keys: bool,
-    values: bool,
-    headers: bool,
-) -> RecordSpans:
+def spans_by_arrays(arena: Arena, counts: Ints, wanted: Fields) -> RecordSpans:
     """
     As ``find_records``. Nothing is read behind the last field that is asked for.
     """
     if not len(counts):
         return NO_RECORDS
-    at = _record_starts(raw, data, starts, ends, counts)
+    data = arena.data
+    at = _record_starts(arena, data, counts)
     record_ends = (read_raw(data, at) >> 1) + at
-    return _fields(data, at, record_ends, keys=keys, values=values, headers=headers)
+    return _fields(data, at, record_ends, wanted)
 
 
-def _record_starts(raw: bytes, data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> Ints:
+def _record_starts(arena: Arena, data: Bytes, counts: Ints) -> Ints:
     records = int(counts.sum())
     loop_ns = len(counts) * _BATCH_NS + records * _RECORD_NS
     if int(counts.max()) * _STEP_NS + records * _RECORD_IN_STEP_NS < loop_ns:
-        return _side_by_side(data, starts, ends, counts)
-    return _one_by_one(raw, starts, ends, counts)
+        return _side_by_side(data, arena.starts, arena.ends, counts)
+    return _one_by_one(arena, counts)
 
 
 def _side_by_side(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> Ints:
@@ -84,23 +83,23 @@ def _side_by_side(data: Bytes, starts: Ints, ends: Ints, counts: Ints) -> Ints:
     return found
 
 
-def _one_by_one(raw: bytes, starts: Ints, ends: Ints, counts: Ints) -> Ints:
+def _one_by_one(arena: Arena, counts: Ints) -> Ints:
     """
     The same where batches are few.
     """
     found: list[int] = []
-    for start, end, count in zip(starts.tolist(), ends.tolist(), counts.tolist(), strict=True):
-        if not note_records(raw, start, end, count, found):
+    spans = zip(arena.starts.tolist(), arena.ends.tolist(), counts.tolist(), strict=True)
+    for start, end, count in spans:
+        if not note_records(arena.raw, start, end, count, found):
             raise Malformed
     return np.array(found, np.int64)
 
 
-def _fields(
-    data: Bytes, record_at: Ints, record_ends: Ints, *, keys: bool, values: bool, headers: bool
-) -> RecordSpans:
+def _fields(data: Bytes, record_at: Ints, record_ends: Ints, wanted: Fields) -> RecordSpans:
     """
     Of the records that begin, behind their lengths, at *record_at*.
     """
+    keys, values, headers = wanted
     at = record_at + 1  # Behind the attributes, of which nothing is defined.
     timestamp_deltas = signed(read_raw(data, at, VARLONG_BYTES))
     offset_deltas = signed(read_raw(data, at))

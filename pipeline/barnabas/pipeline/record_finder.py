@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from barnabas.pipeline.arena import Arena
 from barnabas.pipeline.record_arrays import spans_by_arrays
 from barnabas.pipeline.record_fields import COMPILED, RecordFields
-from barnabas.pipeline.record_spans import RecordSpans, Spans
-from barnabas.pipeline.varint_columns import Bytes, Ints, Malformed
+from barnabas.pipeline.record_spans import Fields, RecordSpans, Spans
+from barnabas.pipeline.varint_columns import Ints, Malformed
 
 if TYPE_CHECKING:
     from librt.vecs import vec
@@ -21,52 +22,30 @@ SMALLEST_RECORD: Final = 7
 """Bytes of a record without key, value and headers, with its length."""
 
 
-def find_records(
-    raw: bytes,
-    data: Bytes,
-    starts: Ints,
-    ends: Ints,
-    counts: Ints,
-    *,
-    keys: bool,
-    values: bool,
-    headers: bool,
-) -> RecordSpans:
+def find_records(arena: Arena, counts: Ints, wanted: Fields) -> RecordSpans:
     """
     The records of some batches, one after the other.
 
     Args:
-        raw: the bytes that *data* are the array of.
-        starts: where the records of each batch begin; they end at *ends*.
         counts: records of each batch.
-        keys, values, headers: whether those are wanted.
 
     Raises:
         Malformed: the records of a batch do not fill it exactly, or one is not as long as it says.
-        IndexError: they are not inside *data*.
+        IndexError: they are not inside the arena.
     """
-    if np.any(counts < 0) or np.any(counts * SMALLEST_RECORD > ends - starts):
+    if np.any(counts < 0) or np.any(counts * SMALLEST_RECORD > arena.ends - arena.starts):
         raise Malformed
-    return _find(raw, data, starts, ends, counts, keys=keys, values=values, headers=headers)
+    return _find(arena, counts, wanted)
 
 
-def spans_by_walk(
-    raw: bytes,
-    data: Bytes,
-    starts: Ints,
-    ends: Ints,
-    counts: Ints,
-    *,
-    keys: bool,
-    values: bool,
-    headers: bool,
-) -> RecordSpans:
+def spans_by_walk(arena: Arena, counts: Ints, wanted: Fields) -> RecordSpans:
     """
     As ``find_records``. All of a record is looked at, whatever is asked for.
     """
-    fields = RecordFields(int(counts.sum()), headers=headers)
-    for start, end, count in zip(starts.tolist(), ends.tolist(), counts.tolist(), strict=True):
-        if not fields.add(raw, start, end, count):
+    fields = RecordFields(int(counts.sum()), headers=wanted.headers)
+    spans = zip(arena.starts.tolist(), arena.ends.tolist(), counts.tolist(), strict=True)
+    for start, end, count in spans:
+        if not fields.add(arena.raw, start, end, count):
             raise Malformed
     return RecordSpans(
         _array(fields.record_ends),

@@ -36,6 +36,16 @@ class Spans(NamedTuple):
         return Spans(self.edges.reshape(-1, 2)[rows].reshape(-1), self.valid[rows])
 
 
+class Fields(NamedTuple):
+    """
+    Which fields of records are wanted, beside the numbers that all have.
+    """
+
+    keys: bool
+    values: bool
+    headers: bool
+
+
 class HeaderSpans(NamedTuple):
     """
     The headers of all records one after the other, and how many each record has.

@@ -5,13 +5,14 @@ Measures Barnabas and Apache Kafka side by side, on this machine, in one run.
     python -m benchmarks.compare --list                       the names of the measures
     python -m benchmarks.compare --only 'start-*,consume-1k' --scale 0.2 --passes 3
     python -m benchmarks.compare --broker barnabas --json results.json
+    python -m benchmarks.compare --beside 'Another=/opt/another --port {port} --dir {data}'
     python -m benchmarks.compare --json results.json --page docs/performance.md --plots docs/images
     python -m benchmarks.compare --from results.json          the table of a run that has been
 
-Both brokers run with the same options and take turns, so that what else the machine does hits
-both. The first runs of a measure warm a broker up and do not count (a virtual machine compiles its
-hot code meanwhile). Of the others the median counts, and the ratio of the best ones stands beside
-it, for noise only ever makes things slower.
+The brokers take turns, so that what else the machine does hits all of them; the two run with the
+same options, a further one as its command says. The first runs of a measure warm a broker up and do
+not count (a virtual machine compiles its hot code meanwhile). Of the others the median counts, and
+the ratio of the best ones stands beside it, for noise only ever makes things slower.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from benchmarks import contender, report, results
 from benchmarks.bench import Bench
 from benchmarks.contender import Contender
 from benchmarks.exchange import Exchanger
+from benchmarks.further import Further
 from benchmarks.loader import Loader
 from benchmarks.machine import machine
 from benchmarks.results import Measured, Results
@@ -67,6 +69,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--list", action="store_true", help="say what there is to measure")
     parser.add_argument("--broker", choices=("both", "barnabas", "apache"), default="both")
+    parser.add_argument(
+        "--beside",
+        type=_further,
+        action="append",
+        default=[],
+        metavar="NAME=COMMAND",
+        help="a further broker, which listens on {port}, and on {spare_port} for what else it may"
+        " need, and writes to {data}",
+    )
     parser.add_argument("--only", default="", help="names or patterns, separated by commas")
     parser.add_argument("--skip", default="", help="the same, of what not to measure")
     parser.add_argument("--scale", type=float, default=1.0, help="a factor on all numbers")
@@ -94,6 +105,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _further(text: str) -> Further:
+    try:
+        return Further.parsed(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _measured(options: argparse.Namespace, directory: Path) -> Results:
     bench = Bench(
         directory,
@@ -112,7 +130,7 @@ def _measured(options: argparse.Namespace, directory: Path) -> Results:
     if options.list:
         print("\n".join(f"{m.name:24}{m.figures[0].title} ({m.client})" for m in measures))
         return found
-    with _contenders(directory, options.broker) as contenders:
+    with _contenders(directory, options.broker, options.beside) as contenders:
         budget = Budget(60 * options.budget, len(measures))
         for measure in measures:
             measured.append(run(measure, contenders, options.passes, budget.next_share()))
@@ -122,7 +140,9 @@ def _measured(options: argparse.Namespace, directory: Path) -> Results:
 
 
 @contextmanager
-def _contenders(directory: Path, which: str) -> Iterator[list[Contender]]:
+def _contenders(
+    directory: Path, which: str, beside: Sequence[Further]
+) -> Iterator[list[Contender]]:
     """
     The brokers to measure, which have ended afterwards, whatever happened.
     """
@@ -136,6 +156,8 @@ def _contenders(directory: Path, which: str) -> Iterator[list[Contender]]:
             found.append(contender.apache_kafka(directory))
         if which in ("both", "barnabas"):
             found.append(contender.barnabas(directory))
+        for number, kind in enumerate(beside, 1):
+            found.append(contender.further(kind, directory / f"further-{number}"))
         for one in found:
             running.callback(one.close)
         yield found

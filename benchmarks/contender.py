@@ -1,6 +1,6 @@
 """
-The two brokers as they are measured: each runs with its own defaults, and both with the same
-options beyond them.
+The brokers as they are measured: Barnabas and Apache Kafka run with their own defaults, and both
+with the same options beyond them; further ones as their commands say.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Final, Protocol
 
+from benchmarks.further import Further
 from benchmarks.topics import produce_when_possible
 from tests.support.apache_kafka import ApacheKafka, java
 from tests.support.broker_process import Barnabas, BrokerProcess
@@ -54,7 +55,8 @@ class KafkaAsShipped(ApacheKafka):
 
 
 class _Maker(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def __call__(
         self, directory: Path, *, settings: Mapping[str, str] | None = None, bounded: bool = True
@@ -63,13 +65,18 @@ class _Maker(Protocol):
 
 class Contender:
     """
-    One of the two: a broker that runs through most measures, and others for single ones.
+    One of them: a broker that runs through most measures, and others for single ones.
 
-    The long-lived one is started when it is first asked for. ``close`` ends whatever runs.
+    The long-lived one is started when it is first asked for, and again should it have ended.
+    ``close`` ends whatever runs.
+
+    Attributes:
+        is_further: whether it only stands beside the two that are compared, and may fail.
     """
 
-    def __init__(self, make: _Maker, directory: Path) -> None:
+    def __init__(self, make: _Maker, directory: Path, *, is_further: bool = False) -> None:
         self.name = make.name
+        self.is_further = is_further
         self._make = make
         self._directory = directory
         self._main: BrokerProcess | None = None
@@ -81,6 +88,7 @@ class Contender:
         """
         if self._main is None:
             self._main = self._new("main", {})
+        if not self._main.is_running:
             self._main.launch()
             produce_when_possible(self._main)
         return self._main
@@ -124,3 +132,10 @@ def apache_kafka(directory: Path) -> Contender:
     Apache Kafka, writing below *directory*.
     """
     return Contender(KafkaAsShipped, directory / "apache")
+
+
+def further(kind: Further, directory: Path) -> Contender:
+    """
+    A further broker, writing below *directory*.
+    """
+    return Contender(kind, directory, is_further=True)

@@ -4,7 +4,8 @@ Plots of a run: ratios with their goals, rates, processor time, latencies, durab
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from benchmarks.measure import Goal
 from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Measured, Results, is_dial
 
 COLORS: Final = {APACHE_KAFKA: "#9aa3ad", BARNABAS: "#1f6f8b"}
+OTHER_COLORS: Final = ("#e09f3e", "#7b5ea7", "#6a994e", "#bc4749")
 GOOD, BAD = "#2a9d5c", "#d1495b"
 TICKS: Final = (0.25, 0.5, 1, 2, 4, 8, 16, 32)
 PERCENTILES: Final = {"p50": "p50", "p95": "p95", "p99": "p99", "p999": "p99.9"}
@@ -74,19 +76,28 @@ def _ratios(results: Results) -> Canvas | None:
     return canvas
 
 
+def _colors(results: Results) -> dict[str, str]:
+    """
+    Those of the two, and one for each further broker.
+    """
+    others = (name for name in results.brokers() if name not in COLORS)
+    return {**COLORS, **dict(zip(others, cycle(OTHER_COLORS), strict=False))}
+
+
 def _times_better(line: Line, ratio: float) -> float:
     return 1 / ratio if line.figure.less_is_better else ratio
 
 
 def _rates(results: Results) -> Canvas | None:
     lines = [line for line in results.lines() if line.figure.group == "rate"]
-    return _pairs([line for line in lines if not is_dial(line.measured)], "records a second")
+    lines = [line for line in lines if not is_dial(line.measured)]
+    return _points(lines, "records a second", _colors(results))
 
 
 def _cpu(results: Results) -> Canvas | None:
     lines = [line for line in results.lines() if line.figure.group == "cpu"]
     title = "seconds of the broker's processor time for a million records"
-    return _pairs([line for line in lines if not is_dial(line.measured)], title)
+    return _points([line for line in lines if not is_dial(line.measured)], title, _colors(results))
 
 
 def _durability(results: Results) -> Canvas | None:
@@ -95,10 +106,10 @@ def _durability(results: Results) -> Canvas | None:
     """
     lines = [line for line in results.lines() if line.figure.group == "megabytes"]
     title = "megabytes a second, by what an answer promises"
-    return _pairs([line for line in lines if is_dial(line.measured)], title)
+    return _points([line for line in lines if is_dial(line.measured)], title, _colors(results))
 
 
-def _pairs(lines: Lines, title: str) -> Canvas | None:
+def _points(lines: Lines, title: str, colors: Mapping[str, str]) -> Canvas | None:
     """
     A point for each broker, on a scale that has room for all lines.
     """
@@ -106,18 +117,18 @@ def _pairs(lines: Lines, title: str) -> Canvas | None:
         return None
     canvas, axes = _canvas(len(lines))
     for place, line in enumerate(reversed(lines)):
-        values = {APACHE_KAFKA: line.apache_kafka, BARNABAS: line.barnabas}
+        values = {name: line.measured.median(name, line.figure) for name in colors}
         known = {name: value for name, value in values.items() if value}
         axes.plot(list(known.values()), [place] * len(known), color="#d5dae0", zorder=1)
         for name, value in known.items():
-            axes.scatter(value, place, color=COLORS[name], s=36, zorder=2)
+            axes.scatter(value, place, color=colors[name], s=36, zorder=2)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_title(title)
     _name(axes, [line.measured.figures[0].title for line in lines])
-    _explain(axes)
+    _explain(axes, colors)
     return canvas
 
 
@@ -133,19 +144,20 @@ def _latency(results: Results) -> Canvas | None:
     ]
     if not kinds:
         return None
+    colors = _colors(results)
     canvas = Canvas(figsize=(3.2 * len(kinds), 2.8), layout="constrained")
     row = canvas.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
     for axes, (measured, prefix, title) in zip(row, kinds, strict=True):
-        _percentiles(axes, measured, prefix)
+        _percentiles(axes, measured, prefix, colors)
         axes.set_title(title, fontsize=9)
     row[0].set_ylabel("ms")
-    _explain(row[0])
+    _explain(row[0], colors)
     return canvas
 
 
-def _percentiles(axes: Axes, measured: Measured, prefix: str) -> None:
+def _percentiles(axes: Axes, measured: Measured, prefix: str, colors: Mapping[str, str]) -> None:
     figures = {figure.key: figure for figure in measured.figures}
-    for name, color in COLORS.items():
+    for name, color in colors.items():
         medians = [measured.median(name, figures[prefix + key]) for key in PERCENTILES]
         points = [median for median in medians if median is not None]
         if points:
@@ -175,10 +187,10 @@ def _full_title(line: Line) -> str:
     return title if title == first else f"{first}: {title.removeprefix('- ')}"
 
 
-def _explain(axes: Axes) -> None:
+def _explain(axes: Axes, colors: Mapping[str, str]) -> None:
     """
     Which colour is whose.
     """
-    for name, color in COLORS.items():
+    for name, color in colors.items():
         axes.plot([], [], "o", color=color, label=name)
     axes.legend(loc="best", fontsize=8)

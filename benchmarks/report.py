@@ -4,12 +4,12 @@ A run's results as text: a table for the terminal, and the page ``docs/performan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import Figure, Goal
-from benchmarks.results import APACHE_KAFKA, BARNABAS, Line, Results, is_dial
+from benchmarks.results import Line, Results, is_dial
 
 SIGNS: Final = {Goal.RATIO_AT_LEAST: "≥", Goal.RATIO_AT_MOST: "≤", Goal.AT_MOST: "≤"}
 
@@ -23,16 +23,16 @@ def table(results: Results) -> str:
     """
     For the terminal.
     """
-    heads = (
-        f"{'median of the passes':44}{APACHE_KAFKA:>17}{BARNABAS:>17}{'ratio':>9}{'best':>9}  goal"
-    )
+    brokers = results.brokers()
+    names = "".join(f"{name:>17}" for name in brokers)
+    heads = f"{'median of the passes':44}{names}{'ratio':>9}{'best':>9}  goal"
     lines = [*_warning(results), heads]
     for line in results.lines():
-        cells = "".join(f"{_amount(value, line.figure):>17}" for value in _both(line))
+        cells = "".join(f"{cell:>17}" for cell in _cells(line, brokers))
         ratios = f"{_ratio(line.ratio):>9}{_ratio(line.best_ratio):>9}"
         lines.append(f"{line.figure.title:44}{cells}{ratios}  {_goal(line)}".rstrip())
     lines += [f"{name}: skipped: {reason}" for name, reason in _skipped(results)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_failed(results)])
 
 
 def machine_line(results: Results) -> str:
@@ -74,33 +74,36 @@ def _warning(results: Results) -> list[str]:
         return []
     return [
         f"**The machine was busy with something else before this run already (load {load:g}): the "
-        "rates and latencies of both brokers tell little, processor time and memory more.**",
+        "rates and latencies of all brokers tell little, processor time and memory more.**",
         "",
     ]
 
 
 def _markdown_table(results: Results) -> str:
+    brokers = results.brokers()
     rows = [
         *_warning(results),
-        f"| | {APACHE_KAFKA} | {BARNABAS} | ratio | of the best | goal | |",
-        "|---|---:|---:|---:|---:|---|---|",
+        f"| | {' | '.join(brokers)} | ratio | of the best | goal | |",
+        f"|---|{'---:|' * len(brokers)}---:|---:|---|---|",
     ]
     for line in results.lines():
         if line.figure.group == "megabytes" or is_dial(line.measured):
             continue
         cells = [line.figure.title.replace("- ", "&nbsp;&nbsp;", 1)]
-        cells += [_amount(value, line.figure) for value in _both(line)]
+        cells += _cells(line, brokers)
         cells += [_ratio(line.ratio), _ratio(line.best_ratio), *_goal_cells(line)]
         rows.append(f"| {' | '.join(cells)} |")
-    rows += [f"| {name} | {reason} | | | | | |" for name, reason in _skipped(results)]
-    return "\n".join(rows)
+    blank = " |" * (len(brokers) + 3)
+    rows += [f"| {name} | {reason} |{blank}" for name, reason in _skipped(results)]
+    failed = [f"- {sentence}" for sentence in _failed(results)]
+    return "\n".join([*rows, *([""] if failed else []), *failed])
 
 
 def _markdown_dial(results: Results) -> str:
     """
     What each promise lets through, and how long an answer takes, in a row for each.
     """
-    names = (APACHE_KAFKA, BARNABAS)
+    names = results.brokers()
     keys = ("megabytes_per_second", "p50", "p99")
     heads = [f"{name}: {key}" for key in ("MB/s", "p50", "p99") for name in names]
     rows = [f"| | {' | '.join(heads)} |", "|---|" + "---:|" * len(heads)]
@@ -123,8 +126,15 @@ def _markdown_machine(results: Results) -> str:
     return "\n".join(["| | |", "|---|---|", *rows])
 
 
-def _both(line: Line) -> tuple[float | None, float | None]:
-    return line.apache_kafka, line.barnabas
+def _cells(line: Line, brokers: Sequence[str]) -> list[str]:
+    """
+    The medians of all of them; why there is none is said below the table.
+    """
+    measured, figure = line.measured, line.figure
+    return [
+        "failed" if name in measured.failed else _amount(measured.median(name, figure), figure)
+        for name in brokers
+    ]
 
 
 def _amount(value: float | None, figure: Figure) -> str:
@@ -156,3 +166,14 @@ def _goal_cells(line: Line) -> tuple[str, str]:
 
 def _skipped(results: Results) -> Iterable[tuple[str, str]]:
     return ((one.name, one.skipped) for one in results.measured if one.skipped)
+
+
+def _failed(results: Results) -> list[str]:
+    """
+    What a further broker could not do, in a sentence for each.
+    """
+    return [
+        f"{name} failed at {one.name}: {reason}"
+        for one in results.measured
+        for name, reason in one.failed.items()
+    ]

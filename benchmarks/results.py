@@ -25,6 +25,7 @@ class Measured:
     Attributes:
         warm_ups: what was run first and does not count.
         skipped: why there is nothing, if so.
+        failed: why a further broker has no samples, by its name.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Measured:
     samples: Mapping[str, Sequence[Values]] = field(default_factory=dict)
     warm_ups: Mapping[str, Sequence[Values]] = field(default_factory=dict)
     skipped: str = ""
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     def median(self, broker: str, figure: Figure) -> float | None:
         """
@@ -57,7 +59,7 @@ class Measured:
 @dataclass(frozen=True, slots=True)
 class Line:
     """
-    One figure of both brokers, compared.
+    One figure of the brokers; Barnabas is compared with Apache Kafka.
     """
 
     measured: Measured
@@ -91,14 +93,23 @@ class Results:
     options: Mapping[str, str]
     measured: Sequence[Measured]
 
+    def brokers(self) -> list[str]:
+        """
+        Both, and the further ones that stood beside them.
+        """
+        seen = [name for one in self.measured for name in (*one.samples, *one.failed)]
+        return list(dict.fromkeys((APACHE_KAFKA, BARNABAS, *seen)))
+
     def lines(self) -> list[Line]:
         """
         Every figure that at least one broker has, in order.
         """
-        found = (
-            _line(measured, figure) for measured in self.measured for figure in measured.figures
-        )
-        return [line for line in found if (line.apache_kafka, line.barnabas) != (None, None)]
+        return [
+            _line(measured, figure)
+            for measured in self.measured
+            if any(measured.samples.values())
+            for figure in measured.figures
+        ]
 
     def write(self, path: Path) -> None:
         """

@@ -1,5 +1,5 @@
 """
-Runs measures against the brokers by turns, so that what else the machine does hits both.
+Runs measures against the brokers by turns, so that what else the machine does hits all of them.
 """
 
 from __future__ import annotations
@@ -8,14 +8,15 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import Final
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
 
 from confluent_kafka import KafkaException
 
 from benchmarks.contender import Contender
-from benchmarks.measure import Measure, Run, Unavailable, Values
+from benchmarks.measure import Measure, Unavailable, Values
 from benchmarks.results import Measured
 
 FAILURES: Final = (
@@ -57,7 +58,8 @@ def run(
     measure: Measure, contenders: Sequence[Contender], passes: int, seconds: float = math.inf
 ) -> Measured:
     """
-    Run it *passes* times with each broker. If one cannot, that is reported and there is no figure.
+    Run it *passes* times with each broker. If one of the two cannot, that is reported and there is
+    no figure; a further one only lacks its own.
 
     Args:
         seconds: no further pass begins after that, but for the first one that counts.
@@ -65,37 +67,99 @@ def run(
     began = time.monotonic()
     passes = min(passes, measure.most_passes)
     try:
-        taken = _samples(measure, contenders, passes, began + seconds)
+        seats = _taken(measure, contenders, passes, began + seconds)
     except FAILURES as reason:
         _say(f"{measure.name}: skipped: {reason!r}")
-        return Measured(measure.name, measure.client, measure.figures, skipped=str(reason))
+        return Measured(measure.name, measure.client, measure.figures, skipped=in_short(reason))
     _say(f"{measure.name}: {time.monotonic() - began:.0f} s")
     number = measure.warm_ups
     return Measured(
         measure.name,
         measure.client,
         measure.figures,
-        samples={name: values[number:] for name, values in taken.items()},
-        warm_ups={name: values[:number] for name, values in taken.items()},
+        samples={seat.name: seat.taken[number:] for seat in seats if not seat.failure},
+        warm_ups={seat.name: seat.taken[:number] for seat in seats if not seat.failure},
+        failed={seat.name: seat.failure for seat in seats if seat.failure},
     )
 
 
-def _samples(
+def in_short(reason: BaseException) -> str:
+    """
+    Why there is no figure, in one line without any path.
+    """
+    match reason:
+        case subprocess.CalledProcessError(cmd=[program, *_], returncode=status):
+            return f"{Path(program).name} ended with status {status}"
+        case subprocess.TimeoutExpired(cmd=[program, *_], timeout=seconds):
+            return f"{Path(program).name} did not end in {seconds:.0f} s"
+    return (str(reason).splitlines() or [type(reason).__name__])[0]
+
+
+class _Seat:
+    """
+    The place of one broker in a measure. That of a further one is empty from its first failure on.
+
+    Attributes:
+        taken: what its runs gave.
+        failure: why there are no more of them, if so.
+    """
+
+    def __init__(self, measure: Measure, contender: Contender) -> None:
+        self.name = contender.name
+        self.taken: list[Values] = []
+        self.failure = ""
+        self._measure = measure
+        self._contender = contender
+        self._prepared = ExitStack()
+
+    def __enter__(self) -> _Seat:
+        with self._excused():
+            opened = self._measure.opened(self._contender)
+            self._run = self._prepared.enter_context(opened)
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        with self._excused():
+            self._prepared.__exit__(*raised)
+
+    def run(self, turn: int) -> None:
+        """
+        Take one more sample.
+        """
+        if self.failure:
+            return
+        with self._excused():
+            values = self._run()
+            self.taken.append(values)
+            _say(f"{self._measure.name} {turn}: {self.name}: {_words(self._measure, values)}")
+
+    @contextmanager
+    def _excused(self) -> Iterator[None]:
+        """
+        What a further broker cannot do is noted, and ends only what was prepared for it.
+        """
+        try:
+            yield
+        except FAILURES as reason:
+            if not self._contender.is_further:
+                raise
+            self.failure = in_short(reason)
+            _say(f"{self._measure.name}: {self.name}: failed: {reason!r}")
+            with suppress(*FAILURES):
+                self._prepared.__exit__(type(reason), reason, reason.__traceback__)
+
+
+def _taken(
     measure: Measure, contenders: Sequence[Contender], passes: int, end: float
-) -> dict[str, list[Values]]:
-    taken: dict[str, list[Values]] = {contender.name: [] for contender in contenders}
+) -> list[_Seat]:
     with ExitStack() as opened:
-        runs: dict[str, Run] = {}
-        for contender in contenders:
-            runs[contender.name] = opened.enter_context(measure.opened(contender))
+        seats = [opened.enter_context(_Seat(measure, contender)) for contender in contenders]
         for turn in range(1 - measure.warm_ups, passes + 1):
             if turn > 1 and time.monotonic() > end:
                 break
-            for name, take in runs.items():
-                values = take()
-                taken[name].append(values)
-                _say(f"{measure.name} {turn}: {name}: {_words(measure, values)}")
-    return taken
+            for seat in seats:
+                seat.run(turn)
+    return seats
 
 
 def _words(measure: Measure, values: Values) -> str:

@@ -59,9 +59,11 @@ def produce_when_possible(broker: BrokerProcess, topic: str = "first") -> None:
 
     Raises:
         TimeoutError: none was within the time that the broker has for its start.
+        AssertionError: it has ended.
     """
     deadline = time.monotonic() + broker.start_timeout
     while time.monotonic() < deadline:
+        assert broker.is_running, f"{broker.name} has ended: {_last_words(broker)}"
         with (
             suppress(OSError),
             socket.create_connection((LOCAL, broker.port), timeout=5) as connection,
@@ -72,6 +74,10 @@ def produce_when_possible(broker: BrokerProcess, topic: str = "first") -> None:
                 return
         time.sleep(0.002)
     raise TimeoutError(f"{broker.name} acknowledged nothing in {broker.start_timeout:.0f} s")
+
+
+def _last_words(broker: BrokerProcess) -> str:
+    return (broker.log_since_start().strip() or "it said nothing").splitlines()[-1]
 
 
 def now_ms() -> int:

@@ -64,3 +64,33 @@ def test_a_run_on_a_busy_machine_says_so_first() -> None:
     assert "busy with something else" in report.rewritten(PAGE, busy)
     assert "(load 1.2)" in report.table(busy).splitlines()[0]
     assert "busy" not in report.rewritten(PAGE, quiet) + report.table(quiet)
+
+
+def with_another() -> Results:
+    """
+    A further broker that did one of two measures.
+    """
+    [one] = results(1000, 2500).measured
+    samples = {**one.samples, "Another": [{one.figures[0].key: 1500.0}]}
+    did = Measured("one", "", one.figures, samples)
+    failed = Measured("two", "", one.figures, one.samples, failed={"Another": "no such request"})
+    return Results({"cores": "2"}, {}, [did, failed])
+
+
+def test_a_further_broker_has_a_column_of_its_own() -> None:
+    """
+    Beside the two, whose ratio stays what it was; what it could not do is told below.
+    """
+    page = report.rewritten(PAGE, with_another())
+
+    head = "| | Apache Kafka | Barnabas | Another | ratio | of the best | goal | |"
+    rule = "|---|---:|---:|---:|---:|---:|---|---|"
+    did = "| produce | 1,000 rec/s | 2,500 rec/s | 1,500 rec/s | 2.50 | 2.50 | ≥ 2 | met |"
+    failed = did.replace("1,500 rec/s", "failed")
+    assert "\n".join([head, rule, did, failed]) in page
+    assert f"{failed}\n\n- Another failed at two: no such request\n<!-- end -->" in page
+    terminal = report.table(with_another()).splitlines()
+    assert terminal[0].split("  ")[0] == "median of the passes"
+    assert "Barnabas          Another    ratio" in terminal[0]
+    assert "2,500 rec/s      1,500 rec/s     2.50" in terminal[1]
+    assert "Another failed at two: no such request" == terminal[-1]

@@ -5,15 +5,18 @@ benchmarks.runner: which run counts, and in which order they are.
 from __future__ import annotations
 
 import math
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from benchmarks.contender import Contender, apache_kafka, barnabas
+from benchmarks.contender import Contender, apache_kafka, barnabas, further
+from benchmarks.further import Further
 from benchmarks.measure import Measure, Run, Unavailable, Values, rate
-from benchmarks.runner import Budget, run
+from benchmarks.runner import Budget, in_short, run
 
 
 class Journal:
@@ -95,3 +98,84 @@ def test_shares_of_a_budget_are_twice_what_falls_to_each_but_never_more_than_is_
 
     assert pytest.approx([500_000, 666_667, 1_000_000, 1_000_000], rel=0.001) == shares
     assert math.inf == Budget(math.inf, 1).next_share()
+
+
+class Stumbling(Journal):
+    """
+    A measure that one broker cannot do.
+    """
+
+    def __init__(self, broker: str, at: Literal["open", "run", "close"]) -> None:
+        super().__init__()
+        self._broker = broker
+        self._at = at
+
+    @contextmanager
+    def opened(self, contender: Contender) -> Iterator[Run]:
+        self._stumble("open", contender)
+        with super().opened(contender) as take:
+
+            def run() -> Values:
+                self._stumble("run", contender)
+                return take()
+
+            yield run
+        self._stumble("close", contender)
+
+    def _stumble(self, place: str, contender: Contender) -> None:
+        if (self._broker, self._at) == (contender.name, place):
+            raise OSError(f"no {place}")
+
+
+@pytest.mark.parametrize("at", ["open", "run", "close"])
+def test_a_further_broker_that_cannot_hinders_nobody(
+    tmp_path: Path, contenders: list[Contender], at: Literal["open", "run", "close"]
+) -> None:
+    """
+    Whenever it fails: it has no figures, and the others have all of theirs.
+    """
+    beside = further(Further("Another", ("another",)), tmp_path)
+
+    measured = run(Stumbling("Another", at).measure(1), [*contenders, beside], passes=2)
+
+    assert "" == measured.skipped
+    assert {"Another": f"no {at}"} == measured.failed
+    assert {"Apache Kafka": 2, "Barnabas": 2} == {
+        name: len(taken) for name, taken in measured.samples.items()
+    }
+
+
+@pytest.mark.parametrize("at", ["open", "run", "close"])
+def test_without_one_of_the_two_there_is_nothing_to_compare(
+    contenders: list[Contender], at: Literal["open", "run", "close"]
+) -> None:
+    measured = run(Stumbling("Barnabas", at).measure(1), contenders, passes=2)
+
+    assert f"no {at}" == measured.skipped
+    assert {} == measured.samples
+    assert {} == measured.failed
+
+
+def test_a_further_broker_takes_its_turn(tmp_path: Path, contenders: list[Contender]) -> None:
+    journal = Journal()
+    beside = further(Further("Another", ("another",)), tmp_path)
+
+    measured = run(journal.measure(warm_ups=0), [*contenders, beside], passes=2)
+
+    assert ["Apache Kafka", "Barnabas", "Another"] * 2 == journal.entries[3:9]
+    assert 2 == len(measured.samples["Another"])
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        (Unavailable("no Java"), "no Java"),
+        (AssertionError(), "AssertionError"),
+        (OSError("first line\nsecond line"), "first line"),
+        (subprocess.CalledProcessError(3, ["/tmp/somewhere/load", "produce"]), "load ended with"),
+        (subprocess.TimeoutExpired(["/tmp/somewhere/load"], 300.0), "load did not end in 300 s"),
+    ],
+)
+def test_a_reason_is_one_line_without_paths(reason: Exception, sentence: str) -> None:
+    assert in_short(reason).startswith(sentence)
+    assert "/tmp" not in in_short(reason)

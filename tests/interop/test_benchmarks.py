@@ -52,6 +52,28 @@ def test_every_measure_gives_its_figures(
     assert "start to first record" in capsys.readouterr().out
 
 
+@pytest.mark.skipif(compiler() is None, reason="no C compiler, and load of frames is a C program")
+def test_a_further_broker_is_measured_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    Another Barnabas stands for it; a second one ends at once, and the run goes on.
+    """
+    serve = f"{sys.executable} -m barnabas.server serve --data-dir {{data}} --set"
+    listening = f"Another={serve} listeners=PLAINTEXT://127.0.0.1:{{port}}"
+    failing = f"Failing={serve} no-such-option:{{port}}"
+    beside = ["--beside", listening, "--beside", failing, "--directory", str(tmp_path)]
+    file = tmp_path / "results.json"
+
+    assert 0 == compare.main([*TINY, *beside, "--only", "requests-single", "--json", str(file)])
+
+    [measured] = results.read(file).measured
+    assert ["Barnabas", "Another"] == list(measured.samples)
+    assert measured.failed["Failing"].startswith("Failing has ended: ")
+    assert "Failing failed at requests-single" in capsys.readouterr().out
+    assert [file] == list(tmp_path.iterdir())
+
+
 def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     """
     Neither a process nor a file.

@@ -11,14 +11,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Final
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from benchmarks import wire
+from benchmarks.further import FurtherBroker
 from tests.support.broker_process import BrokerProcess
 
 LOCAL: Final = "127.0.0.1"
 PATIENCE: Final = 120.0
+UNKNOWN_TOPIC: Final = 3
 
 _numbers = itertools.count(1)
 
@@ -32,10 +35,19 @@ def create_topic(
     """
     Create a topic and wait until its first partition has taken a record.
     """
+    _create(broker, name, partitions, config)
+    produce_when_possible(broker, name)
+
+
+def _create(
+    broker: BrokerProcess,
+    name: str,
+    partitions: int = 1,
+    config: Mapping[str, str] | None = None,
+) -> None:
     topic = NewTopic(name, partitions, config=dict(config or {}))
     admin = _admin(broker)  # It lives until the answer is there, or there is none.
     admin.create_topics([topic], operation_timeout=PATIENCE)[name].result(PATIENCE)
-    produce_when_possible(broker, name)
 
 
 @contextmanager
@@ -55,7 +67,7 @@ def new_topic(
 
 def produce_when_possible(broker: BrokerProcess, topic: str = "first") -> None:
     """
-    Try until one record is acknowledged.
+    Try until one record is acknowledged. A further broker may not create what it is asked for.
 
     Raises:
         TimeoutError: none was within the time that the broker has for its start.
@@ -70,8 +82,12 @@ def produce_when_possible(broker: BrokerProcess, topic: str = "first") -> None:
         ):
             wire.ask(connection, wire.metadata_request(topic))
             request = wire.produce_request(topic, b"value", timestamp_ms=now_ms())
-            if wire.produce_error(topic, wire.ask(connection, request)) == 0:
+            error = wire.produce_error(topic, wire.ask(connection, request))
+            if error == 0:
                 return
+            if error == UNKNOWN_TOPIC and isinstance(broker, FurtherBroker):
+                with suppress(KafkaException):  # It may be there, and only not be ready.
+                    _create(broker, topic)
         time.sleep(0.002)
     raise TimeoutError(f"{broker.name} acknowledged nothing in {broker.start_timeout:.0f} s")
 

@@ -57,10 +57,12 @@ def test_a_further_broker_is_measured_beside(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """
-    Another Barnabas stands for it; a second one ends at once, and the run goes on.
+    Another Barnabas stands for it, which creates no topic by itself; a second one ends at once, and
+    the run goes on.
     """
     serve = f"{sys.executable} -m barnabas.server serve --data-dir {{data}} --set"
     listening = f"Another={serve} listeners=PLAINTEXT://127.0.0.1:{{port}}"
+    listening += " --set auto.create.topics.enable=false"
     failing = f"Failing={serve} no-such-option:{{port}}"
     beside = ["--beside", listening, "--beside", failing, "--directory", str(tmp_path)]
     file = tmp_path / "results.json"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -28,6 +29,9 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.clock import ManualClock
+from barnabas.server.coordinators.group_coordinator import GroupCoordinator
+from barnabas.server.coordinators.transactions.shards import TransactionShards
+from barnabas.server.partition import Partition
 from tests.support.disk import MemoryFiles
 from tests.support.server import PATIENCE, START_MS, TestBroker, running
 from tests.support.wire_client import WireClient
@@ -122,6 +126,29 @@ async def delete_topic(client: WireClient, name: str) -> None:
     topic = DeleteTopicState(name=name, topic_id=ZERO_UUID)
     answer = await client.ask(DeleteTopicsRequest(topics=[topic], timeout_ms=10_000), 6)
     assert 0 == answer.responses[0].error_code
+
+
+@pytest.mark.parametrize(("kind", "coordinator"), [(0, GroupCoordinator), (1, TransactionShards)])
+async def test_a_new_topic_of_a_coordinator_is_led_once(
+    kind: int, coordinator: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A coordinator that is made for a topic looks at it then, and is not told of it as well.
+    """
+    led: list[int] = []
+    lead = coordinator.lead  # type: ignore[attr-defined]  # both have it
+
+    def counted(self: object, partitions: Sequence[Partition]) -> None:
+        led.append(len(partitions))
+        lead(self, partitions)
+
+    monkeypatch.setattr(coordinator, "lead", counted)
+    sizes = SMALL | {"transaction_state_log_num_partitions": "3"}
+
+    async with running(MemoryFiles(), **sizes) as broker, await broker.client() as client:
+        await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"]), 4)
+
+        assert [3] == [size for size in led if size]
 
 
 async def test_a_group_survives_the_broker() -> None:

@@ -448,7 +448,8 @@ def _all_of(topics: Iterable[Topic]) -> _Places:
 
 
 async def _tell(listeners: Iterable[Listener], topic: Topic) -> None:
-    for listener in listeners:
+    # Who begins to listen meanwhile has looked at the topics there are, this one among them.
+    for listener in tuple(listeners):
         try:
             waiting = listener(topic)
             if waiting is not None:

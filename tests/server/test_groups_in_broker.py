@@ -145,7 +145,7 @@ async def test_a_new_topic_of_a_coordinator_is_led_once(
     monkeypatch.setattr(coordinator, "lead", counted)
     sizes = SMALL | {"transaction_state_log_num_partitions": "3"}
 
-    async with running(MemoryFiles(), **sizes) as broker, await broker.client() as client:
+    async with running(MemoryFiles(), None, **sizes) as broker, await broker.client() as client:
         await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"]), 4)
 
         assert [3] == [size for size in led if size]

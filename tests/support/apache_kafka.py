@@ -1,20 +1,25 @@
 """
-Apache Kafka itself: its jars, fetched once from Maven Central, and a broker made of them.
-
-Whoever has the jars already says where in ``KAFKA_CLASSPATH`` (a class path as ``java -cp`` takes
-it); otherwise Maven copies them into a cache directory of the user, 55 MB, in about ten seconds.
+Apache Kafka itself: a broker made of its jars.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.support.broker_process import BrokerProcess, free_port
-from tests.support.maven import PrerequisiteMissing, alone, cache, jars
+from tests.support.class_archive import archive_options
+from tests.support.kafka_jars import (
+    QUICK,
+    VERSION,
+    cache_directory,
+    class_path,
+    library,
+    require_java,
+)
+from tests.support.maven import PrerequisiteMissing, alone
 
 __all__ = [
     "CLUSTER_ID",
@@ -29,19 +34,7 @@ __all__ = [
     "require_java",
 ]
 
-VERSION = "4.3.1"
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
-
-_ARTIFACTS = {
-    "org.apache.kafka:kafka_2.13": VERSION,
-    "org.apache.kafka:kafka-tools": VERSION,
-    "org.apache.logging.log4j:log4j-slf4j-impl": "2.24.3",
-}
-
-QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
-"""
-Options of a virtual machine that compiles little: what a test runs is over before more pays.
-"""
 
 _LOGGING = """<Configuration status="ERROR">
   <Appenders><Console name="out" target="SYSTEM_ERR">
@@ -52,46 +45,12 @@ _LOGGING = """<Configuration status="ERROR">
 """
 
 
-def require_java() -> None:
-    """
-    Raises:
-        PrerequisiteMissing: there is no Java to run, or no compiler.
-    """
-    for program in ("java", "javac"):
-        if shutil.which(program) is None:
-            raise PrerequisiteMissing(f"no {program} on the path (a JDK of 17 or newer is needed)")
-
-
-def class_path() -> str:
-    """
-    The class path of Apache Kafka's broker, clients and tools.
-
-    Raises:
-        PrerequisiteMissing: there is no Java, or Maven is missing or could not fetch the jars.
-    """
-    require_java()
-    given = os.environ.get("KAFKA_CLASSPATH")
-    return given if given else f"{jars(cache_directory(), 'libs', _ARTIFACTS)}/*"
-
-
-def library(name: str) -> str:
-    """
-    The class path of one more library of Apache Kafka, such as ``kafka-streams``, with all that it
-    needs; it goes beside `class_path`.
-
-    Raises:
-        PrerequisiteMissing: there is no Java, or Maven is missing or could not fetch the jars.
-    """
-    require_java()
-    return f"{jars(cache_directory(), name, {f'org.apache.kafka:{name}': VERSION})}/*"
-
-
 def java(
     main_class: str,
     *arguments: str,
     heap: str = "256m",
     level: str = "warn",
-    options: tuple[str, ...] = QUICK,
+    options: tuple[str, ...] | None = None,
     extra_class_path: str = "",
 ) -> list[str]:
     """
@@ -100,9 +59,12 @@ def java(
     Args:
         heap: the most memory for objects, as ``-Xmx`` takes it.
         level: from which level on it logs, to standard error.
-        options: further options of the virtual machine.
+        options: further options of the virtual machine; by default those with which it starts
+            soonest.
         extra_class_path: what the class needs beside the jars.
     """
+    if options is None:
+        options = (*QUICK, *archive_options())
     path = os.pathsep.join(filter(None, (class_path(), extra_class_path)))
     logging = f"-Dlog4j2.configurationFile={_logging_file(level)}"
     return ["java", f"-Xmx{heap}", *options, logging, "-cp", path, main_class, *arguments]
@@ -115,7 +77,7 @@ class ApacheKafka(BrokerProcess):
 
     name = "Apache Kafka"
     start_timeout = 120.0
-    options: tuple[str, ...] = QUICK
+    options: tuple[str, ...] | None = None
 
     def __init__(
         self,
@@ -169,13 +131,6 @@ class ApacheKafka(BrokerProcess):
             "share.coordinator.state.topic.min.isr": "1",
             **self.settings,
         }
-
-
-def cache_directory() -> Path:
-    """
-    Where the jars are, and what else is made once.
-    """
-    return cache(f"apache-kafka-{VERSION}")
 
 
 def _logging_file(level: str) -> Path:

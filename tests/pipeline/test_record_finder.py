@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from barnabas.pipeline import record_finder
 from barnabas.pipeline.arena import Arena
+from barnabas.pipeline.batch_headers import HEADERS
 from barnabas.pipeline.record_arrays import spans_by_arrays
 from barnabas.pipeline.record_finder import find_records, spans_by_walk
 from barnabas.pipeline.record_spans import Fields, RecordSpans
@@ -37,8 +38,8 @@ def found(spans: RecordSpans) -> Found:
     """
     arrays: list[npt.NDArray[Any]] = [
         spans.ends,
-        spans.timestamp_deltas,
-        spans.offset_deltas,
+        spans.timestamps,
+        spans.offsets,
         spans.header_counts,
     ]
     for piece in (spans.keys, spans.values):
@@ -51,17 +52,32 @@ def found(spans: RecordSpans) -> Found:
 def by_walk(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_finder, "_find", spans_by_walk)
     monkeypatch.setattr(record_finder, "RecordFields", module.RecordFields)
+    monkeypatch.setattr(record_finder, "_kept", record_finder._Kept())
 
 
-def find(raw: bytes, counts: Sequence[int], ends: Sequence[int], *, headers: bool) -> Found:
+def find(
+    raw: bytes,
+    counts: Sequence[int],
+    ends: Sequence[int],
+    *,
+    headers: bool = True,
+    bases: int | Sequence[int] = 0,
+) -> Found:
     """
     The records of batches that lie one behind the other in *raw*; nothing if some are none.
+
+    Args:
+        bases: of their offsets and of their timestamps.
     """
     edges = np.array([0, *ends], np.int64)
+    of_batches = np.zeros(len(counts), HEADERS)
+    of_batches["record_count"] = counts
+    of_batches["base_offset"] = bases
+    of_batches["base_timestamp"] = bases
     try:
         spans = find_records(
             Arena(raw, edges[:-1], edges[1:]),
-            np.array(counts, np.int64),
+            of_batches,
             Fields(keys=True, values=True, headers=headers),
         )
     except (Malformed, IndexError):
@@ -70,16 +86,16 @@ def find(raw: bytes, counts: Sequence[int], ends: Sequence[int], *, headers: boo
 
 
 def all_ways(
-    raw: bytes, counts: Sequence[int], ends: Sequence[int], *, headers: bool = True
+    raw: bytes, counts: Sequence[int], ends: Sequence[int], **options: Any
 ) -> dict[str, Found]:
     answers = {}
     with pytest.MonkeyPatch.context() as monkeypatch:
         monkeypatch.setattr(record_finder, "_find", spans_by_arrays)
-        answers["arrays"] = find(raw, counts, ends, headers=headers)
+        answers["arrays"] = find(raw, counts, ends, **options)
         by_walk(PLAIN, monkeypatch)
-        answers["plain"] = find(raw, counts, ends, headers=headers)
+        answers["plain"] = find(raw, counts, ends, **options)
         by_walk(compiled(NAME), monkeypatch)
-        answers["compiled"] = find(raw, counts, ends, headers=headers)
+        answers["compiled"] = find(raw, counts, ends, **options)
     return answers
 
 
@@ -125,6 +141,45 @@ def test_fields_are_where_they_were_put(lists: list[list[Record]]) -> None:
                 None if not valid else raw[start : start + length] if length else b""
                 for start, length, valid in zip(*spans, strict=True)
             ]
+
+
+def test_offsets_and_timestamps_count_from_those_of_their_batch() -> None:
+    bases = [1000, -5, 7]
+    lists = [[Record(base + step, base - step, None, b"v") for step in range(3)] for base in bases]
+    raw, ends = b"", []
+    for base, records in zip(bases, lists, strict=True):
+        raw += bytes(encode_records(records, base, base))
+        ends.append(len(raw))
+
+    for answer in all_ways(raw, [3, 3, 3], ends, bases=bases).values():
+        assert [record.timestamp for records in lists for record in records] == answer[1]
+        assert [record.offset for records in lists for record in records] == answer[2]
+
+
+def test_a_timestamp_beyond_64_bits_begins_anew() -> None:
+    raw = bytes(encode_records([Record(0, 2, None, None)], 0, 0))
+    first = 2**63 - 1
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(record_finder, "_find", spans_by_arrays)
+        by_arrays = find(raw, [1], [len(raw)], bases=first)
+        by_walk(compiled(NAME), monkeypatch)
+        compiled_walk = find(raw, [1], [len(raw)], bases=first)
+
+    assert [-(2**63) + 1] == by_arrays[1] == compiled_walk[1]
+
+
+def test_what_is_found_next_may_be_more_or_less() -> None:
+    """
+    The memory is used again: nothing of what was there is seen.
+    """
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        by_walk(PLAIN, monkeypatch)
+        for count in (3, 1, 5, 0, 2):
+            records = [Record(offset, offset, b"k", None) for offset in range(count)]
+            raw = bytes(encode_records(records, 0, 0))
+
+            assert list(range(count)) == find(raw, [count], [len(raw)])[2]
 
 
 TELLING = (0, 1, 2, 3, 4, 6, 8, 0x7F, 0x80, 0x81, 0xFF)

@@ -36,7 +36,10 @@ def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = N
     """
     us = np.clip(ms, -_MOST_MS, _MOST_MS)
     us *= _US_PER_MS
-    return pa.array(us.view("M8[us]"), TIMESTAMP, mask=null)
+    if null is not None:
+        return pa.array(us.view("M8[us]"), TIMESTAMP, mask=null)
+    # As an array of numpy's timestamps, each would be looked at whether it is none.
+    return pa.Array.from_buffers(TIMESTAMP, len(us), [None, pa.py_buffer(us)])
 
 
 def constant(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:

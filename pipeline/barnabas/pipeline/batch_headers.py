@@ -1,8 +1,9 @@
 """
 The headers of many batches, as one array.
 
-Only the lengths have to be read one after the other, for each says where the next one is. Then
-numpy takes all headers out of the buffer at once: 0.2 us a batch where unpacking costs 1 us.
+One compiled walk reads them. Without a compiler only the lengths are read one after the other, for
+each says where the next one is. Then numpy takes all headers out of the buffer at once: 0.2 us a
+batch where unpacking costs 1 us.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from barnabas.pipeline.header_fields import COMPILED, header_numbers, whole_batches
 from barnabas.protocol.record_batch import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
 
 Headers = npt.NDArray[np.void]
@@ -70,6 +72,22 @@ def walk(buffer: bytes, start: int = 0) -> Walk:
     """
     All batches from *start* on. Old formats have lengths of their own and may end the walk.
     """
+    return _walk(buffer, start)
+
+
+def compiled_walk(buffer: bytes, start: int) -> Walk:
+    """
+    As ``walk``, by the loop that can be compiled.
+    """
+    count, end, next_size = whole_batches(buffer, start)
+    numbers = header_numbers(buffer, start, count)
+    return Walk(np.frombuffer(memoryview(numbers), HEADERS), end, next_size)
+
+
+def walk_by_arrays(buffer: bytes, start: int) -> Walk:
+    """
+    As ``walk``, with as little as possible for each batch in turn.
+    """
     positions: list[int] = []
     note = positions.append
     unpack_from = _LENGTH.unpack_from
@@ -93,6 +111,9 @@ def _gather(buffer: bytes, positions: list[int]) -> Headers:
     data = np.frombuffer(buffer, np.uint8)
     windows = np.lib.stride_tricks.sliding_window_view(data, HEADER_SIZE)
     return _native(windows[np.array(positions, np.intp)].view(_STORED).reshape(-1), positions)
+
+
+_walk = compiled_walk if COMPILED else walk_by_arrays
 
 
 def stacked(stored: Sequence[bytes], positions: Sequence[int]) -> Headers:

@@ -162,12 +162,14 @@ def _rows(
     arena: Arena, headers: Headers, place: Place, wanted: Wanted, offsets: Offsets
 ) -> pa.RecordBatch:
     filled = np.flatnonzero(headers["record_count"])
-    arena = Arena(arena.raw, arena.starts[filled], arena.ends[filled])
+    if len(filled) < len(headers):
+        arena = Arena(arena.raw, arena.starts[filled], arena.ends[filled])
+        headers = headers[filled]
     try:
-        rows = _Rows(arena, headers[filled], wanted, offsets)
+        rows = _Rows(arena, headers, wanted, offsets)
         columns = [rows.column(name, place) for name in wanted.columns]
     except (Malformed, IndexError) as error:
-        raise _first_bad(arena, headers[filled], filled) from error
+        raise _first_bad(arena, headers, filled) from error
     return pa.RecordBatch.from_arrays(columns, schema=wanted.schema)
 
 
@@ -191,16 +193,14 @@ class _Rows:
         if all_in_range and not wanted.needs_records:
             return
         fields = Fields(*(name in wanted.columns for name in ("key", "value", "headers")))
-        self._spans = find_records(arena, self._counts, fields)
-        self._offsets = self._spans.offset_deltas + np.repeat(headers["base_offset"], self._counts)
+        self._spans = find_records(arena, headers, fields)
         if not all_in_range:
-            in_range = (offsets.start <= self._offsets) & (self._offsets < offsets.end)
-            self._keep(np.flatnonzero(in_range))
+            found = self._spans.offsets
+            self._keep(np.flatnonzero((offsets.start <= found) & (found < offsets.end)))
 
     def _keep(self, kept: Ints) -> None:
         self._kept = kept
         self.count = len(kept)
-        self._offsets = self._offsets[kept]
         self._spans = self._spans.take(kept)
 
     def _of_batch(self, values: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
@@ -217,7 +217,7 @@ class _Rows:
             "value": lambda: pieces(self._data, self._spans.values),
             "topic": lambda: constant(place.topic, self.count, kind),
             "partition": lambda: constant(place.partition, self.count, kind),
-            "offset": lambda: numbers(self._offsets, kind),
+            "offset": lambda: numbers(self._spans.offsets.copy(), kind),
             "timestamp": lambda: timestamps(self._timestamps()),
             "timestampType": lambda: self._timestamp_types(kind),
             "headers": self._header_lists,
@@ -234,7 +234,7 @@ class _Rows:
         """
         In ms. Where the broker's time counts, it is that of the batch.
         """
-        own = self._of_batch(self._headers["base_timestamp"]) + self._spans.timestamp_deltas
+        own = self._spans.timestamps
         if not self._by_broker.any():
             return own
         times = self._of_batch(self._headers["max_timestamp"])

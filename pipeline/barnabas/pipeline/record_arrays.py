@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from barnabas.pipeline.arena import Arena
+from barnabas.pipeline.batch_headers import Headers
 from barnabas.pipeline.record_positions import note_records
 from barnabas.pipeline.record_spans import (
     NO_RECORDS,
@@ -41,16 +42,20 @@ _RECORD_IN_STEP_NS: Final = 60
 """What a step over all batches takes, and of each record in it."""
 
 
-def spans_by_arrays(arena: Arena, counts: Ints, wanted: Fields) -> RecordSpans:
+def spans_by_arrays(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans:
     """
     As ``find_records``. Nothing is read behind the last field that is asked for.
     """
-    if not len(counts):
+    if not len(headers):
         return NO_RECORDS
     data = arena.data
+    counts = headers["record_count"]
     at = _record_starts(arena, data, counts)
     record_ends = (read_raw(data, at) >> 1) + at
-    return _fields(data, at, record_ends, wanted)
+    spans = _fields(data, at, record_ends, wanted)
+    spans.timestamps[:] += np.repeat(headers["base_timestamp"], counts)
+    spans.offsets[:] += np.repeat(headers["base_offset"], counts)
+    return spans
 
 
 def _record_starts(arena: Arena, data: Bytes, counts: Ints) -> Ints:
@@ -97,12 +102,13 @@ def _one_by_one(arena: Arena, counts: Ints) -> Ints:
 
 def _fields(data: Bytes, record_at: Ints, record_ends: Ints, wanted: Fields) -> RecordSpans:
     """
-    Of the records that begin, behind their lengths, at *record_at*.
+    Of the records that begin, behind their lengths, at *record_at*; timestamps and offsets are
+    those within their batches.
     """
     keys, values, headers = wanted
     at = record_at + 1  # Behind the attributes, of which nothing is defined.
-    timestamp_deltas = signed(read_raw(data, at, VARLONG_BYTES))
-    offset_deltas = signed(read_raw(data, at))
+    timestamps = signed(read_raw(data, at, VARLONG_BYTES))
+    offsets = signed(read_raw(data, at))
     key_spans = Spans.of(*_nullable(data, at)) if keys or values or headers else NO_SPANS
     value_spans = Spans.of(*_nullable(data, at)) if values or headers else NO_SPANS
     if np.any(at > record_ends):
@@ -111,9 +117,7 @@ def _fields(data: Bytes, record_at: Ints, record_ends: Ints, wanted: Fields) -> 
         counts = headers_at = np.empty(0, np.int64)
     else:
         counts, headers_at = _header_counts(data, at, record_ends), at
-    return RecordSpans(
-        record_ends, timestamp_deltas, offset_deltas, key_spans, value_spans, counts, headers_at
-    )
+    return RecordSpans(record_ends, timestamps, offsets, key_spans, value_spans, counts, headers_at)
 
 
 def _header_counts(data: Bytes, at: Ints, record_ends: Ints) -> Ints:

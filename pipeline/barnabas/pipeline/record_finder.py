@@ -4,68 +4,105 @@ Where the fields of many records are: by a compiled walk over them, or by array 
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from librt.vecs import vec
+from mypy_extensions import i64
 
 from barnabas.pipeline.arena import Arena
+from barnabas.pipeline.batch_headers import Headers
 from barnabas.pipeline.record_arrays import spans_by_arrays
 from barnabas.pipeline.record_fields import COMPILED, RecordFields
 from barnabas.pipeline.record_spans import Fields, RecordSpans, Spans
 from barnabas.pipeline.varint_columns import Ints, Malformed
 
 if TYPE_CHECKING:
-    from librt.vecs import vec
-    from mypy_extensions import i32, i64, u8
+    from mypy_extensions import i32, u8
 
 SMALLEST_RECORD: Final = 7
 """Bytes of a record without key, value and headers, with its length."""
+_KEPT_RECORDS: Final = 1 << 16
+"""For so many, the memory of what was found is used again."""
 
 
-def find_records(arena: Arena, counts: Ints, wanted: Fields) -> RecordSpans:
+def find_records(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans:
     """
     The records of some batches, one after the other.
 
     Args:
-        counts: records of each batch.
+        headers: of the batches in the arena.
 
     Raises:
         Malformed: the records of a batch do not fill it exactly, or one is not as long as it says.
         IndexError: they are not inside the arena.
     """
-    if np.any(counts < 0) or np.any(counts * SMALLEST_RECORD > arena.ends - arena.starts):
+    counts = headers["record_count"]
+    if np.any(counts < 0) or int(counts.sum()) * SMALLEST_RECORD > len(arena.raw):
+        # So many are not even made room for.
         raise Malformed
-    return _find(arena, counts, wanted)
+    return _find(arena, headers, wanted)
 
 
-def spans_by_walk(arena: Arena, counts: Ints, wanted: Fields) -> RecordSpans:
+class _Kept(threading.local):
+    """
+    Arrays that a thread uses again: they stay in its caches, and need not be filled with zeros.
+    """
+
+    def __init__(self) -> None:
+        self._fields = RecordFields(0)
+
+    def fields(self, records: int) -> RecordFields:
+        if records <= self._fields.capacity:
+            return self._fields
+        fields = RecordFields(records)
+        if records <= _KEPT_RECORDS:
+            self._fields = fields
+        return fields
+
+
+_kept = _Kept()
+
+
+def spans_by_walk(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans:
     """
     As ``find_records``. All of a record is looked at, whatever is asked for.
     """
-    fields = RecordFields(int(counts.sum()), headers=wanted.headers)
-    spans = zip(arena.starts.tolist(), arena.ends.tolist(), counts.tolist(), strict=True)
-    for start, end, count in spans:
-        if not fields.add(arena.raw, start, end, count):
-            raise Malformed
+    counts = headers["record_count"]
+    count = int(counts.sum())
+    fields = _kept.fields(count)
+    of_batches = (
+        arena.starts,
+        arena.ends,
+        counts,
+        headers["base_offset"],
+        headers["base_timestamp"],
+    )
+    batches = np.stack(of_batches, axis=1).reshape(-1)
+    if not fields.walk(arena.raw, vec[i64](batches), headers=wanted.headers):
+        raise Malformed
+    headers_count = count if wanted.headers else 0
     return RecordSpans(
-        _array(fields.record_ends),
-        _array(fields.timestamp_deltas),
-        _array(fields.offset_deltas),
-        _spans(fields.key_edges, fields.key_valid),
-        _spans(fields.value_edges, fields.value_valid),
-        _array(fields.header_counts),
-        _array(fields.headers_at),
+        _array(fields.record_ends, count),
+        _array(fields.timestamps, count),
+        _array(fields.offsets, count),
+        _spans(fields.key_edges, fields.key_valid, count),
+        _spans(fields.value_edges, fields.value_valid, count),
+        _array(fields.header_counts, headers_count),
+        _array(fields.headers_at, headers_count),
     )
 
 
-def _spans(edges: vec[i32], valid: vec[u8]) -> Spans:
+def _spans(edges: vec[i32], valid: vec[u8], count: int) -> Spans:
     return Spans(
-        np.frombuffer(memoryview(edges), np.int32), np.frombuffer(memoryview(valid), np.uint8)
+        np.frombuffer(memoryview(edges), np.int32, 2 * count),
+        np.frombuffer(memoryview(valid), np.bool_, count),
     )
 
 
-def _array(numbers: vec[i64]) -> Ints:
-    return np.frombuffer(memoryview(numbers), np.int64)
+def _array(numbers: vec[i64], count: int) -> Ints:
+    return np.frombuffer(memoryview(numbers), np.int64, count)
 
 
 _find = spans_by_walk if COMPILED else spans_by_arrays

@@ -19,8 +19,8 @@ class Spans(NamedTuple):
 
     edges: npt.NDArray[np.int32]
     """Where each begins and ends, in turn. As Arrow has it, a buffer ends before 2 GiB."""
-    valid: npt.NDArray[np.uint8]
-    """Zero where there is null; those have no bytes."""
+    valid: npt.NDArray[np.bool_]
+    """False where there is null; those have no bytes."""
 
     @classmethod
     def of(cls, starts: Ints, lengths: Ints) -> Spans:
@@ -30,7 +30,7 @@ class Spans(NamedTuple):
         edges = np.empty(2 * len(starts), np.int32)
         edges[0::2] = starts
         edges[1::2] = starts + np.maximum(lengths, 0)
-        return cls(edges, (lengths >= 0).view(np.uint8))
+        return cls(edges, lengths >= 0)
 
     def take(self, rows: Ints) -> Spans:
         return Spans(self.edges.reshape(-1, 2)[rows].reshape(-1), self.valid[rows])
@@ -63,12 +63,15 @@ NO_SPANS: Final = Spans.of(_NONE, _NONE)
 class RecordSpans(NamedTuple):
     """
     The fields of records. What was not asked for may be empty.
+
+    The arrays may be used again for what is found next in the same thread.
     """
 
     ends: Ints
     """Where each record ends."""
-    timestamp_deltas: Ints
-    offset_deltas: Ints
+    timestamps: Ints
+    """In ms, as the producer has set them."""
+    offsets: Ints
     keys: Spans
     values: Spans
     header_counts: Ints
@@ -82,8 +85,8 @@ class RecordSpans(NamedTuple):
         has_headers = len(self.header_counts) > 0
         return RecordSpans(
             self.ends[rows],
-            self.timestamp_deltas[rows],
-            self.offset_deltas[rows],
+            self.timestamps[rows],
+            self.offsets[rows],
             self.keys.take(rows) if len(self.keys.valid) else NO_SPANS,
             self.values.take(rows) if len(self.values.valid) else NO_SPANS,
             self.header_counts[rows] if has_headers else self.header_counts,

@@ -20,7 +20,9 @@ RUN python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml
  && pip --python /opt/barnabas/bin/python install --no-cache-dir --requirement /tmp/dependencies
 
 COPY . .
-RUN BARNABAS_COMPILE=1 python -m build --wheel --outdir /tmp/wheel \
+# How much the C compiler is to optimize, from 0 to 3.
+ARG OPTIMIZATION=3
+RUN BARNABAS_COMPILE=1 BARNABAS_OPTIMIZATION=${OPTIMIZATION} python -m build --wheel --outdir /tmp/wheel \
  && pip --python /opt/barnabas/bin/python install --no-cache-dir --no-deps /tmp/wheel/*.whl \
  && /opt/barnabas/bin/python -m compileall -q /opt/barnabas/lib
 

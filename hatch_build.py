@@ -3,7 +3,8 @@ Compiles the modules that the records go through, when a wheel is built and aske
 
 ``BARNABAS_COMPILE`` decides: nothing or ``0`` gives a wheel of plain Python for every system, ``1``
 a wheel for this one or an error, ``auto`` the one or the other, by whether there are a C compiler
-and Python's headers. The modules stand in ``pyproject.toml``. They are ordinary Python that
+and Python's headers. ``BARNABAS_OPTIMIZATION`` is how much the C compiler optimizes: 3, or less of
+it, which is sooner done. The modules stand in ``pyproject.toml``. They are ordinary Python that
 ``mypyc`` translates, those of a package together so that they call each other as C does.
 
 An editable install gets the compiled modules next to their sources, where Python prefers them. A
@@ -21,6 +22,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -34,8 +36,8 @@ BUILD = """
 import sys
 from mypyc.build import mypycify
 from setuptools import Distribution
-group, library, *sources = sys.argv[1:]
-modules = mypycify(sources, group_name=group, opt_level="3", target_dir=library + "-c")
+group, library, level, *sources = sys.argv[1:]
+modules = mypycify(sources, group_name=group, opt_level=level, target_dir=library + "-c")
 if sys.platform != "win32":
     for module in modules:
         # Functions that no other library can replace may be called directly, and be inlined.
@@ -60,14 +62,13 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="barnabas-compile-"))
-        root = Path(self.root)
-        for package, modules in self.config["modules"].items():
-            if version == "editable":
+        root, packages = Path(self.root), self.config["modules"]
+        if version == "editable":
+            for package in packages:
                 remove_compiled(root / package)
-            if wanted():
-                for built in compiled(
-                    root, package, modules, self.work / PurePosixPath(package).name
-                ):
+        if wanted():
+            for package, files in all_compiled(root, packages, self.work).items():
+                for built in files:
                     self.place(built, root / package, version, build_data)
         if os.environ.get(VARIABLE) == "auto" and not wanted():
             self.app.display_info("No C compiler or no Python.h: a build of plain Python.")
@@ -125,6 +126,20 @@ def requirements() -> Iterator[tuple[str, bool]]:
         yield f"C compiler ({compiler})", shutil.which(compiler.split()[0]) is not None
 
 
+def all_compiled(root: Path, packages: dict[str, list[str]], work: Path) -> dict[str, list[Path]]:
+    """
+    What the modules of all *packages* become, as many of them at a time as there are cores; first
+    those that take longest.
+    """
+    ordered = sorted(packages, key=lambda package: -len(packages[package]))
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        running = {
+            package: threads.submit(compiled, root, package, packages[package], work / str(number))
+            for number, package in enumerate(ordered)
+        }
+        return {package: running[package].result() for package in packages}
+
+
 def compiled(root: Path, package: str, modules: list[str], work: Path) -> list[Path]:
     """
     The files that *modules* of *package* become: one for each, and one that they share.
@@ -133,7 +148,14 @@ def compiled(root: Path, package: str, modules: list[str], work: Path) -> list[P
     name = ".".join(PurePosixPath(package).parts[1:])
     group = f"{name}._compiled_{fingerprint(sources)}"
     paths = [str(source.relative_to(root)) for source in sources]
-    subprocess.run([sys.executable, "-c", BUILD, group, str(work), *paths], cwd=root, check=True)
+    level = os.environ.get("BARNABAS_OPTIMIZATION", "3")
+    subprocess.run(
+        [sys.executable, "-c", BUILD, group, str(work), level, *paths],
+        cwd=root,
+        check=True,
+        # Two at a time would write into the same one.
+        env={**os.environ, "MYPY_CACHE_DIR": f"{work}-types"},
+    )
     built = sorted(work.rglob(f"*{SUFFIX}"))
     assert len(built) == len(modules) + 1, built
     return built

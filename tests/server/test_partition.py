@@ -25,8 +25,8 @@ from barnabas.server.clock import ManualClock
 from barnabas.server.delayed_fetch import DelayedFetch, FetchPurgatory, Watch
 from barnabas.server.partition import EpochEnd, Partition
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.log import OffsetAndEpoch
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 
 NEVER = 2**63 - 1
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.storage.fetch_data import FetchDataInfo, FileSlice, LogOffsetMetadata
+from barnabas.storage.fetch_data import FetchDataInfo, FileSlice
 from barnabas.storage.files import WouldBlock
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from tests.support.disk import MemoryFiles
 
 

@@ -28,6 +28,7 @@ from barnabas.storage.files import WouldBlock
 from barnabas.storage.log import AppendOrigin, FetchIsolation, Log, OffsetAndEpoch
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from tests.support.disk import MemoryFiles, RecordingFiles
 from tests.support.logs import (
     DIRECTORY,
@@ -198,7 +199,7 @@ def test_the_high_watermark_can_be_moved_up_only() -> None:
     assert (0, 3) == (old.message_offset, log.high_watermark)
     assert None is log.maybe_increment_high_watermark(old)
     with pytest.raises(ValueError, match="exceeds current log end offset"):
-        log.maybe_increment_high_watermark(log.log_end_offset_metadata._replace(message_offset=9))
+        log.maybe_increment_high_watermark(LogOffsetMetadata(9, 0, 0))
 
 
 def test_the_high_watermark_follows_a_roll() -> None:

@@ -13,7 +13,7 @@ from barnabas.protocol.errors import InvalidProducerEpoch
 from barnabas.protocol.record_batch import RecordBatch, build_batch, read_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.storage.append_origin import AppendOrigin
-from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_entry import CompletedTxn, ProducerStateEntry
 from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
 from tests.support.clock import StillClock

@@ -56,7 +56,8 @@ def test_a_read_begins_with_the_batch_that_holds_the_offset() -> None:
 
     info = log.read(101, 1000, LOG_END, True)
 
-    assert (100, 0) == (info.fetch_offset, info.fetch_offset_metadata[2])
+    place = info.fetch_offset_metadata
+    assert (100, 0) == (place.message_offset, place.relative_position_in_segment)
     assert info.records is not None
     assert [100] == [batch.base_offset for batch in batches(info.records.read())]
 

@@ -12,6 +12,7 @@ from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.file_records import TimestampAndOffset
 from barnabas.storage.files import WouldBlock
 from barnabas.storage.offset_index import OffsetPosition
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment import LogSegment
 from tests.support.disk import MemoryFiles
 from tests.support.segments import (
@@ -60,7 +61,7 @@ def test_a_read_is_limited_by_size(
     info = segment.read(start, max_size, segment.size, min_one_message=min_one)
 
     assert info is not None
-    assert (start, 0, 150 * start) == info.fetch_offset_metadata
+    assert LogOffsetMetadata(start, 0, 150 * start) == info.fetch_offset_metadata
     data = b"" if info.records is None else info.records.read()
     whole = b"".join(padded_batch(offset) for offset in range(start, 5))
     assert whole[:size] == bytes(data)

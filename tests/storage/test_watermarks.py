@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
-from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.files import WouldBlock
 from barnabas.storage.log import Log
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.watermarks import Watermarks
 from tests.support.logs import LogHome, append, produce
 

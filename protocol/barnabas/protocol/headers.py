@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS
@@ -31,15 +31,32 @@ _NO_TAGGED_FIELDS = b"\0"
 _NEVER = 2**15
 
 
-class RequestHeader(NamedTuple):
+class RequestHeader:
     """
     Who asks for what, and the number that the answer has to repeat.
     """
 
-    api_key: int
-    api_version: int
-    correlation_id: int
-    client_id: str | None
+    __slots__ = ("api_key", "api_version", "client_id", "correlation_id")
+
+    def __init__(
+        self, api_key: int, api_version: int, correlation_id: int, client_id: str | None
+    ) -> None:
+        self.api_key = api_key
+        self.api_version = api_version
+        self.correlation_id = correlation_id
+        self.client_id = client_id
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RequestHeader) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def __repr__(self) -> str:
+        return f"RequestHeader{self._fields()}"
+
+    def _fields(self) -> tuple[int, int, int, str | None]:
+        return self.api_key, self.api_version, self.correlation_id, self.client_id
 
 
 def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:

@@ -453,6 +453,22 @@ class RecordScan:
         self._stage = _START
 
 
+def scan_by_rules(
+    record_count: int,
+    base_timestamp: int,
+    log_append_time: int | None,
+    rules: RecordRules,
+    exact: bool,
+) -> RecordScan:
+    """
+    A ``RecordScan``, at a third of its price for who is compiled apart from it: arguments of a
+    class that have names are sorted anew with every call.
+    """
+    return RecordScan(
+        record_count, base_timestamp, log_append_time=log_append_time, rules=rules, exact=exact
+    )
+
+
 def _pass_headers(data: bytes, position: i64, end: i64) -> i64:
     """
     Where the headers end that begin with their count at *position*, or -1 if they are irregular.

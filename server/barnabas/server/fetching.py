@@ -29,9 +29,10 @@ from barnabas.protocol.schema import Records
 from barnabas.server.fetch_wanted import UNKNOWN, Empty, Wanted
 from barnabas.server.partition import NO_EPOCH, FetchResult, Partition, Watermarks
 from barnabas.server.stored_records import StoredRecords
-from barnabas.storage.fetch_data import UNKNOWN_OFFSET, FetchDataInfo
+from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import WouldBlock
+from barnabas.storage.offset_metadata import UNKNOWN_OFFSET
 
 logger = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from barnabas.protocol.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fetch_data import UNKNOWN_OFFSET
+from barnabas.storage.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
     from barnabas.server.delayed_fetch import Watch

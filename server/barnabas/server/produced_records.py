@@ -7,6 +7,7 @@ These are the checks that Kafka makes before the log sees the records
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Final
 
 from barnabas.protocol.errors import InvalidRecord, UnknownServerError, UnsupportedCompressionType
@@ -27,6 +28,9 @@ from barnabas.protocol.record_batch import (
 ZSTD: Final = 4
 FIRST_ZSTD_VERSION: Final = 7
 LARGEST_LENGTH: Final = 2**31 - 1 - LOG_OVERHEAD
+
+_SHAPE: Final = Struct(f">{LENGTH_AT}xi{MAGIC_AT - LOG_OVERHEAD}xb{ATTRIBUTES_AT - MAGIC_AT - 1}xh")
+"""Length, magic, attributes."""
 
 
 def check_records(records: Buffer | None, version: int) -> memoryview:
@@ -82,10 +86,10 @@ def is_plain(records: memoryview, version: int) -> bool:
     end = len(records)
     if end < HEADER_SIZE:
         return False
-    attributes = records[ATTRIBUTES_AT + 1]
+    length, magic, attributes = _SHAPE.unpack_from(records)
     return (
-        records[MAGIC_AT] == MAGIC
-        and int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD]) == end - LOG_OVERHEAD
+        magic == MAGIC
+        and length == end - LOG_OVERHEAD
         and not attributes & TRANSACTIONAL_FLAG
         and (version >= FIRST_ZSTD_VERSION or attributes & COMPRESSION_MASK != ZSTD)
     )

@@ -4,15 +4,13 @@ What a read of the log answers with: not bytes, but where they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.protocol.structs import struct
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 
 if TYPE_CHECKING:
     from barnabas.storage.files import File
-
-UNKNOWN_OFFSET: Final = -1
-UNKNOWN_FILE_POSITION: Final = -1
 
 
 class FileSlice(NamedTuple):
@@ -35,31 +33,6 @@ class FileSlice(NamedTuple):
             KafkaStorageError: the disk failed, or the log was closed since.
         """
         return self.file.read(self.position, self.size, nowait=nowait)
-
-
-class LogOffsetMetadata(NamedTuple):
-    """
-    An offset and, where it is known, in which segment and at which byte of it its batch begins.
-    """
-
-    message_offset: int
-    segment_base_offset: int = UNKNOWN_OFFSET
-    relative_position_in_segment: int = UNKNOWN_FILE_POSITION
-
-    @property
-    def message_offset_only(self) -> bool:
-        return (
-            self.segment_base_offset == UNKNOWN_OFFSET
-            and self.relative_position_in_segment == UNKNOWN_FILE_POSITION
-        )
-
-    def on_older_segment(self, that: LogOffsetMetadata) -> bool:
-        """
-        Whether this is in a segment before that of *that*; no if either is not known.
-        """
-        if self.message_offset_only or that.message_offset_only:
-            return False
-        return self.segment_base_offset < that.segment_base_offset
 
 
 class AbortedTransaction(NamedTuple):

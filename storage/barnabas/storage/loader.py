@@ -22,7 +22,6 @@ from typing import NamedTuple, TypeVar
 
 from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptIndex, InvalidOffset, SegmentOffsetOverflow
-from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log_files import (
     DELETE_DIR_SUFFIX,
@@ -31,6 +30,7 @@ from barnabas.storage.log_files import (
     log_file_name,
     offset_from_file_name,
 )
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_rebuild import delete_producer_snapshots, rebuild_producer_state
 from barnabas.storage.producer_state import ProducerStateManager
 from barnabas.storage.segment import LogSegment

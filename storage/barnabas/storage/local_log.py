@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.storage.errors import KafkaError, KafkaStorageError
-from barnabas.storage.fetch_data import FetchDataInfo, LogOffsetMetadata
+from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.log_files import (
     log_file,
     offset_index_file,
@@ -26,6 +26,7 @@ from barnabas.storage.log_files import (
     transaction_index_file,
 )
 from barnabas.storage.log_reads import find_offset, read_segments
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment import LogSegment
 from barnabas.storage.segment_directory import SegmentDirectory
 from barnabas.storage.segment_files import run_all

@@ -30,7 +30,7 @@ from barnabas.storage.checkpoints import LeaderEpochCheckpointFile
 from barnabas.storage.clock import Clock
 from barnabas.storage.deferred_work import DeferredWork
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.fetch_data import FetchDataInfo, FileSlice, LogOffsetMetadata
+from barnabas.storage.fetch_data import FetchDataInfo, FileSlice
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import Files
 from barnabas.storage.leader_epochs import LeaderEpochFileCache
@@ -41,6 +41,7 @@ from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_files import parse_topic_partition_name
 from barnabas.storage.log_trimming import LogStartOffsetIncrementReason, TrimmableLog
 from barnabas.storage.log_view import OffsetAndEpoch
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.options import DAYS
 from barnabas.storage.producer_append import TV_UNKNOWN
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard

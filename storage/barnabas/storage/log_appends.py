@@ -26,11 +26,11 @@ from barnabas.storage.append_info import LogAppendInfo, check_batches, check_ord
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import UnexpectedAppendOffset
-from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.local_log import LocalLog
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_producers import NO_PRODUCERS, LogProducers, ProducerAnalysis
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_append import TV_UNKNOWN
 from barnabas.storage.producer_entry import SENTINEL, BatchMetadata, VerificationGuard
 from barnabas.storage.rolling import RollParams, reason_to_roll

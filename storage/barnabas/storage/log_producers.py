@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from barnabas.protocol.errors import InvalidProducerEpoch, InvalidTxnState
 from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG, RecordBatch
 from barnabas.storage.append_origin import AppendOrigin
-from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_append import ProducerAppendInfo
 from barnabas.storage.producer_entry import (
     SENTINEL,

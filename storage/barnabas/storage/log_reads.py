@@ -9,8 +9,9 @@ segments are those of the moment at which the read began.
 from __future__ import annotations
 
 from barnabas.storage.errors import OffsetOutOfRange
-from barnabas.storage.fetch_data import AbortedTransaction, FetchDataInfo, LogOffsetMetadata
+from barnabas.storage.fetch_data import AbortedTransaction, FetchDataInfo
 from barnabas.storage.offset_index import OffsetPosition
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment import LogSegment
 from barnabas.storage.segments import LogSegments
 from barnabas.storage.txn_index import AbortedTxn

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from barnabas.storage.errors import KafkaStorageError, OffsetOutOfRange
-from barnabas.storage.fetch_data import FetchDataInfo, LogOffsetMetadata
+from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.file_records import TimestampAndOffset
 from barnabas.storage.leader_epochs import UNDEFINED_EPOCH_OFFSET, LeaderEpochFileCache
@@ -24,6 +24,7 @@ from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_identity import LogIdentity
 from barnabas.storage.log_producers import LastRecord, LogProducers, ProducerState
 from barnabas.storage.log_reads import collect_aborted_txns
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.offsets_by_time import fetch_offset_by_timestamp
 from barnabas.storage.producer_state import ProducerStateManager
 from barnabas.storage.segment import LogSegment

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from barnabas.protocol.record_batch import NO_TIMESTAMP
-from barnabas.storage.fetch_data import UNKNOWN_OFFSET
 from barnabas.storage.file_records import BatchHeader, TimestampAndOffset
 from barnabas.storage.leader_epochs import UNDEFINED_EPOCH, LeaderEpochFileCache
+from barnabas.storage.offset_metadata import UNKNOWN_OFFSET
 from barnabas.storage.segment import LogSegment
 from barnabas.storage.segments import LogSegments
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_entry import CompletedTxn, TxnMetadata
 
 

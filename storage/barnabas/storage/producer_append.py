@@ -31,7 +31,7 @@ from barnabas.protocol.record_batch import (
     RecordBatch,
 )
 from barnabas.storage.append_origin import AppendOrigin
-from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_entry import (
     CompletedTxn,
     ProducerStateEntry,

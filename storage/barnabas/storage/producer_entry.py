@@ -17,7 +17,7 @@ from barnabas.protocol.record_batch import (
     RecordBatch,
     decrement_sequence,
 )
-from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 
 NUM_BATCHES_TO_RETAIN: Final = 5
 """As many as a producer may have on the way at a time."""

@@ -15,7 +15,7 @@ from barnabas.protocol.record_batch import RecordBatch
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.clock import Clock
 from barnabas.storage.deferred_work import DeferredWork
-from barnabas.storage.fetch_data import LogOffsetMetadata
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_append import ProducerAppendInfo
 from barnabas.storage.producer_entry import CompletedTxn
 from barnabas.storage.producer_state import ProducerStateManager

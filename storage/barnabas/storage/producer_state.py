@@ -17,9 +17,9 @@ from barnabas.protocol.structs import struct
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptSnapshot
-from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.files import Files
 from barnabas.storage.log_files import producer_snapshot_file
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.open_transactions import OpenTransactions
 from barnabas.storage.options import DAYS, MINUTES
 from barnabas.storage.producer_append import ProducerAppendInfo

@@ -36,7 +36,6 @@ class RollReason(Enum):
     OFFSET_OVERFLOW = "offset too large"
 
 
-@struct(frozen=False)
 class RollParams:
     """
     What there is to know about an append when asking whether it should begin a new segment.
@@ -44,12 +43,30 @@ class RollParams:
     Who appends often changes the same one again and again.
     """
 
-    max_segment_ms: int
-    max_segment_bytes: int
-    max_timestamp_in_messages: int
-    max_offset_in_messages: int
-    messages_size: int
-    now: int
+    __slots__ = (
+        "max_offset_in_messages",
+        "max_segment_bytes",
+        "max_segment_ms",
+        "max_timestamp_in_messages",
+        "messages_size",
+        "now",
+    )
+
+    def __init__(  # noqa: PLR0917 - they are its fields
+        self,
+        max_segment_ms: int,
+        max_segment_bytes: int,
+        max_timestamp_in_messages: int,
+        max_offset_in_messages: int,
+        messages_size: int,
+        now: int,
+    ) -> None:
+        self.max_segment_ms = max_segment_ms
+        self.max_segment_bytes = max_segment_bytes
+        self.max_timestamp_in_messages = max_timestamp_in_messages
+        self.max_offset_in_messages = max_offset_in_messages
+        self.messages_size = messages_size
+        self.now = now
 
 
 class Rollable(Protocol):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.protocol.record_batch import LOG_OVERHEAD, RecordBatch
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, SegmentOffsetOverflow
-from barnabas.storage.fetch_data import FetchDataInfo, LogOffsetMetadata
+from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.file_records import (
     SCAN,
     FileRecords,
@@ -30,6 +30,7 @@ from barnabas.storage.file_records import (
 from barnabas.storage.files import Files
 from barnabas.storage.index import LARGEST_RELATIVE_OFFSET
 from barnabas.storage.offset_index import OffsetPosition
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment_files import SegmentConfig
 from barnabas.storage.segment_recovery import SegmentRecovery
 from barnabas.storage.segment_times import SegmentTimes

@@ -31,7 +31,7 @@ from barnabas.protocol.record_batch import (
     set_max_timestamp,
 )
 from barnabas.protocol.record_rules import RecordRules
-from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.record_scan import RecordScan, scan_by_rules
 from barnabas.storage.append_info import LogAppendInfo
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.batch_rebuild import rebuild_batch
@@ -187,14 +187,9 @@ class LogValidator:
             exact: whether the inside of a record is looked at. Kafka does so where it may need it.
         """
         self._rules.now_ms = now_ms
-        scan = RecordScan(
-            batch.record_count,
-            batch.base_timestamp,
-            log_append_time=(
-                batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_FLAG else None
-            ),
-            rules=self._rules,
-            exact=exact,
+        log_append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_FLAG else None
+        scan = scan_by_rules(
+            batch.record_count, batch.base_timestamp, log_append_time, self._rules, exact
         )
         if source == 0:
             # Spelled out, as properties of a batch are not compiled.

@@ -15,8 +15,8 @@ import logging
 import threading
 
 from barnabas.storage.errors import OffsetOutOfRange
-from barnabas.storage.fetch_data import LogOffsetMetadata
 from barnabas.storage.local_log import LocalLog
+from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_state import ProducerStateManager
 
 logger = logging.getLogger(__name__)

@@ -23,6 +23,7 @@ from barnabas.server.dispatch import Dispatcher
 from barnabas.server.error_response import error_response
 from barnabas.server.handlers import HANDLERS, Handler, Registration
 from barnabas.server.metrics import Metrics
+from barnabas.server.outbox import Outbox
 from barnabas.server.purgatory import Delayed
 from tests.support.samples import sample
 from tests.support.wire_client import request_frame
@@ -53,7 +54,9 @@ def a_connection() -> Connection:
     """
     A connection of which the dispatcher looks at the names.
     """
-    connection = Connection(cast(Any, SimpleNamespace(max_frame_bytes=100)), LISTENER)
+    connection = Connection(
+        cast(Any, SimpleNamespace(max_frame_bytes=100, outbox=Outbox())), LISTENER
+    )
     connection.peer = "10.0.0.1:5"
     return connection
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from barnabas.protocol.schema import Message
     from barnabas.server.config import Listener
     from barnabas.server.connections import Connections
+    from barnabas.server.outbox import Outbox
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +87,7 @@ class Connection:
         self._receiver = FrameReceiver(connections.max_frame_bytes)
         self._transport: asyncio.Transport | None = None
         self._sender: Sender | None = None
+        self._outbox: Outbox = connections.outbox
         self._backlog: deque[memoryview] = deque()
         self._slots: deque[Slot] = deque()
         self._task_running = False
@@ -136,7 +138,8 @@ class Connection:
     def buffer_updated(self, size: int) -> None:
         connections = self._connections
         connections.bytes_in.value += size
-        self.last_active = connections.now()
+        self.last_active = now = connections.now()
+        self._outbox.note(self._sender, now, size)
         try:
             frames = self._receiver.buffer_updated(size)
         except InvalidFrame as error:
@@ -255,7 +258,7 @@ class Connection:
                     sender.flush()
         finally:
             self._proceeding = False
-        sender.flush()
+        self._outbox.send(sender)
         held = bool(backlog) or sender.is_blocked or len(self._slots) >= limit
         if self._finishing:
             if not held and not self._slots and not self._task_running:

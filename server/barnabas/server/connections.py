@@ -22,6 +22,7 @@ from barnabas.protocol.structs import struct
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
 from barnabas.server.kept_buffers import KeptBuffers
+from barnabas.server.outbox import Outbox
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
@@ -86,6 +87,7 @@ class Connections:
         self.now: Callable[[], float] = clock.monotonic
         self.tasks: set[asyncio.Task[Any]] = set()
         self.send_buffers = KeptBuffers()
+        self.outbox = Outbox()
         self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
         self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")
         self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.disk import SMALL_FILE, DiskFiles
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.files import WouldBlock
+from barnabas.storage.files import Files, WouldBlock
 from tests.support.disk import MemoryFiles
 
 FILES = DiskFiles()
@@ -288,6 +288,30 @@ def test_directories_are_made_listed_renamed_and_removed(tmp_path: Path) -> None
     assert [] == FILES.names(tmp_path / "x")
 
 
+def test_directories_are_told_from_files(tmp_path: Path) -> None:
+    """
+    Also behind a link, and as any file system would tell them.
+    """
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "c").symlink_to(tmp_path / "a")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+
+    assert ["a", "b", "c"] == FILES.directory_names(tmp_path)
+    assert ["a", "b", "c"] == Files.directory_names(FILES, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        FILES.directory_names(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("size", [0, 1, SMALL_FILE - 1, SMALL_FILE, SMALL_FILE + 1, 3 * SMALL_FILE])
+def test_a_file_of_any_size_is_read_whole(tmp_path: Path, size: int) -> None:
+    data = os.urandom(size)
+    (tmp_path / "a").write_bytes(data)
+
+    assert data == FILES.read_bytes(tmp_path / "a")
+
+
 def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     """
     Nothing is left of the temporary file, nor of one that a crash has left.
@@ -449,7 +473,7 @@ def test_a_closed_map_is_empty(tmp_path: Path) -> None:
 LOCKER = """
 import sys
 from pathlib import Path
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.disk import SMALL_FILE, DiskFiles
 lock = DiskFiles().lock(Path(sys.argv[1]))
 print("refused" if lock is None else "locked", flush=True)
 sys.stdin.readline()

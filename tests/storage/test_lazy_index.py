@@ -20,7 +20,7 @@ DELETED = D / "00000000000000000100.index.deleted"
 
 def lazy(files: MemoryFiles, size: int = 80) -> LazyIndex[OffsetIndex]:
     files.make_directory(D)
-    return LazyIndex(OffsetIndex, files, PATH, 100, size)
+    return LazyIndex(OffsetIndex, files, D, PATH.name, 100, max_size=size)
 
 
 def test_the_file_is_made_when_it_is_first_needed() -> None:
@@ -52,7 +52,7 @@ def test_an_index_that_cannot_be_made_can_be_tried_again() -> None:
         index.get()
     assert 0 == index.get().entries
     with pytest.raises(ValueError, match="Invalid max index size"):
-        LazyIndex(OffsetIndex, files, DELETED, 100, 7).get()
+        LazyIndex(OffsetIndex, files, D, DELETED.name, 100, max_size=7).get()
 
 
 @pytest.mark.parametrize("opened", [False, True])

@@ -85,6 +85,39 @@ def test_after_a_clean_stop_everything_is_there_and_nothing_is_recovered() -> No
     assert (10, 10, TOPIC_ID) == (log.log_end_offset, log.high_watermark, log.topic_id)
 
 
+class AskedFiles(MemoryFiles):
+    """
+    A file system that remembers what it was asked about the logs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, str]] = []
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        if path.name == str(T0) or path.parent.name == str(T0):
+            self.asked.append((action, path.name))
+
+
+def test_a_start_after_a_clean_stop_looks_once_into_the_directory_of_a_log() -> None:
+    """
+    There may be thousands of logs, and what a directory lists need not be asked for again.
+    """
+    files = AskedFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+    manager.shutdown(broker_epoch=7)
+    files.asked.clear()
+
+    load(open_manager(files))
+
+    # Whether it is a directory, what is in it, and the index that leads to the last batch.
+    asked = [name for action, name in files.asked if action in ("look", "list")]
+    assert [str(T0), str(T0), "00000000000000000000.index"] == asked
+    read = {name for action, name in files.asked if action == "read"}
+    assert {"leader-epoch-checkpoint", "partition.metadata"} <= read
+
+
 def test_high_watermarks_are_written_when_one_has_changed() -> None:
     files = MemoryFiles()
     manager = load(open_manager(files))

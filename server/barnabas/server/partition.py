@@ -121,9 +121,10 @@ class Partition:
         self.error: KafkaError | None = None
         self._io = io
         self._watches: dict[Watch, None] = {}
-        self._commits: deque[tuple[int, CommitListener]] = deque()  # by offset
+        # Made when they are needed: an empty deque has more than half a KiB.
+        self._commits: deque[tuple[int, CommitListener]] | None = None  # by offset
         self._flushing = False
-        self._pending: deque[tuple[int, int]] = deque()  # next offset, size of what owes an fsync
+        self._pending: deque[tuple[int, int]] | None = None  # next offset, size of what owes a sync
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index}>"
@@ -159,11 +160,12 @@ class Partition:
         if info.is_duplicate:
             return info
         next_offset = info.last_offset + 1
-        if self._flushing:
+        if self._flushing or info.flush_due:
+            if self._pending is None:
+                self._pending = deque()
             self._pending.append((next_offset, info.valid_bytes))
-        elif info.flush_due:
-            self._pending.append((next_offset, info.valid_bytes))
-            self._flush()
+            if not self._flushing:
+                self._flush()
         else:
             self._advance(next_offset, info.valid_bytes)
         return info
@@ -178,6 +180,8 @@ class Partition:
         elif next_offset <= self.log.high_watermark:
             listener(None)
         else:
+            if self._commits is None:
+                self._commits = deque()
             self._commits.append((next_offset, listener))
 
     async def committed(self, next_offset: int) -> None:
@@ -304,8 +308,8 @@ class Partition:
         for watch in tuple(self._watches):
             watch.changed()
         self._watches.clear()
-        commits, self._commits = self._commits, deque()
-        for _, listener in commits:
+        commits, self._commits = self._commits, None
+        for _, listener in commits or ():
             listener(self.error)
 
     # The high watermark

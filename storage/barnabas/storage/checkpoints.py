@@ -36,6 +36,7 @@ LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
 
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_BLANKS: Final = re.compile(r"\s+")
 
 
 class EpochEntry(NamedTuple):
@@ -88,7 +89,7 @@ def parse_checkpoint(
     entries = []
     for line in lines[2:]:
         try:
-            entries.append(parse(re.split(r"\s+", line.rstrip())))
+            entries.append(parse(_BLANKS.split(line.rstrip())))
         except ValueError as error:
             raise _malformed(line, path) from error
     if len(entries) != expected:
@@ -156,11 +157,15 @@ class CheckpointFile(Generic[Entry]):
             CorruptCheckpoint: the file does not say what it should.
             KafkaStorageError: it cannot be read, or is gone.
         """
-        try:
-            data = self._files.read_bytes(self.path)
-        except FileNotFoundError as error:
-            raise KafkaStorageError(f"Checkpoint file {self.path} is gone") from error
-        return parse_checkpoint(data, self.path, self._parse)
+        return _read_entries(self._files, self.path, self._parse)
+
+
+def _read_entries(files: Files, path: Path, parse: Callable[[Sequence[str]], Entry]) -> list[Entry]:
+    try:
+        data = files.read_bytes(path)
+    except FileNotFoundError as error:
+        raise KafkaStorageError(f"Checkpoint file {path} is gone") from error
+    return parse_checkpoint(data, path, parse)
 
 
 def parse_offset_entry(words: Sequence[str]) -> tuple[TopicPartition, int]:
@@ -213,41 +218,42 @@ class OffsetCheckpointFile:
 class LeaderEpochCheckpointFile:
     """
     The leader epochs of one log, in its own directory.
+
+    One thread at a time may write: there is one temporary file.
     """
 
-    __slots__ = ("_file", "_files")
+    __slots__ = ("_directory", "_files")
 
-    def __init__(self, files: Files, directory: Path) -> None:
+    def __init__(self, files: Files, directory: Path, *, exists: bool | None = None) -> None:
+        """
+        Args:
+            exists: whether there is a file, if that is known; if there is none it is made, empty.
+        """
         self._files = files
-        self._file = self._in(directory)
-
-    def _in(self, directory: Path) -> CheckpointFile[EpochEntry]:
-        return CheckpointFile(
-            self._files,
-            directory / LEADER_EPOCH_CHECKPOINT,
-            format_entry=lambda entry: f"{entry.epoch} {entry.start_offset}",
-            parse_entry=parse_epoch_entry,
-        )
+        self._directory = directory
+        if not (files.exists(self.path) if exists is None else exists):
+            files.open(self.path).close()
 
     @property
     def path(self) -> Path:
-        return self._file.path
+        return self._directory / LEADER_EPOCH_CHECKPOINT
 
     def update_parent_dir(self, directory: Path) -> None:
         """
         Somebody has renamed the directory of the log.
         """
-        self._file.path = directory / LEADER_EPOCH_CHECKPOINT
+        self._directory = directory
 
     def write(self, entries: Collection[EpochEntry]) -> None:
-        self._file.write(entries)
+        lines = [f"{entry.epoch} {entry.start_offset}" for entry in entries]
+        self._files.write_atomically(self.path, format_checkpoint(lines))
 
     def write_if_dir_exists(self, entries: Collection[EpochEntry]) -> None:
         """
         Write, unless the log was renamed to be deleted since somebody decided to.
         """
         try:
-            self._file.write(entries)
+            self.write(entries)
         except KafkaStorageError as error:
             if not isinstance(error.__cause__, FileNotFoundError):
                 raise
@@ -257,7 +263,7 @@ class LeaderEpochCheckpointFile:
         """
         Raises: as ``CheckpointFile.read``.
         """
-        return self._file.read()
+        return _read_entries(self._files, self.path, parse_epoch_entry)
 
 
 class CleanShutdownFile:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -24,11 +23,18 @@ SOON_MS: Final = 1000
 How long work without a delay waits at the most, so that what comes together is done together.
 """
 
+_numbers: Final = itertools.count()
+"""
+What falls due at the same time is done in the order in which it came.
+"""
+
 
 class DeferredWork:
     """
     Work for later, in the order in which it falls due. Safe from any thread.
     """
+
+    __slots__ = ("_clock", "_guard", "_later", "_soon", "_wake_at")
 
     def __init__(self, clock: Clock, wake_at: Callable[[int], None] = lambda due_ms: None) -> None:
         """
@@ -38,9 +44,8 @@ class DeferredWork:
         self._clock = clock
         self._wake_at = wake_at
         self._guard = threading.Lock()
-        self._soon: deque[Work] = deque()
+        self._soon: list[Work] = []
         self._later: list[tuple[int, int, Work]] = []
-        self._numbers = itertools.count()
 
     def soon(self, work: Work) -> None:
         """
@@ -58,7 +63,7 @@ class DeferredWork:
         """
         due_ms = self._clock.now_ms() + delay_ms
         with self._guard:
-            heapq.heappush(self._later, (due_ms, next(self._numbers), work))
+            heapq.heappush(self._later, (due_ms, next(_numbers), work))
             is_first = self._later[0][0] == due_ms
         if is_first:
             self._wake_at(due_ms)
@@ -101,8 +106,7 @@ class DeferredWork:
 
     def _take(self, now_ms: int | None) -> list[Work]:
         with self._guard:
-            due = list(self._soon)
-            self._soon.clear()
+            due, self._soon = self._soon, []
             while now_ms is not None and self._later and self._later[0][0] <= now_ms:
                 due.append(heapq.heappop(self._later)[2])
         return due

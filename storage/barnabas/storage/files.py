@@ -169,6 +169,15 @@ class Files(Protocol):
             FileNotFoundError: there is no such directory.
         """
 
+    def directory_names(self, directory: Path) -> list[str]:
+        """
+        What of that are directories.
+
+        Raises:
+            FileNotFoundError: there is no such directory.
+        """
+        return [name for name in self.names(directory) if self.is_directory(directory / name)]
+
     def make_directory(self, path: Path) -> None:
         """
         Make a directory and those above it; harmless if it exists.

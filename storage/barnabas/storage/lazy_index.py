@@ -31,24 +31,34 @@ class LazyIndex(Generic[AnyIndex]):
 
     __slots__ = (
         "_base_offset",
+        "_directory",
         "_files",
         "_guard",
         "_is_all_hole",
         "_is_unsynced",
         "_kind",
         "_max_size",
-        "_path",
+        "_name",
         "_removed",
         "_wanted_size",
         "index",
     )
 
     def __init__(
-        self, kind: type[AnyIndex], files: Files, path: Path, base_offset: int, max_size: int
+        self,
+        kind: type[AnyIndex],
+        files: Files,
+        directory: Path,
+        name: str,
+        base_offset: int,
+        *,
+        max_size: int,
     ) -> None:
         self._kind = kind
         self._files = files
-        self._path = path
+        # A path is several objects, and there may be very many indexes that nobody opens.
+        self._directory = directory
+        self._name = name
         self._base_offset = base_offset
         self._max_size = max_size
         self._guard = threading.Lock()
@@ -61,7 +71,7 @@ class LazyIndex(Generic[AnyIndex]):
 
     @property
     def path(self) -> Path:
-        return self._path
+        return self._directory / self._name
 
     def get(self) -> AnyIndex:
         """
@@ -78,7 +88,7 @@ class LazyIndex(Generic[AnyIndex]):
                 return self._without_file()
             try:
                 self.index = self._kind.open(
-                    self._files, self._path, self._base_offset, self._max_size
+                    self._files, self.path, self._base_offset, self._max_size
                 )
             except KafkaStorageError as error:
                 # The directory is being renamed at this moment, as its topic is deleted. Who reads
@@ -100,7 +110,7 @@ class LazyIndex(Generic[AnyIndex]):
         """
         with self._guard:
             if self.index is None:
-                new = self._kind.open(self._files, self._path, self._base_offset, self._max_size)
+                new = self._kind.open(self._files, self.path, self._base_offset, self._max_size)
                 new.close_handler()
                 self._is_all_hole = True
 
@@ -123,11 +133,11 @@ class LazyIndex(Generic[AnyIndex]):
                 self.index.trim_to_valid_size()
                 return
             self._wanted_size = None
-            if self._is_all_hole or not (self._removed or self._files.exists(self._path)):
+            if self._is_all_hole or not (self._removed or self._files.exists(self.path)):
                 self._empty()
 
     def _empty(self) -> None:
-        file = self._files.open(self._path)
+        file = self._files.open(self.path)
         file.truncate(0)
         file.close()
         self._is_all_hole = False
@@ -145,7 +155,7 @@ class LazyIndex(Generic[AnyIndex]):
 
     def _sync_file(self) -> None:
         try:
-            file = self._files.open(self._path, create=False)
+            file = self._files.open(self.path, create=False)
         except FileNotFoundError:
             return  # The directory is being renamed, or the file was removed: nobody wants it.
         file.sync()
@@ -177,7 +187,7 @@ class LazyIndex(Generic[AnyIndex]):
                 return read(self._without_file())
             try:
                 index = self._kind.open(
-                    self._files, self._path, self._base_offset, self._max_size, writable=False
+                    self._files, self.path, self._base_offset, self._max_size, writable=False
                 )
             except FileNotFoundError:
                 return read(self._without_file())
@@ -187,7 +197,7 @@ class LazyIndex(Generic[AnyIndex]):
                 index.close_handler()
 
     def _without_file(self) -> AnyIndex:
-        return self._kind.without_file(self._path, self._base_offset, self._max_size)
+        return self._kind.without_file(self.path, self._base_offset, self._max_size)
 
     def rename_to(self, path: Path) -> None:
         """
@@ -195,8 +205,8 @@ class LazyIndex(Generic[AnyIndex]):
         """
         with self._guard:
             try:
-                if self.index is not None or self._files.exists(self._path):
-                    self._files.rename(self._path, path)
+                if self.index is not None or self._files.exists(self.path):
+                    self._files.rename(self.path, path)
             finally:
                 self._set_path(path)
 
@@ -205,10 +215,10 @@ class LazyIndex(Generic[AnyIndex]):
         Somebody has renamed the directory.
         """
         with self._guard:
-            self._set_path(directory / self._path.name)
+            self._set_path(directory / self._name)
 
     def _set_path(self, path: Path) -> None:
-        self._path = path
+        self._directory, self._name = path.parent, path.name
         if self.index is not None:
             self.index.path = path
 
@@ -218,7 +228,7 @@ class LazyIndex(Generic[AnyIndex]):
         """
         with self._guard:
             self._removed = True
-            return self._files.remove(self._path)
+            return self._files.remove(self.path)
 
     def close(self) -> None:
         with self._guard:

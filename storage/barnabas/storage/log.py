@@ -26,7 +26,7 @@ from uuid import UUID
 
 from barnabas.storage.append_info import LogAppendInfo
 from barnabas.storage.append_origin import AppendOrigin
-from barnabas.storage.checkpoints import LeaderEpochCheckpointFile
+from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpointFile
 from barnabas.storage.clock import Clock
 from barnabas.storage.deferred_work import DeferredWork
 from barnabas.storage.errors import KafkaStorageError
@@ -101,15 +101,8 @@ class Log(TrimmableLog):
         )
         self.recovery_report = loader.report
         self._flushing = threading.Lock()
-        self._appender = LogAppender(
-            self._local,
-            self._producers,
-            self._watermarks,
-            epochs,
-            lock=self._lock,
-            clock=self._clock,
-            roll=self._roll,
-        )
+        self._appender: LogAppender | None = None
+        """None until something is appended: that is never so for many logs."""
 
     @classmethod
     def create(
@@ -151,19 +144,32 @@ class Log(TrimmableLog):
             KafkaStorageError: the disk failed.
         """
         partition = parse_topic_partition_name(directory)
-        if not files.is_directory(directory):
+        try:
+            listed = files.names(directory)
+        except FileNotFoundError:
             files.make_directory(directory)
+            listed = []
         deferred = DeferredWork(clock, wake_at)
         place = SegmentDirectory(
-            directory, partition, config, files=files, clock=clock, deferred=deferred
+            directory,
+            partition,
+            config,
+            files=files,
+            clock=clock,
+            deferred=deferred,
+            listed=listed,
         )
-        checkpoint = LeaderEpochCheckpointFile(files, directory)
+        checkpoint = LeaderEpochCheckpointFile(
+            files, directory, exists=LEADER_EPOCH_CHECKPOINT in listed
+        )
         epochs = LeaderEpochFileCache(partition, checkpoint, deferred.soon)
         settings = ProducerStateManagerConfig(
             producer_id_expiration_ms=producer_id_expiration_ms,
             transaction_verification_enabled=transaction_verification,
         )
-        producers = ProducerStateManager(partition, directory, settings, clock, files=files)
+        producers = ProducerStateManager(
+            partition, directory, settings, clock, files=files, listed=listed
+        )
         loader = LogLoader(
             place,
             epochs,
@@ -180,6 +186,7 @@ class Log(TrimmableLog):
         except BaseException:
             place.segments.close_handlers()
             raise
+        place.listed = None  # From here on others may change what is in the directory.
         if topic_id is not None:
             log.assign_topic_id(topic_id)
         return log
@@ -230,7 +237,7 @@ class Log(TrimmableLog):
         try:
             if self._identity.is_unwritten:
                 self._identity.write()
-            return self._appender.append(
+            return (self._appender or self._new_appender()).append(
                 records, leader_epoch, origin, verification_guard, transaction_version
             )
         except KafkaStorageError as error:
@@ -249,7 +256,23 @@ class Log(TrimmableLog):
         """
         with self._guarded("appending records to"):
             self._identity.write()
-            return self._appender.append(records, leader_epoch, AppendOrigin.REPLICATION)
+            appender = self._appender or self._new_appender()
+            return appender.append(records, leader_epoch, AppendOrigin.REPLICATION)
+
+    def _new_appender(self) -> LogAppender:
+        with self._lock:
+            # Another thread may have been first.
+            if self._appender is None:
+                self._appender = LogAppender(
+                    self._local,
+                    self._producers,
+                    self._watermarks,
+                    self._epochs,
+                    lock=self._lock,
+                    clock=self._clock,
+                    roll=self._roll,
+                )
+            return self._appender
 
     def roll(self) -> LogSegment:
         """
@@ -382,7 +405,8 @@ class Log(TrimmableLog):
         """
         with self._lock:
             self._directory.config = config
-            self._appender.configure(config)
+            if self._appender is not None:
+                self._appender.configure(config)
 
     def remove_deleted_files(self) -> None:
         """

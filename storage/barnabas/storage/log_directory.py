@@ -131,6 +131,13 @@ class LogDirectory:
             self.compacted = self._read(OffsetCheckpointFile(self._files, path))
         return self.had_clean_shutdown
 
+    def end_loading(self) -> None:
+        """
+        All logs know now what the checkpoints say of them.
+        """
+        self.recovery_points = self.log_start_offsets = self.high_watermarks = {}
+        self.compacted = ()
+
     @staticmethod
     def _read(checkpoint: OffsetCheckpointFile) -> Mapping[TopicPartition, int]:
         try:
@@ -148,10 +155,10 @@ class LogDirectory:
             InvalidLogDirectory: there is a directory that is none.
         """
         paths = []
-        for name in self._files.names(self.path):
-            path = self.path / name
-            if name == REMOTE_LOG_INDEX_CACHE or not self._files.is_directory(path):
+        for name in self._files.directory_names(self.path):
+            if name == REMOTE_LOG_INDEX_CACHE:
                 continue
+            path = self.path / name
             partition = parse_topic_partition_name(path)
             # The log of the cluster's metadata has an owner of its own.
             if partition.topic != CLUSTER_METADATA_TOPIC:

@@ -10,8 +10,11 @@ The names of files and directories (Kafka's LogFileUtils and UnifiedLog).
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import uuid
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -69,20 +72,38 @@ def log_file_name(offset: int) -> str:
     return f"{offset:020d}{LOG_SUFFIX}"
 
 
+# Most logs have one segment, at offset 0: they share the names of its files.
+
+
+@lru_cache
+def offset_index_name(offset: int, suffix: str = "") -> str:
+    return f"{offset:020d}{INDEX_SUFFIX}{suffix}"
+
+
+@lru_cache
+def time_index_name(offset: int, suffix: str = "") -> str:
+    return f"{offset:020d}{TIME_INDEX_SUFFIX}{suffix}"
+
+
+@lru_cache
+def transaction_index_name(offset: int, suffix: str = "") -> str:
+    return f"{offset:020d}{TXN_INDEX_SUFFIX}{suffix}"
+
+
 def log_file(directory: Path, offset: int, suffix: str = "") -> Path:
     return directory / f"{log_file_name(offset)}{suffix}"
 
 
 def offset_index_file(directory: Path, offset: int, suffix: str = "") -> Path:
-    return directory / f"{offset:020d}{INDEX_SUFFIX}{suffix}"
+    return directory / offset_index_name(offset, suffix)
 
 
 def time_index_file(directory: Path, offset: int, suffix: str = "") -> Path:
-    return directory / f"{offset:020d}{TIME_INDEX_SUFFIX}{suffix}"
+    return directory / time_index_name(offset, suffix)
 
 
 def transaction_index_file(directory: Path, offset: int, suffix: str = "") -> Path:
-    return directory / f"{offset:020d}{TXN_INDEX_SUFFIX}{suffix}"
+    return directory / transaction_index_name(offset, suffix)
 
 
 def producer_snapshot_file(directory: Path, offset: int) -> Path:
@@ -105,6 +126,18 @@ def replace_suffix(path: Path, old: str, new: str) -> Path:
     if not path.name.endswith(old):
         raise ValueError(f"Expected {path} to end with {old}")
     return path.with_name(path.name[: len(path.name) - len(old)] + new)
+
+
+def log_dir_of(directory: Path) -> Path:
+    """
+    The log directory that the *directory* of a log lies in: one object for all its logs.
+    """
+    return _shared_path(os.path.dirname(str(directory)))
+
+
+@lru_cache
+def _shared_path(path: str) -> Path:
+    return Path(path)
 
 
 def log_dir_name(partition: TopicPartition) -> str:
@@ -157,7 +190,8 @@ def parse_topic_partition_name(directory: Path) -> TopicPartition:
     number = int(partition)
     if not -(2**31) <= number < 2**31:
         raise _not_a_partition(directory)
-    return TopicPartition(topic, number)
+    # All partitions of a topic share its name.
+    return TopicPartition(sys.intern(topic), number)
 
 
 def _not_a_partition(directory: Path) -> InvalidLogDirectory:

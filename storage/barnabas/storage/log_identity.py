@@ -8,7 +8,11 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.storage.errors import InconsistentTopicId
-from barnabas.storage.partition_metadata import PartitionMetadataFile
+from barnabas.storage.partition_metadata import (
+    PARTITION_METADATA,
+    PartitionMetadataFile,
+    read_partition_metadata,
+)
 from barnabas.storage.segment_directory import SegmentDirectory
 
 
@@ -27,9 +31,12 @@ class LogIdentity:
             CorruptCheckpoint: the file does not say what it should.
         """
         self._directory = directory
-        self._file = PartitionMetadataFile(directory.files, directory.path)
-        self.topic_id: UUID | None = self._file.read().topic_id if self._file.exists() else None
+        self._file: PartitionMetadataFile | None = None
+        """None unless there was none at the start."""
+        self.topic_id: UUID | None = None
         """None as long as nobody has said."""
+        if directory.holds(PARTITION_METADATA):
+            self.topic_id = read_partition_metadata(directory.files, directory.path).topic_id
         self.is_unwritten = False
 
     def assign(self, topic_id: UUID) -> None:
@@ -48,7 +55,9 @@ class LogIdentity:
                 )
             return
         self.topic_id = topic_id
-        self._file.record(topic_id)
+        file = PartitionMetadataFile(self._directory.files, self._directory.path)
+        file.record(topic_id)
+        self._file = file
         self.is_unwritten = True
         self._directory.deferred.soon(self.write)
 
@@ -56,7 +65,7 @@ class LogIdentity:
         """
         Write the id, unless that has been done; it survives a crash then.
         """
-        if self.is_unwritten:
+        if self.is_unwritten and self._file is not None:
             self._file.maybe_flush()
             # The directory of the log is as new as the file.
             self._directory.files.sync_directory(self._directory.path.parent)
@@ -66,4 +75,5 @@ class LogIdentity:
         """
         Somebody has renamed the directory of the log.
         """
-        self._file.update_parent_dir(directory)
+        if self._file is not None:
+            self._file.update_parent_dir(directory)

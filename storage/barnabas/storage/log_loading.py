@@ -12,6 +12,7 @@ Loading the logs of all log directories at a start, several at a time.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -50,6 +51,19 @@ class LoadReport:
     strays: list[Path] = fresh(factory=list)
     unclean: list[Path] = fresh(factory=list)
     seconds: float = 0.0
+
+
+_Place = tuple[Path, TopicPartition]
+
+
+@struct(frozen=False)
+class _Share:
+    """
+    How many logs one thread has loaded, and how many the disk did not let it load.
+    """
+
+    loaded: int = 0
+    failed: int = 0
 
 
 class LogLoading:
@@ -93,22 +107,23 @@ class LogLoading:
             CorruptRecord: a log that was stopped cleanly cannot be read.
         """
         pools: list[ThreadPoolExecutor] = []
-        jobs: list[tuple[LogDirectory, list[Future[bool]]]] = []
+        jobs: list[tuple[LogDirectory, list[Future[_Share]]]] = []
         try:
             for directory in self._catalog.directories.live.values():
                 pools.append(ThreadPoolExecutor(self._threads, f"log-recovery-{directory.path}"))
                 jobs.append((directory, self._begin(directory, pools[-1])))
             for directory, futures in jobs:
-                loaded = [future.result() for future in futures]
+                shares = [future.result() for future in futures]
+                directory.end_loading()
                 # A log that failed stays for the next start; until then its directory is unclean.
-                directory.all_loaded = all(loaded)
-                self.report.loaded += sum(loaded)
+                directory.all_loaded = not any(share.failed for share in shares)
+                self.report.loaded += sum(share.loaded for share in shares)
         finally:
             for pool in pools:
                 pool.shutdown(cancel_futures=True)
         return self.report
 
-    def _begin(self, directory: LogDirectory, pool: ThreadPoolExecutor) -> list[Future[bool]]:
+    def _begin(self, directory: LogDirectory, pool: ThreadPoolExecutor) -> list[Future[_Share]]:
         try:
             clean = directory.begin_loading()
             paths = directory.log_paths()
@@ -118,7 +133,25 @@ class LogLoading:
         if not clean and paths:
             self.report.unclean.append(directory.path)
             self.report.recovered += len(paths)
-        return [pool.submit(self._load, directory, path, partition) for path, partition in paths]
+        waiting = deque(paths)
+        return [pool.submit(self._load_some, directory, waiting) for _ in range(self._threads)]
+
+    def _load_some(self, directory: LogDirectory, waiting: deque[_Place]) -> _Share:
+        """
+        Load the logs that are *waiting*, until others have taken the last one, or one cannot be
+        loaded at all.
+        """
+        share = _Share()
+        try:
+            while (place := _take(waiting)) is not None:
+                if self._load(directory, *place):
+                    share.loaded += 1
+                else:
+                    share.failed += 1
+        except BaseException:
+            waiting.clear()
+            raise
+        return share
 
     def _load(self, directory: LogDirectory, path: Path, partition: TopicPartition) -> bool:
         """
@@ -152,3 +185,10 @@ class LogLoading:
             self.unserved.append(log)
         else:
             self._catalog.admit(partition, log)
+
+
+def _take(waiting: deque[_Place]) -> _Place | None:
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None

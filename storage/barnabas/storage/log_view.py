@@ -20,7 +20,7 @@ from barnabas.storage.loader import LoadedLogOffsets
 from barnabas.storage.local_log import LocalLog
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.log_files import TopicPartition, log_dir_of
 from barnabas.storage.log_identity import LogIdentity
 from barnabas.storage.log_producers import LastRecord, LogProducers, ProducerState
 from barnabas.storage.log_reads import collect_aborted_txns
@@ -60,7 +60,7 @@ class LogView:
         failures: LogDirFailureChannel,
         high_watermark: int,
     ) -> None:
-        self.parent_dir = directory.path.parent
+        self.parent_dir = log_dir_of(directory.path)
         """The log directory."""
         self._lock = threading.RLock()
         self._closed = False

@@ -40,6 +40,31 @@ def format_partition_metadata(topic_id: UUID) -> bytes:
     return f"version: {CURRENT_VERSION}\ntopic_id: {uuid_text(topic_id)}".encode()
 
 
+def read_partition_metadata(files: Files, directory: Path) -> PartitionMetadata:
+    """
+    What the file of the log in *directory* says.
+
+    Raises:
+        CorruptCheckpoint: the file is not as it should be.
+        FileNotFoundError: there is none.
+        KafkaStorageError: it cannot be read.
+    """
+    path = directory / PARTITION_METADATA
+    data = files.read_bytes(path)
+    known = _known.get(data)
+    if known is None:
+        known = parse_partition_metadata(data, path)
+        # The partitions of a topic say the same, and follow each other at a start.
+        if len(_known) >= _MOST_KNOWN:
+            _known.clear()
+        _known[data] = known
+    return known
+
+
+_MOST_KNOWN: Final = 100
+_known: Final[dict[bytes, PartitionMetadata]] = {}
+
+
 def parse_partition_metadata(data: bytes, path: Path) -> PartitionMetadata:
     """
     Raises:
@@ -134,10 +159,9 @@ class PartitionMetadataFile:
         """
         with self._writing:
             try:
-                data = self._files.read_bytes(self.path)
+                return read_partition_metadata(self._files, self.path.parent)
             except FileNotFoundError as error:
                 raise KafkaStorageError(f"{self.path} does not exist") from error
-        return parse_partition_metadata(data, self.path)
 
     def delete(self) -> None:
         self._files.remove(self.path)

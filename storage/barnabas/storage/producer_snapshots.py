@@ -24,7 +24,7 @@ Of the batches that the log remembers only a producer's last one is kept.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -101,13 +101,18 @@ class SnapshotFile:
         return f"SnapshotFile(offset={self.offset}, file={self.path})"
 
 
-def list_snapshot_files(files: Files, directory: Path) -> list[SnapshotFile]:
+def list_snapshot_files(
+    files: Files, directory: Path, names: Iterable[str] | None = None
+) -> list[SnapshotFile]:
     """
     The snapshots in *directory*, by offset.
+
+    Args:
+        names: what is in there, sorted, if that is known.
     """
     return [
         SnapshotFile(files, directory / name)
-        for name in files.names(directory)
+        for name in (files.names(directory) if names is None else names)
         if name.endswith(PRODUCER_SNAPSHOT_SUFFIX) and name[: name.index(".")].isdecimal()
     ]
 

@@ -81,7 +81,12 @@ class ProducerStateManager:
         clock: Clock,
         *,
         files: Files,
+        listed: Iterable[str] | None = None,
     ) -> None:
+        """
+        Args:
+            listed: what is in *directory*, sorted, if that is known.
+        """
         self.config = config
         self.transactions = OpenTransactions()
         self._topic_partition = topic_partition
@@ -92,7 +97,7 @@ class ProducerStateManager:
         self._verification_states: dict[int, VerificationStateEntry] = {}
         self._last_map_offset = 0
         self._last_snap_offset = 0
-        self._snapshots = self._load_snapshots()
+        self._snapshots = self._load_snapshots(listed)
 
     # What is known.
 
@@ -308,8 +313,8 @@ class ProducerStateManager:
             return None
         return snapshot
 
-    def _load_snapshots(self) -> dict[int, SnapshotFile]:
-        found = list_snapshot_files(self._files, self._directory)
+    def _load_snapshots(self, listed: Iterable[str] | None = None) -> dict[int, SnapshotFile]:
+        found = list_snapshot_files(self._files, self._directory, listed)
         return {snapshot.offset: snapshot for snapshot in found}
 
     def _remove_and_delete_snapshot(self, offset: int) -> None:

@@ -81,12 +81,14 @@ class LogSegment(SegmentTimes):
         init_file_size: int = 0,
         preallocate: bool = False,
         file_suffix: str = "",
+        has_txn_index: bool | None = None,
     ) -> None:
         """
         Open the segment in *directory*; its ``.log`` is made if there is none.
 
         Args:
             init_file_size: bytes that a new ``.log`` has at once, with *preallocate*.
+            has_txn_index: whether there is a transaction index, if that is known.
         """
         super().__init__(
             files,
@@ -98,6 +100,7 @@ class LogSegment(SegmentTimes):
             file_already_exists=file_already_exists,
             init_file_size=init_file_size,
             preallocate=preallocate,
+            has_txn_index=has_txn_index,
         )
         self.index_interval_bytes = config.index_interval_bytes
         self.roll_jitter_ms = config.random_segment_jitter()

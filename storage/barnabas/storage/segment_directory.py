@@ -27,6 +27,7 @@ from barnabas.storage.log_files import (
     DELETED_SUFFIX,
     SWAP_SUFFIX,
     TopicPartition,
+    transaction_index_name,
 )
 from barnabas.storage.segment import LogSegment
 from barnabas.storage.segment_files import delete_files_if_exist, run_all
@@ -57,6 +58,17 @@ class SegmentDirectory:
     The log holds its lock for every change. Reading ``segments`` needs none.
     """
 
+    __slots__ = (
+        "clock",
+        "config",
+        "deferred",
+        "files",
+        "listed",
+        "path",
+        "segments",
+        "topic_partition",
+    )
+
     def __init__(
         self,
         path: Path,
@@ -66,14 +78,30 @@ class SegmentDirectory:
         files: Files,
         clock: Clock,
         deferred: DeferredWork,
+        listed: Collection[str] | None = None,
     ) -> None:
+        """
+        Args:
+            listed: what is in the directory, while nobody but its log can have changed that.
+        """
         self.path = path
         self.topic_partition = topic_partition
         self.config = config
         self.files = files
         self.clock = clock
         self.deferred = deferred
+        self.listed = listed
         self.segments = LogSegments(topic_partition)
+
+    def holds(self, name: str) -> bool:
+        """
+        Whether there is a file of that name which was not made by the log itself.
+
+        A broker that opens thousands of logs lists each directory, and need not ask for each file.
+        """
+        if self.listed is not None:
+            return name in self.listed
+        return self.files.exists(self.path / name)
 
     # Segments that come.
 
@@ -94,6 +122,7 @@ class SegmentDirectory:
             init_file_size=config.init_file_size,
             preallocate=config.preallocate,
             file_suffix=suffix,
+            has_txn_index=self.holds(transaction_index_name(base_offset, suffix)),
         )
 
     def add_segment(self, base_offset: int) -> LogSegment:

@@ -93,7 +93,12 @@ class SegmentFiles:
         file_already_exists: bool = False,
         init_file_size: int = 0,
         preallocate: bool = False,
+        has_txn_index: bool | None = None,
     ) -> None:
+        """
+        Args:
+            has_txn_index: whether it has aborted transactions, if that is known.
+        """
         self._files = files
         self.base_offset = base_offset
         self.log = FileRecords.open(
@@ -103,12 +108,16 @@ class SegmentFiles:
             init_file_size=init_file_size,
             preallocate=preallocate,
         )
-        path = log_files.offset_index_file(directory, base_offset, file_suffix)
-        self._lazy_offset_index = LazyIndex(OffsetIndex, files, path, base_offset, max_index_size)
-        path = log_files.time_index_file(directory, base_offset, file_suffix)
-        self._lazy_time_index = LazyIndex(TimeIndex, files, path, base_offset, max_index_size)
-        path = log_files.transaction_index_file(directory, base_offset, file_suffix)
-        self.txn_index = TransactionIndex(files, path, base_offset)
+        name = log_files.offset_index_name(base_offset, file_suffix)
+        self._lazy_offset_index = LazyIndex(
+            OffsetIndex, files, directory, name, base_offset, max_size=max_index_size
+        )
+        name = log_files.time_index_name(base_offset, file_suffix)
+        self._lazy_time_index = LazyIndex(
+            TimeIndex, files, directory, name, base_offset, max_size=max_index_size
+        )
+        name = log_files.transaction_index_name(base_offset, file_suffix)
+        self.txn_index = TransactionIndex(files, directory, name, base_offset, exists=has_txn_index)
 
     @property
     def size(self) -> int:

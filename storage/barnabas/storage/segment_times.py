@@ -51,6 +51,7 @@ class SegmentTimes(SegmentFiles):
         file_already_exists: bool = False,
         init_file_size: int = 0,
         preallocate: bool = False,
+        has_txn_index: bool | None = None,
     ) -> None:
         super().__init__(
             files,
@@ -61,6 +62,7 @@ class SegmentTimes(SegmentFiles):
             file_already_exists=file_already_exists,
             init_file_size=init_file_size,
             preallocate=preallocate,
+            has_txn_index=has_txn_index,
         )
         self._clock = clock
         self._created = clock.now_ms()

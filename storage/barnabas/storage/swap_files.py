@@ -53,7 +53,9 @@ def clean_up(directory: SegmentDirectory) -> list[str]:
     Raises:
         KafkaStorageError: the disk failed.
     """
-    names = directory.files.names(directory.path)
+    names = directory.listed
+    if names is None:
+        names = directory.files.names(directory.path)
     numbered = _numbered(names)
     deleted = [
         name
@@ -63,6 +65,7 @@ def clean_up(directory: SegmentDirectory) -> list[str]:
     temporary = [name for name in numbered if name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX))]
     if not deleted and not temporary:
         return numbered
+    directory.listed = None
     for name in deleted:
         _remove(directory, name)
     swapped = _remove_temporary_files(directory, temporary)

@@ -59,21 +59,43 @@ class TransactionIndex:
     Reading is safe from any thread; the log that owns the segment holds its lock to append.
     """
 
-    __slots__ = ("_file", "_files", "_last_offset", "_path", "_size", "start_offset")
+    __slots__ = (
+        "_directory",
+        "_file",
+        "_files",
+        "_last_offset",
+        "_name",
+        "_size",
+        "start_offset",
+    )
 
-    def __init__(self, files: Files, path: Path, start_offset: int) -> None:
+    def __init__(
+        self,
+        files: Files,
+        directory: Path,
+        name: str,
+        start_offset: int,
+        *,
+        exists: bool | None = None,
+    ) -> None:
+        """
+        Args:
+            exists: whether there is a file, if that is known.
+        """
         self._files = files
-        self._path = path
+        # A path is several objects, and there may be very many indexes that have no file.
+        self._directory = directory
+        self._name = name
         self.start_offset = start_offset
         self._last_offset: int | None = None
         self._size = 0
         self._file: File | None = None
-        if files.exists(path):
+        if files.exists(self.path) if exists is None else exists:
             self._open()
 
     @property
     def path(self) -> Path:
-        return self._path
+        return self._directory / self._name
 
     @property
     def is_empty(self) -> bool:
@@ -88,7 +110,7 @@ class TransactionIndex:
             raise ValueError(
                 "The last offset of appended transactions must increase sequentially, but "
                 f"{aborted_txn.last_offset} is not greater than current last offset "
-                f"{self._last_offset} of index {self._path}"
+                f"{self._last_offset} of index {self.path}"
             )
         file = self._file or self._open()
         file.write_at(self._size, _ENTRY.pack(CURRENT_VERSION, *aborted_txn))
@@ -139,9 +161,9 @@ class TransactionIndex:
         for txn in self._entries():
             if txn.last_offset < self.start_offset:
                 raise CorruptIndex(
-                    f"Last offset of aborted transaction {txn} in index {self._path} is less than "
+                    f"Last offset of aborted transaction {txn} in index {self.path} is less than "
                     f"start offset {self.start_offset}",
-                    path=self._path,
+                    path=self.path,
                 )
 
     def flush(self) -> None:
@@ -156,8 +178,8 @@ class TransactionIndex:
         Rename the file, if there is one.
         """
         try:
-            if self._files.exists(self._path):
-                self._files.rename(self._path, path)
+            if self._files.exists(self.path):
+                self._files.rename(self.path, path)
         finally:
             self._set_path(path)
 
@@ -165,13 +187,13 @@ class TransactionIndex:
         """
         Somebody has renamed the directory.
         """
-        self._set_path(directory / self._path.name)
+        self._set_path(directory / self._name)
 
     def delete_if_exists(self) -> bool:
         """
         Remove the file; whether there was one. Who reads the index goes on doing so.
         """
-        return self._files.remove(self._path)
+        return self._files.remove(self.path)
 
     def close(self) -> None:
         file, self._file, self._size = self._file, None, 0
@@ -179,12 +201,12 @@ class TransactionIndex:
             file.close()
 
     def _open(self) -> File:
-        self._file = self._files.open(self._path)
+        self._file = self._files.open(self.path)
         self._size = self._file.size()
         return self._file
 
     def _set_path(self, path: Path) -> None:
-        self._path = path
+        self._directory, self._name = path.parent, path.name
         if self._file is not None:
             self._file.path = path
 
@@ -203,6 +225,6 @@ class TransactionIndex:
             if version > CURRENT_VERSION:
                 raise KafkaError(
                     f"Unexpected aborted transaction version {version} in transaction index "
-                    f"{self._path}, current version is {CURRENT_VERSION}"
+                    f"{self.path}, current version is {CURRENT_VERSION}"
                 )
             yield AbortedTxn._make(fields)

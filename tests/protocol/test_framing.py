@@ -221,6 +221,21 @@ def test_a_large_frame_arrives_where_it_stays() -> None:
     assert 1_000_000 == len(frames[0])
 
 
+def test_a_receiver_knows_what_is_missing_of_a_frame() -> None:
+    """
+    Once it knows the size of the frame, and until that is whole.
+    """
+    receiver = FrameReceiver(LIMIT)
+    stream = framed(b"x" * 1_000_000)
+
+    missing = []
+    for piece in (stream[:2], stream[2:1000], stream[1000:-1], stream[-1:]):
+        put(receiver, piece)
+        missing.append(receiver.missing_bytes)
+
+    assert [0, 1_000_004 - 1000, 1, 0] == missing
+
+
 def test_of_what_follows_a_large_frame_only_the_beginning_comes_into_the_chunk() -> None:
     """
     For that has to be copied, if it is another large frame. Once it is none, all may come again.

@@ -632,6 +632,44 @@ async def test_a_frame_that_comes_byte_by_byte_is_whole_in_the_end(
     await turns()
 
 
+@pytest.mark.parametrize(
+    ("size", "configured", "grows"),
+    [
+        (900_000, 102_400, True),
+        (90_000, 102_400, False),
+        (900_000, 1_000_000, False),
+        (2_500_000, 1_048_576, False),
+        (900_000, -1, False),
+    ],
+    ids=["large", "small", "has room", "has more room", "the system's"],
+)
+async def test_a_socket_gets_room_for_large_frames(
+    size: int, configured: int, *, grows: bool
+) -> None:
+    """
+    More than the configured buffer holds, but not where the system was to choose.
+    """
+    server = Server(socket_receive_buffer_bytes=str(configured))
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 10_000)
+    before = ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+    loop = asyncio.get_running_loop()
+    connection = Connection(server.connections, LISTENER)
+    await loop.create_connection(lambda: LoopProtocol(connection), sock=ours)
+    theirs.setblocking(False)
+
+    with theirs:
+        await loop.sock_sendall(theirs, framed("now:" + "x" * size))
+        answer = b""
+        while len(answer) < size + 4:
+            answer += await loop.sock_recv(theirs, size)
+        after = ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
+
+    assert framed("x" * size) == answer
+    assert grows == (after > before)
+    await turns()
+
+
 @pytest.mark.parametrize("seed", range(200))
 def test_whatever_is_finished_first_answers_keep_their_order(seed: int) -> None:
     """

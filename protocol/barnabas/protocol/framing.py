@@ -205,6 +205,13 @@ class FrameReceiver:
         """
         return self._view is not None
 
+    @property
+    def missing_bytes(self) -> int:
+        """
+        How many bytes of a frame of which the beginning has arrived are still to come.
+        """
+        return self._size - self._filled if self._view is not None and self._size else 0
+
     def get_buffer(self, _sizehint: int = -1) -> memoryview:
         """
         Where the next bytes are to be put. Never empty.

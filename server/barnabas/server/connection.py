@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import deque
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from barnabas.protocol.framing import FrameReceiver, InvalidFrame
 from barnabas.server.context import CloseConnection
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
     from barnabas.server.outbox import Outbox
 
 logger = logging.getLogger(__name__)
+
+LARGE_FRAME_ROOM_BYTES: Final = 1024 * 1024
+"""
+The receive buffer (SO_RCVBUF) of a connection that sends frames larger than the one it began with.
+"""
 
 
 class ClientSoftware(NamedTuple):
@@ -90,6 +96,8 @@ class Connection:
         self._outbox: Outbox = connections.outbox
         self._backlog: deque[memoryview] = deque()
         self._slots: deque[Slot] = deque()
+        self._room_bytes = connections.receive_buffer_bytes
+        self._has_room = self._room_bytes >= LARGE_FRAME_ROOM_BYTES or self._room_bytes < 0
         self._task_running = False
         self._proceeding = False
         self._read_paused = False
@@ -146,9 +154,22 @@ class Connection:
             self._backlog.extend(error.frames)
             self.finish(str(error))
             return
-        if frames and not self._closing:
+        if not frames:
+            if not self._has_room and self._receiver.missing_bytes > self._room_bytes:
+                self._make_room()
+        elif not self._closing:
             self._backlog.extend(frames)
             self._proceed()
+
+    def _make_room(self) -> None:
+        """
+        Let the socket hold a large frame while one is served: otherwise the peer stands still
+        meanwhile, and each piece of the frame wakes this process and the peer.
+        """
+        self._has_room = True
+        peer = None if self._transport is None else self._transport.get_extra_info("socket")
+        if peer is not None:
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE_FRAME_ROOM_BYTES)
 
     def eof_received(self) -> bool:
         self._receiver.give_back()

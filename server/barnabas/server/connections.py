@@ -83,6 +83,7 @@ class Connections:
         self.dispatch = dispatch
         self.io = io
         self.max_frame_bytes = config.socket_request_max_bytes
+        self.receive_buffer_bytes = config.socket_receive_buffer_bytes
         self.max_queued_requests = config.queued_max_requests
         self.now: Callable[[], float] = clock.monotonic
         self.tasks: set[asyncio.Task[Any]] = set()

@@ -50,7 +50,9 @@ class NetworkOptions(Options):
         100 * KiB, "SO_SNDBUF of client sockets; -1 leaves the system's default."
     )
     socket_receive_buffer_bytes: Int = option(
-        100 * KiB, "SO_RCVBUF of client sockets; -1 leaves the system's default."
+        100 * KiB,
+        "SO_RCVBUF of client sockets, until one sends a larger request; -1 leaves the system's "
+        "default.",
     )
     socket_listen_backlog_size: Int = option(
         50, "How many connections may wait to be accepted.", at_least=1

@@ -4,6 +4,7 @@ The directories of running brokers, read while they run and after they have stop
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.interop
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
 COUNT = 400
+PATIENCE_SECONDS = 60
 
 
 @pytest.fixture(params=[Barnabas, ApacheKafka])
@@ -45,6 +47,18 @@ def seen(broker: BrokerProcess, **options: str) -> list[Seen]:
     )
 
 
+def seen_once_committed(broker: BrokerProcess, count: int) -> list[Seen]:
+    """
+    What is committed, as soon as that is *count* rows: Apache Kafka says that a transaction has
+    ended before its markers are in the log.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        rows = seen(broker, readUpTo="logEnd", isolationLevel="read_committed")
+        if len(rows) == count or time.monotonic() > deadline:
+            return rows
+
+
 def test_rows_are_what_was_sent(broker: BrokerProcess) -> None:
     """
     By librdkafka with every codec, in transactions that were committed, aborted or are still open;
@@ -55,7 +69,7 @@ def test_rows_are_what_was_sent(broker: BrokerProcess) -> None:
         topic.send(records(COUNT, partitions=2, seed=seed), codec)
     topic.transaction(records(10, seed=10), end="commit")
     topic.transaction(records(10, seed=11), end="abort")
-    while_running = seen(broker, readUpTo="logEnd", isolationLevel="read_committed")
+    while_running = seen_once_committed(broker, len(topic.expected))
     assert topic.expected == while_running
     topic.transaction(records(10, seed=12), end="leave")
     assert while_running == seen(broker, readUpTo="logEnd", isolationLevel="read_committed")

@@ -34,7 +34,8 @@ def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = N
     Timestamps of *ms* since 1970, also negative ones. -1 is one of them, as Spark's connector has
     it: 1 ms before 1970.
     """
-    us = np.clip(ms, -_MOST_MS, _MOST_MS)
+    us = np.minimum(ms, _MOST_MS)
+    np.maximum(us, -_MOST_MS, out=us)
     us *= _US_PER_MS
     if null is not None:
         return pa.array(us.view("M8[us]"), TIMESTAMP, mask=null)

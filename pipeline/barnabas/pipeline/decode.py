@@ -14,7 +14,7 @@ There is no Python object per record, and none but a few numbers per batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
@@ -30,7 +30,7 @@ from barnabas.pipeline.batch_headers import Headers, ends, has_flag, last_offset
 from barnabas.pipeline.record_arrays import header_spans
 from barnabas.pipeline.record_finder import find_records
 from barnabas.pipeline.record_spans import Fields
-from barnabas.pipeline.schemas import CORRUPT_COLUMN, HEADERS, PERMISSIVE_RECORDS, RECORDS, project
+from barnabas.pipeline.schemas import CORRUPT_COLUMN, PERMISSIVE_RECORDS, RECORDS, project
 from barnabas.pipeline.varint_columns import Ints, Malformed
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.record_batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG, TimestampType
@@ -38,6 +38,7 @@ from barnabas.protocol.records import iter_records
 
 _Number = TypeVar("_Number", np.int64, np.bool_)
 
+_KINDS: Final = {field.name: field.type for field in PERMISSIVE_RECORDS}
 _IN_RECORDS: Final = frozenset({"key", "value", "offset", "timestamp", "headers"})
 MAX_BATCH_BYTES: Final = 256 << 20
 ENOUGH_BYTES: Final = 32 << 20
@@ -167,7 +168,7 @@ def _rows(
         headers = headers[filled]
     try:
         rows = _Rows(arena, headers, wanted, offsets)
-        columns = [rows.column(name, place) for name in wanted.columns]
+        columns = rows.columns(wanted.columns, place)
     except (Malformed, IndexError) as error:
         raise _first_bad(arena, headers, filled) from error
     return pa.RecordBatch.from_arrays(columns, schema=wanted.schema)
@@ -210,20 +211,19 @@ class _Rows:
         repeated = np.repeat(values, self._counts)
         return repeated if self._kept is None else repeated[self._kept]
 
-    def column(self, name: str, place: Place) -> pa.Array:
-        kind = PERMISSIVE_RECORDS.field(name).type
-        made: Mapping[str, Callable[[], pa.Array]] = {
-            "key": lambda: pieces(self._data, self._spans.keys),
-            "value": lambda: pieces(self._data, self._spans.values),
-            "topic": lambda: constant(place.topic, self.count, kind),
-            "partition": lambda: constant(place.partition, self.count, kind),
-            "offset": lambda: numbers(self._spans.offsets.copy(), kind),
-            "timestamp": lambda: timestamps(self._timestamps()),
-            "timestampType": lambda: self._timestamp_types(kind),
+    def columns(self, names: Sequence[str], place: Place) -> list[pa.Array]:
+        made: Mapping[str, Callable[[pa.DataType], pa.Array]] = {
+            "key": lambda _: pieces(self._data, self._spans.keys),
+            "value": lambda _: pieces(self._data, self._spans.values),
+            "topic": lambda kind: constant(place.topic, self.count, kind),
+            "partition": lambda kind: constant(place.partition, self.count, kind),
+            "offset": lambda kind: numbers(self._spans.offsets.copy(), kind),
+            "timestamp": lambda _: timestamps(self._timestamps()),
+            "timestampType": self._timestamp_types,
             "headers": self._header_lists,
-            CORRUPT_COLUMN: lambda: pa.nulls(self.count, kind),
+            CORRUPT_COLUMN: lambda kind: pa.nulls(self.count, kind),
         }
-        return made[name]()
+        return [made[name](_KINDS[name]) for name in names]
 
     def _timestamp_types(self, kind: pa.DataType) -> pa.Array:
         if not self._by_broker.any():
@@ -240,10 +240,10 @@ class _Rows:
         times = self._of_batch(self._headers["max_timestamp"])
         return np.where(self._of_batch(self._by_broker), times, own)
 
-    def _header_lists(self) -> pa.Array:
+    def _header_lists(self, kind: pa.DataType) -> pa.Array:
         counts, at = self._spans.header_counts, self._spans.headers_at
         if not counts.any():
-            return pa.nulls(self.count, HEADERS)
+            return pa.nulls(self.count, kind)
         return header_lists(self._data, header_spans(self._data, at, counts, self._spans.ends))
 
 

@@ -39,7 +39,7 @@ def find_records(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans:
         IndexError: they are not inside the arena.
     """
     counts = headers["record_count"]
-    if np.any(counts < 0) or int(counts.sum()) * SMALLEST_RECORD > len(arena.raw):
+    if (counts < 0).any() or int(counts.sum()) * SMALLEST_RECORD > len(arena.raw):
         # So many are not even made room for.
         raise Malformed
     return _find(arena, headers, wanted)

@@ -126,7 +126,8 @@ class _Reader:
 
     def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         offsets = self._range.offsets
-        piece = Piece(str(source.path), chunk, chunk.headers[self._is_row(chunk.headers)])
+        headers, are_rows = chunk.headers, self._is_row(chunk.headers)
+        piece = Piece(str(source.path), chunk, headers if are_rows.all() else headers[are_rows])
         start = 0
         for bad in bad_checksums(chunk.data, piece.headers):
             good = piece._replace(headers=piece.headers[start:bad])

@@ -1,5 +1,5 @@
 """
-The archive of classes with which the tests start Apache Kafka's virtual machines.
+The archive of classes with which the tests start Apache Kafka's clients and tools.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """
-An archive of the classes of Apache Kafka, with which its virtual machines start in half the time.
+An archive of the classes of Apache Kafka, with which its clients and tools start in half the time.
 
 Loading and checking classes is most of what a start costs. Java keeps them in a file as they are in
 memory, once a program has loaded them (JEP 350): a rehearsal of what the tests do. Java takes only

@@ -26,8 +26,9 @@ COMPILED := $(shell $(PYTHON) -c "import tomllib; \
 LISTENERS ?= PLAINTEXT://127.0.0.1:9092
 DATA_DIR ?= data
 PYTEST ?= $(BIN)/python -m pytest
-# Files of tests run side by side; make test WORKERS=0 runs one after the other.
-WORKERS ?= auto
+# Files of tests run side by side, one more of them than there are cores: part of their time they wait
+# for a broker or the disk. make test WORKERS=0 runs one after the other.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PARALLEL := -n $(WORKERS) --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 TESTS ?= tests
 IMAGE ?= barnabas
@@ -104,7 +105,17 @@ $(INSTALLED): pyproject.toml hatch_build.py $(COMPILED) | $(VENV)/.python
 	  print('The inner loops are compiled' if compiled else 'The inner loops run as plain Python, slower')"
 	@touch $@
 
-$(VENV)/.developer: pyproject.toml | $(INSTALLED)
-	@echo "Installing what development and tests need (PySpark is large: minutes, once)"
-	@$(BIN)/python -m pip install --quiet --group dev --group interop --group spark
+# PySpark comes as source: its wheel is made while another process compiles (make -j2 install).
+$(VENV)/.spark: pyproject.toml | $(VENV)/.python
+	@echo "Making a wheel of PySpark (it is large: minutes, once)"
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VENV)/wheels $$($(BIN)/python -c \
+	  "import tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+	  print(*(needed for needed in extras['spark'] if needed.startswith('pyspark')))")
+	@touch $@
+
+$(VENV)/.developer: pyproject.toml | $(INSTALLED) $(VENV)/.spark
+	@echo "Installing what development and tests need"
+	@$(BIN)/python -m pip install --quiet --find-links $(VENV)/wheels \
+	  --group dev --group interop --group spark
+	@rm -rf $(VENV)/wheels
 	@touch $@

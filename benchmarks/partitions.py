@@ -143,7 +143,7 @@ def measure(broker: BrokerProcess, partitions: int) -> Costs:
 def _create(broker: BrokerProcess, topic: str, partitions: int) -> float:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **PATIENT})
     began = time.monotonic()
-    admin.create_topics([NewTopic(topic, partitions)], request_timeout=LONGEST_S)[topic].result()
+    admin.create_topics([NewTopic(topic, partitions, 1)], request_timeout=LONGEST_S)[topic].result()
     return time.monotonic() - began
 
 

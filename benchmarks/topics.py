@@ -45,7 +45,7 @@ def _create(
     partitions: int = 1,
     config: Mapping[str, str] | None = None,
 ) -> None:
-    topic = NewTopic(name, partitions, config=dict(config or {}))
+    topic = NewTopic(name, partitions, 1, config=dict(config or {}))
     admin = _admin(broker)  # It lives until the answer is there, or there is none.
     admin.create_topics([topic], operation_timeout=PATIENCE)[name].result(PATIENCE)
 

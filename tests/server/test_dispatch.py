@@ -54,9 +54,8 @@ def a_connection() -> Connection:
     """
     A connection of which the dispatcher looks at the names.
     """
-    connection = Connection(
-        cast(Any, SimpleNamespace(max_frame_bytes=100, outbox=Outbox())), LISTENER
-    )
+    connections = SimpleNamespace(max_frame_bytes=100, receive_buffer_bytes=-1, outbox=Outbox())
+    connection = Connection(cast(Any, connections), LISTENER)
     connection.peer = "10.0.0.1:5"
     return connection
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from barnabas.storage.files import Files
 
 EXIT_USAGE = 2
+_PROGRAM: Final = "barnabas"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,13 +50,14 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
     It ends with a sentence if there is no such command, naming the one that may have been meant.
     """
     parser = argparse.ArgumentParser(
-        prog="barnabas",
+        prog=_PROGRAM,
         description="A message broker: Apache Kafka's wire protocol on Apache Kafka's own files.",
     )
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="show program's version number and exit"
     )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    # Without a name argparse prepares to print a usage, for which it loads archivers, too.
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", prog=_PROGRAM)
     for name, (says, add_options) in _COMMANDS.items():
         of_command = commands.add_parser(name, help=says)
         if name == command:

@@ -12,11 +12,18 @@ import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Final
 
 import confluent_kafka
 
 from barnabas.protocol import records
+from benchmarks.procfs import busy_cores
 from tests.support.apache_kafka import VERSION
+
+LOOK_S: Final = 2.0
+"""
+How long to look whether anything else runs.
+"""
 
 
 def machine(directory: Path) -> dict[str, str]:
@@ -33,7 +40,7 @@ def machine(directory: Path) -> dict[str, str]:
         "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         "kernel": f"{platform.system()} {platform.release()}",
         "file system": _file_system(directory),
-        "load before": " ".join(f"{load:.2f}" for load in os.getloadavg()),
+        "busy before": f"{busy_cores(LOOK_S):.2f} cores",
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "uvloop": _version("uvloop"),
         "inner loops": "plain Python" if str(records.__file__).endswith(".py") else "compiled",

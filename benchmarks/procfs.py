@@ -1,5 +1,5 @@
 """
-What a process costs, as Linux tells from outside.
+What a process costs, and whether anything runs at all, as Linux tells from outside.
 """
 
 from __future__ import annotations
@@ -14,7 +14,15 @@ from pathlib import Path
 
 from tests.support.broker_process import cpu_seconds, resident_bytes
 
-__all__ = ["Spent", "cpu_seconds", "peak_bytes", "resident_bytes", "spent_by", "tree_seconds"]
+__all__ = [
+    "Spent",
+    "busy_cores",
+    "cpu_seconds",
+    "peak_bytes",
+    "resident_bytes",
+    "spent_by",
+    "tree_seconds",
+]
 
 
 @dataclass(slots=True)
@@ -59,3 +67,23 @@ def peak_bytes(pid: int) -> int:
     found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
     assert found is not None, "a process that runs has memory"
     return int(found[1]) * 1024
+
+
+def busy_cores(for_s: float) -> float:
+    """
+    How many cores of the machine work, on average over the next *for_s* seconds. The load average
+    would still count what has ended.
+    """
+    before, began = _worked_s(), time.perf_counter()
+    time.sleep(for_s)
+    return (_worked_s() - before) / (time.perf_counter() - began)
+
+
+def _worked_s() -> float:
+    """
+    The processor time of all cores so far, without what they were idle or waited for a disk.
+    """
+    user, nice, system, _idle, _iowait, *others = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
+    return (user + nice + system + sum(others)) / os.sysconf("SC_CLK_TCK")

@@ -13,9 +13,9 @@ from benchmarks.results import Line, Results, is_dial
 
 SIGNS: Final = {Goal.RATIO_AT_LEAST: "≥", Goal.RATIO_AT_MOST: "≤", Goal.AT_MOST: "≤"}
 
-BUSY: Final = 0.5
+BUSY: Final = 0.25
 """
-The load for each core above which a machine is not quiet.
+How much of each core others may use on a machine that is quiet.
 """
 
 
@@ -69,11 +69,11 @@ def _warning(results: Results) -> list[str]:
     """
     What to say first of a run on a machine that did something else as well.
     """
-    load = float(results.machine.get("load before", "0").split()[0])
-    if load <= BUSY * int(results.machine.get("cores", "1")):
+    busy = float(results.machine.get("busy before", "0").split()[0])
+    if busy <= BUSY * int(results.machine.get("cores", "1")):
         return []
     return [
-        f"**The machine was busy with something else before this run already (load {load:g}): the "
+        f"**The machine was busy with something else before this run already ({busy:g} cores): the "
         "rates and latencies of all brokers tell little, processor time and memory more.**",
         "",
     ]

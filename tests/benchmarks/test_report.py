@@ -23,11 +23,11 @@ The end.
 """
 
 
-def results(kafka: float, ours: float, load: str = "0.10 2.00 2.00") -> Results:
+def results(kafka: float, ours: float, busy: str = "0.10 cores") -> Results:
     figure = rate("produce", at_least=2.0)
     samples = {APACHE_KAFKA: [{figure.key: kafka}], BARNABAS: [{figure.key: ours}]}
     return Results(
-        {"cores": "2", "load before": load},
+        {"cores": "2", "busy before": busy},
         {"passes": "5"},
         [Measured("one", "", (figure,), samples)],
     )
@@ -38,7 +38,7 @@ def test_only_what_is_between_the_markers_is_written_anew() -> None:
 
     row = "| produce | 1,000 rec/s | 2,500 rec/s | 2.50 | 2.50 | ≥ 2 | met |"
     assert row in page
-    assert "| load before | 0.10 2.00 2.00 |\n| passes | 5 |\n<!-- end -->\n\nThe end.\n" in page
+    assert "| busy before | 0.10 cores |\n| passes | 5 |\n<!-- end -->\n\nThe end.\n" in page
     assert "<!-- end -->\n\nText between.\n\n<!-- machine -->\n" in page
     assert "an old table" not in page
 
@@ -59,11 +59,11 @@ def test_a_page_without_markers_stays_as_it_is() -> None:
 
 
 def test_a_run_on_a_busy_machine_says_so_first() -> None:
-    busy, quiet = results(1, 2, "1.20 0.00 0.00"), results(1, 2, "0.90 9.00 9.00")
+    busy, quiet = results(1, 2, "0.60 cores"), results(1, 2, "0.40 cores")
 
     assert "busy with something else" in report.rewritten(PAGE, busy)
-    assert "(load 1.2)" in report.table(busy).splitlines()[0]
-    assert "busy" not in report.rewritten(PAGE, quiet) + report.table(quiet)
+    assert "(0.6 cores)" in report.table(busy).splitlines()[0]
+    assert "was busy" not in report.rewritten(PAGE, quiet) + report.table(quiet)
 
 
 def with_another() -> Results:

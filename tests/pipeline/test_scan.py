@@ -68,6 +68,24 @@ def test_every_record_is_a_row(tmp_path: Path) -> None:
     )
 
 
+def test_rows_stay_as_they_are_while_others_are_read(tmp_path: Path) -> None:
+    """
+    What finds the records uses its memory again; who keeps rows does not notice.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log()
+    for start in range(0, 2000, 20):
+        append(log, some_records(20, start=start, size=10_000))
+    directory.stop()
+    path, options = str(tmp_path), {"chunkBytes": "4096"}
+
+    at_once = [batch.to_pylist() for batch in scan(path, options)]
+    kept = list(scan(path, options))
+
+    assert len(kept) > 4
+    assert at_once == [batch.to_pylist() for batch in kept]
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -23,6 +23,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from barnabas.protocol.framing import FrameReceiver, InvalidFrame
@@ -169,7 +170,9 @@ class Connection:
         self._has_room = True
         peer = None if self._transport is None else self._transport.get_extra_info("socket")
         if peer is not None:
-            peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE_FRAME_ROOM_BYTES)
+            # Some systems refuse it once the peer is gone, of which the transport will tell.
+            with suppress(OSError):
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE_FRAME_ROOM_BYTES)
 
     def eof_received(self) -> bool:
         self._receiver.give_back()

@@ -145,10 +145,10 @@ class Log(TrimmableLog):
         """
         partition = parse_topic_partition_name(directory)
         try:
-            listed = files.names(directory)
+            listed = dict.fromkeys(files.names(directory))
         except FileNotFoundError:
             files.make_directory(directory)
-            listed = []
+            listed = {}
         deferred = DeferredWork(clock, wake_at)
         place = SegmentDirectory(
             directory,

@@ -13,7 +13,7 @@ that take the place of others come in steps that a start can finish or undo::
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,11 +78,12 @@ class SegmentDirectory:
         files: Files,
         clock: Clock,
         deferred: DeferredWork,
-        listed: Collection[str] | None = None,
+        listed: Mapping[str, None] | None = None,
     ) -> None:
         """
         Args:
-            listed: what is in the directory, while nobody but its log can have changed that.
+            listed: what is in the directory, sorted, while nobody but its log can have changed
+                that. Names are looked up, of which there may be very many: hence no list.
         """
         self.path = path
         self.topic_partition = topic_partition

@@ -53,9 +53,8 @@ def clean_up(directory: SegmentDirectory) -> list[str]:
     Raises:
         KafkaStorageError: the disk failed.
     """
-    names = directory.listed
-    if names is None:
-        names = directory.files.names(directory.path)
+    listed = directory.listed
+    names: Iterable[str] = directory.files.names(directory.path) if listed is None else listed
     numbered = _numbered(names)
     deleted = [
         name

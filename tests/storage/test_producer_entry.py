@@ -48,6 +48,35 @@ def test_a_producer_that_is_not_known_has_no_sequences() -> None:
     assert entry.is_empty
 
 
+@pytest.mark.parametrize(
+    ("mine", "known", "recalled"),
+    [
+        ((4,), (2, 3, 4), [2, 3, 4]),
+        ((4,), (2, 3), [4]),
+        ((4,), (), [4]),
+        ((), (2, 3), []),
+        ((), (), []),
+        ((2, 3, 4), (4,), [2, 3, 4]),
+    ],
+)
+def test_earlier_batches_are_recalled_if_the_last_is_the_same(
+    mine: tuple[int, ...], known: tuple[int, ...], recalled: list[int]
+) -> None:
+    entry = entry_with(*mine)
+
+    entry.recall_batches(entry_with(*known))
+
+    assert recalled == [metadata.last_seq for metadata in entry.batch_metadata]
+
+
+def test_batches_of_another_epoch_are_not_recalled() -> None:
+    entry = entry_with(4, epoch=1)
+
+    entry.recall_batches(entry_with(3, 4))
+
+    assert [4] == [metadata.last_seq for metadata in entry.batch_metadata]
+
+
 def test_only_the_last_batches_are_remembered() -> None:
     entry = entry_with(*range(8))
 

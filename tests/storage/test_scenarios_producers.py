@@ -206,22 +206,58 @@ def test_one_batch_of_a_producer_is_remembered_over_a_restart() -> None:
     assert 10 == send(log, 10).first_offset
 
 
-def test_one_batch_of_a_producer_is_remembered_over_a_crash() -> None:
+@pytest.mark.parametrize("rolls_before", [(), (9,), (7, 9), (0, 10)])
+def test_five_batches_of_a_producer_are_remembered_over_a_crash(
+    rolls_before: tuple[int, ...],
+) -> None:
     """
-    Recovery itself writes a snapshot at the end, with which the log then begins.
+    Recovery writes a snapshot with one of them at the end, as Kafka's does; it has seen the others,
+    in whatever segments they are.
     """
     home = LogHome()
     log = home.open()
     for sequence in range(10):
+        if sequence in rolls_before:
+            log.roll()
         send(log, sequence)
+    if 10 in rolls_before:
+        log.roll()
 
     log = home.open()
 
     assert 56 == len(home.file(10, ".snapshot"))
-    assert send(log, 9).is_duplicate
+    assert [5, 6, 7, 8, 9] == [send(log, sequence).first_offset for sequence in range(5, 10)]
     with pytest.raises(OutOfOrderSequenceNumber):
-        send(log, 8)
-    assert 10 == send(log, 10).first_offset
+        send(log, 4)
+    assert (10, False) == (send(log, 10).first_offset, send(log, 11).is_duplicate)
+    assert send(log, 7).is_duplicate
+
+
+def test_batches_that_a_crash_took_are_not_remembered() -> None:
+    home = LogHome()
+    log = home.open()
+    for sequence in range(10):
+        send(log, sequence)
+    end = home.file(0, ".log")
+    del end[-1:]
+
+    log = home.open()
+
+    assert send(log, 8).is_duplicate
+    assert (9, False) == (send(log, 9).first_offset, send(log, 10).is_duplicate)
+
+
+def test_a_producer_that_has_expired_is_not_remembered_over_a_crash() -> None:
+    home = LogHome()
+    log = home.open()
+    for sequence in range(3):
+        send(log, sequence)
+    home.clock.advance(DAY)
+
+    log = home.open()
+
+    assert [] == log.active_producers()
+    assert 3 == send(log, 7).first_offset
 
 
 @pytest.mark.scenario(48)

@@ -100,6 +100,8 @@ class LogLoader:
         self._log_start_offset = log_start_offset
         self._recovery_point = recovery_point
         self._may_have_gaps = was_compacted or directory.config.compact
+        self._recovered: ProducerStateManager | None = None
+        """The producers as the last segment that was recovered left them."""
         self._names: list[str] | None = None
         """The files of the directory, while nobody has changed them since they were listed."""
 
@@ -136,6 +138,7 @@ class LogLoader:
             clock=directory.clock,
             reload_from_clean_shutdown=self._had_clean_shutdown,
         )
+        self._recall_batches(self._producers)
         for segment in segments.values():
             segment.release_indexes(unsynced=self.report.recovered_segments > 0)
         active = segments.active_segment
@@ -235,12 +238,25 @@ class LogLoader:
             segment.base_offset,
             clock=directory.clock,
         )
+        self._recall_batches(producers)
         truncated = segment.recover(producers, self._epochs)
         producers.take_snapshot()
+        self._recovered = producers
         self.report.recovered_segments += 1
         self.report.recovered_bytes += segment.size
         self.report.truncated_bytes += truncated
         return truncated
+
+    def _recall_batches(self, producers: ProducerStateManager) -> None:
+        """
+        Let *producers*, who come from a snapshot, know the batches that were found by recovering.
+
+        A producer whose broker was killed sends all of its batches again that were on the way, and
+        of those that had been stored a snapshot has only the last. Kafka knows no more than that,
+        refuses the others, and the producer gives up.
+        """
+        if self._recovered is not None:
+            producers.recall_batches(self._recovered.active_producers)
 
     # The log.
 

@@ -139,6 +139,16 @@ class ProducerStateEntry:
         self.current_txn_first_offset = that.current_txn_first_offset
         self.last_timestamp = that.last_timestamp
 
+    def recall_batches(self, that: ProducerStateEntry) -> None:
+        """
+        Remember what *that* does of batches before the last, if both have the same last batch.
+        """
+        mine, known = self.batch_metadata, that.batch_metadata
+        if self.producer_epoch != that.producer_epoch or len(known) <= len(mine):
+            return
+        if mine and mine[-1].last_offset == known[-1].last_offset:
+            mine[:-1] = known[:-1]
+
     def end_transaction(self, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> None:
         """
         A marker has ended the transaction, if there was one. Batches of its epoch stay known.

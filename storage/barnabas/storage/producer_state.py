@@ -360,6 +360,18 @@ class ProducerStateManager:
         self.truncate_fully_and_start_at(0)
         self._snapshots = self._load_snapshots()
 
+    def recall_batches(self, known: Mapping[int, ProducerStateEntry]) -> None:
+        """
+        Remember earlier batches of producers: a snapshot has one of each.
+
+        Args:
+            known: what was known of the producers at the offset of the snapshot, or before it.
+        """
+        for producer_id, entry in self._producers.items():
+            earlier = known.get(producer_id)
+            if earlier is not None:
+                entry.recall_batches(earlier)
+
     def _load_from_snapshot(self, log_start_offset: int, now_ms: int) -> None:
         while (latest := self.latest_snapshot_offset) is not None:
             snapshot = self._snapshots[latest]

@@ -13,6 +13,7 @@ from tests.interop.differential.sides import SILENT
 
 UNKNOWN_SERVER_ERROR: Final = -1
 REQUEST_TIMED_OUT: Final = 7
+OUT_OF_ORDER_SEQUENCE_NUMBER: Final = 45
 INVALID_RECORD: Final = 87
 
 
@@ -84,6 +85,15 @@ def _is_wordless(place: Place) -> bool:
     )
 
 
+def _is_remembered(place: Place) -> bool:
+    return any(
+        other.where.endswith(".error_code")
+        and other.kafka == OUT_OF_ORDER_SEQUENCE_NUMBER
+        and other.barnabas == 0
+        for other in place.others
+    )
+
+
 def _is_unused_index(place: Place) -> bool:
     where, kafka, barnabas = place.difference
     if not where.endswith((".index", ".timeindex")):
@@ -102,6 +112,7 @@ KNOWN: Final[Mapping[str, Known]] = {
     "broken-twice": Known(_is_broken_twice, ends=False),
     "topic-id-of-zeros": Known(_is_of_zeros, ends=False),
     "wordless": Known(_is_wordless, ends=False),
+    "batches-after-kill": Known(_is_remembered, ends=False),
     "unused-index": Known(_is_unused_index, ends=False),
     "unanswered": Known(_is_unanswered, ends=True),
 }

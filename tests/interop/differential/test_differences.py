@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -41,7 +42,7 @@ from barnabas.protocol.schema import ZERO_UUID
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable
 from tests.interop.differential.known import KNOWN, LEFT_OUT
-from tests.interop.differential.recipes import Batch, Splice
+from tests.interop.differential.recipes import Batch, Producer, Splice
 from tests.interop.differential.sides import SILENT, UNCOORDINATED, Pair, Session, Side
 from tests.interop.differential.steps import (
     LATEST,
@@ -285,14 +286,18 @@ def test_config_operation(pair: Pair) -> None:
 
 def test_after_stops(pair: Pair) -> None:
     """
-    The four that show when the brokers start: a log with a gap, an index that has no room for what
-    a recovery puts into it, one that is larger than it may be, and one that nobody has used.
+    The five that show when the brokers start: a log with a gap, an index that has no room for what
+    a recovery puts into it, one that is larger than it may be, one that nobody has used, and a
+    producer that sends again what was on the way.
     """
+    now_ms = round(time.time() * 1000)
+    on_the_way = [Batch(times=(now_ms,), producer=Producer(4000, 0, number)) for number in range(6)]
 
     async def prepare(session: Session) -> None:
         await create(session, "gap", internal_segment_bytes=500)
         await create(session, "index", segment_index_bytes=1200, index_interval_bytes=0)
         await create(session, "full", segment_index_bytes=36, index_interval_bytes=0)
+        await create(session, "twice")
         await create(session, "unused", segment_index_bytes=800)
         some = [Batch(times=(1000,), value_bytes=100, seed=seed) for seed in range(20)]
         assert [0] * 20 == await produce(session, "gap", *some)
@@ -311,6 +316,8 @@ def test_after_stops(pair: Pair) -> None:
     async def fill(session: Session) -> None:
         assert [0] * 2 == await produce(session, "full", Batch(times=(3,)), Batch(times=(4,)))
 
+        assert [0] * 6 == await produce(session, "twice", *on_the_way)
+
     both(pair, fill)
     pair.kill()
     for suffix in ("index", "timeindex"):
@@ -322,6 +329,9 @@ def test_after_stops(pair: Pair) -> None:
         pair.kafka.broker.start()
     shutil.rmtree(pair.kafka.data / "full-0")
     pair.kafka.broker.start()
+
+    kafka, barnabas = both(pair, lambda session: produce(session, "twice", *on_the_way))
+    assert ([45, 45, 45, 45, 45, 0], [45, 0, 0, 0, 0, 0]) == (kafka, barnabas)
 
     async def shrink(session: Session) -> Any:
         answer = await session.ask(alter_configs_request("index", {"segment.index.bytes": "40"}), 1)
@@ -360,6 +370,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "lz4-low-levels": test_bytes_of_codecs,
     "config-operation": test_config_operation,
     "full-index-after-crash": test_after_stops,
+    "batches-after-kill": test_after_stops,
     "gap-after-power-loss": test_after_stops,
     "index-larger-than-limit": test_after_stops,
     "unused-index": test_after_stops,

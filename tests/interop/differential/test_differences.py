@@ -330,8 +330,8 @@ def test_after_stops(pair: Pair) -> None:
     shutil.rmtree(pair.kafka.data / "full-0")
     pair.kafka.broker.start()
 
-    kafka, barnabas = both(pair, lambda session: produce(session, "twice", *on_the_way))
-    assert ([45, 45, 45, 45, 45, 0], [45, 0, 0, 0, 0, 0]) == (kafka, barnabas)
+    refused, known = both(pair, lambda session: produce(session, "twice", *on_the_way))
+    assert ([45, 45, 45, 45, 45, 0], [45, 0, 0, 0, 0, 0]) == (refused, known)
 
     async def shrink(session: Session) -> Any:
         answer = await session.ask(alter_configs_request("index", {"segment.index.bytes": "40"}), 1)

@@ -187,7 +187,7 @@ class BrokerProcess:
     def _ready_or_dead(self) -> bool:
         return not self.is_running or self.is_ready()
 
-    def stop(self, seconds: float = 60.0) -> int:
+    def stop(self, seconds: float = 240.0) -> int:
         """
         SIGTERM, and the exit status that followed within *seconds*.
         """

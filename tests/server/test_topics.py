@@ -378,6 +378,19 @@ async def test_several_directories_share_the_partitions() -> None:
         node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
 
 
+async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
+    """
+    Also if there are more of them than threads that make logs.
+    """
+    files = MemoryFiles()
+    node = await ClusterNode(files, StillClock(), log_dirs=(A, B)).start()
+
+    await node.create("t", 24)
+
+    assert {f"t-{index}" for index in range(0, 24, 2)} == set(directories(files, A))
+    assert {f"t-{index}" for index in range(1, 24, 2)} == set(directories(files, B))
+
+
 async def test_a_directory_that_is_missing_is_not_made_up_for() -> None:
     """
     Its partitions are not led rather than begun anew: their records are on the disk that is away.

@@ -379,6 +379,9 @@ class Topics:
             }
 
         threads = min(self.configs.brokers.static.background_threads, len(wanted))
+        if is_new and len(self._log_manager.directories.live) > 1:
+            # Each goes into the directory that has the fewest by then, so their order shows.
+            threads = 1
         shares = [wanted[first::threads] for first in range(threads)]
         opened: _Opened = {}
         for some in await asyncio.gather(

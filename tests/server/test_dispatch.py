@@ -16,19 +16,17 @@ from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.config import Listener
 from barnabas.server.connection import Connection
 from barnabas.server.context import CloseConnection, Context
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.error_response import error_response
 from barnabas.server.handlers import HANDLERS, Handler, Registration
 from barnabas.server.metrics import Metrics
-from barnabas.server.outbox import Outbox
 from barnabas.server.purgatory import Delayed
 from tests.support.samples import sample
+from tests.support.unconnected import unconnected
 from tests.support.wire_client import request_frame
 
-LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
@@ -50,18 +48,8 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
     return Dispatcher(table, cast(Any, SimpleNamespace(metrics=metrics or Metrics())))
 
 
-def a_connection() -> Connection:
-    """
-    A connection of which the dispatcher looks at the names.
-    """
-    connections = SimpleNamespace(max_frame_bytes=100, receive_buffer_bytes=-1, outbox=Outbox())
-    connection = Connection(cast(Any, connections), LISTENER)
-    connection.peer = "10.0.0.1:5"
-    return connection
-
-
 def call(dispatch: Dispatcher, frame: bytes, connection: Connection | None = None) -> Any:
-    return dispatch(memoryview(bytearray(frame[4:])), connection or a_connection())
+    return dispatch(memoryview(bytearray(frame[4:])), connection or unconnected())
 
 
 def answered(answer: Any, version: int) -> HeartbeatResponse:
@@ -109,7 +97,7 @@ def test_what_a_handler_did_not_expect_is_answered_and_logged_once(
     def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
         raise ZeroDivisionError("oops")
 
-    connection = a_connection()
+    connection = unconnected(address="10.0.0.1")
     answer = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7, "me"), connection)
 
     assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code

@@ -39,6 +39,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.uuids import random_uuid
+from tests.support.unconnected import unconnected
 
 T = TypeVar("T")
 
@@ -179,8 +180,7 @@ class ClusterNode:
             io=self.io,
         )
         listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "broker.example", 19092)
-        connection: Any = SimpleNamespace(listener=listener)
-        return Context(parts, version, "client", connection)
+        return Context(parts, version, "client", unconnected(listener))
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> None:
         """

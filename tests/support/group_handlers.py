@@ -16,6 +16,7 @@ from barnabas.server.context import Context
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.purgatory import Delayed
 from tests.support.group_world import World
+from tests.support.unconnected import unconnected
 
 MODULES = (
     "delete_groups",
@@ -81,7 +82,7 @@ class HandlerBroker:
         context = SimpleNamespace(
             version=version,
             client_id="client",
-            connection=SimpleNamespace(address="127.0.0.1"),
+            connection=unconnected(),
             topics=self.topics,
             groups=self.world.coordinator,
         )

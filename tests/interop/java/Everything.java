@@ -343,12 +343,14 @@ public final class Everything {
     }
 
     private void tellProducers(Set<String> facts) throws Exception {
+        // Asked for by name first: that waits for their coordinators, and a list does not. It has
+        // what is loaded by then, soon after a start nothing.
+        facts.add("open " + admin.describeTransactions(List.of("committed", "aborted", "open")).all().get()
+                .get("open").topicPartitions().stream().map(TopicPartition::toString).sorted().toList());
         for (TransactionListing transaction : admin.listTransactions().all().get()) {
             facts.add("transaction " + transaction.transactionalId() + " "
                     + transaction.producerId() + " " + transaction.state());
         }
-        facts.add("open " + admin.describeTransactions(List.of("open")).all().get()
-                .get("open").topicPartitions().stream().map(TopicPartition::toString).sorted().toList());
         List<TopicPartition> partitions = List.of(
                 new TopicPartition(TOPIC, 0), new TopicPartition(TOPIC, 1), new TopicPartition(TOPIC, 2));
         for (Map.Entry<TopicPartition, PartitionProducerState> state :
@@ -379,10 +381,6 @@ public final class Everything {
     }
 
     private void tellGroups(Set<String> facts) throws Exception {
-        for (GroupListing group : admin.listGroups().all().get(30, TimeUnit.SECONDS)) {
-            facts.add("group " + group.groupId() + " " + group.type().map(GroupType::toString).orElse("?")
-                    + " " + group.groupState().map(Object::toString).orElse("?") + " " + group.protocol());
-        }
         for (String group :
                 List.of("of-the-classic-protocol", "of-the-consumer-protocol", "by-hand", "streams")) {
             admin.listConsumerGroupOffsets(group)
@@ -397,5 +395,10 @@ public final class Everything {
                 .forEach((partition, offset) -> facts.add("share " + partition + " " + offset));
         facts.add("streams " + admin.describeStreamsGroups(List.of("streams")).all().get()
                 .get("streams").subtopologies());
+        // Last, when all their coordinators have answered.
+        for (GroupListing group : admin.listGroups().all().get(30, TimeUnit.SECONDS)) {
+            facts.add("group " + group.groupId() + " " + group.type().map(GroupType::toString).orElse("?")
+                    + " " + group.groupState().map(Object::toString).orElse("?") + " " + group.protocol());
+        }
     }
 }

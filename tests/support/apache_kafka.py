@@ -5,10 +5,15 @@ Apache Kafka itself: a broker made of its jars.
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from struct import error, unpack
+from typing import Final
 
+from barnabas.protocol.codec import decode
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.class_archive import archive_options
 from tests.support.kafka_jars import (
@@ -20,6 +25,7 @@ from tests.support.kafka_jars import (
     require_java,
 )
 from tests.support.maven import PrerequisiteMissing, alone
+from tests.support.wire_client import request_frame
 
 __all__ = [
     "CLUSTER_ID",
@@ -35,6 +41,8 @@ __all__ = [
 ]
 
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+METADATA_VERSION: Final = 8
 
 _LOGGING = """<Configuration status="ERROR">
   <Appenders><Console name="out" target="SYSTEM_ERR">
@@ -114,7 +122,17 @@ class ApacheKafka(BrokerProcess):
             )
 
     def is_ready(self) -> bool:
-        return "Kafka Server started" in self.log_since_start() and super().is_ready()
+        """
+        Whether it answers, and has itself among the brokers of its cluster.
+
+        It is told that it may serve before it hears so from the metadata log. Whoever asks it in
+        between for brokers gets none, and librdkafka then does not ask again for minutes.
+        """
+        return (
+            "Kafka Server started" in self.log_since_start()
+            and super().is_ready()
+            and has_brokers(self.port)
+        )
 
     def _properties(self) -> dict[str, str]:
         node_id = self.settings.get("node.id", "1")
@@ -135,6 +153,22 @@ class ApacheKafka(BrokerProcess):
             "share.coordinator.state.topic.min.isr": "1",
             **self.settings,
         }
+
+
+def has_brokers(port: int, seconds: float = 2.0) -> bool:
+    """
+    Whether the broker on *port* of the loopback interface knows of brokers that serve.
+    """
+    request = request_frame(MetadataRequest(topics=[]), METADATA_VERSION, 1)
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=seconds) as connection:
+            connection.sendall(request)
+            with connection.makefile("rb") as stream:
+                size, _ = unpack(">ii", stream.read(8))
+                answer = decode(MetadataResponse, METADATA_VERSION, stream.read(size - 4))
+    except (OSError, error):  # such as that it closes the connection
+        return False
+    return len(answer.brokers) > 0
 
 
 def _logging_file(level: str) -> Path:

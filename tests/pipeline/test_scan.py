@@ -166,6 +166,53 @@ def test_small_segments_are_packed_and_plans_can_be_sent(written: WrittenDirecto
     assert many == pickle.loads(pickle.dumps(many))
 
 
+@pytest.mark.parametrize(
+    ("options", "value_bytes", "expected"),
+    [
+        ({"level": "records"}, 64_000, range(8, 10)),
+        ({"level": "batches"}, 64_000, range(1, 2)),
+        ({"level": "batches"}, 2_000, range(8, 10)),
+        ({"level": "batches", "minPartitions": "8"}, 64_000, range(8, 10)),
+    ],
+)
+def test_tasks_are_of_what_is_read(
+    tmp_path: Path, options: dict[str, str], value_bytes: int, expected: range
+) -> None:
+    """
+    Of large batches, the headers alone.
+    """
+    directory = WrittenDirectory(tmp_path)
+    log = directory.log()
+    while log.log_end_offset * value_bytes < 2_048_000:
+        append(log, [SimpleRecord(FIRST_TIMESTAMP, None, bytes(value_bytes))])
+    directory.stop()
+
+    options = {"bytesPerTask": "256000", "segmentOpenBytes": "0", **options}
+    tasks = plan(parse_options({"path": str(tmp_path), **options}))
+    rows = pa.Table.from_batches(scan(str(tmp_path), options))
+
+    assert len(tasks) in expected
+    assert log.log_end_offset == rows.num_rows
+
+
+def test_a_segment_without_an_index_is_cut_as_if_all_of_it_were_read(tmp_path: Path) -> None:
+    """
+    Nothing tells how large its batches are; it cannot be cut, but nothing is packed with it.
+    """
+    directory = WrittenDirectory(tmp_path)
+    for partition in range(2):
+        log = directory.log(partition=partition)
+        for _ in range(20):
+            append(log, [SimpleRecord(FIRST_TIMESTAMP, None, bytes(64_000))])
+    directory.stop()
+    for index in tmp_path.glob("*/*.index"):
+        index.unlink()
+
+    options = {"path": str(tmp_path), "level": "batches", "bytesPerTask": "1000000"}
+
+    assert 2 == len(plan(parse_options(options)))
+
+
 def test_only_the_columns_asked_for_are_made(written: WrittenDirectory) -> None:
     """
     In the order that they are asked for.

@@ -19,7 +19,7 @@ _LENGTH: Final = Struct(">i")
 
 _TOGETHER: Final = 10_000
 """So many headers become one array."""
-_WORTH_SKIPPING: Final = 8 << 10
+WORTH_SKIPPING: Final = 8 << 10
 """Behind a batch of this many bytes, the next header is read alone."""
 _WINDOW_BYTES: Final = 64 << 10
 """Read at once where batches are smaller."""
@@ -76,7 +76,7 @@ class HeaderScan:
             if at == 0:
                 self._stop_at(self.position)
             elif self._is_local:
-                self._window = HEADER_SIZE if size >= _WORTH_SKIPPING else _WINDOW_BYTES
+                self._window = HEADER_SIZE if size >= WORTH_SKIPPING else _WINDOW_BYTES
             self.position += at
         return stacked(stored, positions)
 

@@ -17,6 +17,7 @@ from typing import Final
 
 from barnabas.pipeline.decode import Offsets
 from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
+from barnabas.pipeline.header_scan import WORTH_SKIPPING
 from barnabas.pipeline.log_directories import LogDirectory, select
 from barnabas.pipeline.offset_positions import batch_at, index_entries, position_of
 from barnabas.pipeline.offsets_by_time import first_offset_at
@@ -30,6 +31,7 @@ from barnabas.pipeline.options import (
 )
 from barnabas.pipeline.partition_log import PartitionLog
 from barnabas.pipeline.schemas import Level
+from barnabas.storage.disk import DiskFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.readonly import ReadOnlySegment
@@ -39,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 _WORTH_CUTTING: Final = 1.25
 """A segment that is less than so much larger than what a task should have, stays whole."""
+_WORTH_ASKING: Final = 1 << 20
+"""How large a segment has to be for its index to be asked how large its batches are."""
 END: Final = 2**63 - 1
 
 
@@ -63,6 +67,8 @@ class SegmentRange:
     first_offset: int | None
     """The base offset of the batch at *position*, if that is not the first of the file."""
     file_size: int
+    read_bytes: int
+    """About how much of the file is read."""
     is_active: bool
     """Whether the segment was the last one, to which a broker may be appending."""
     aborted: tuple[AbortedTxn, ...] = ()
@@ -210,7 +216,8 @@ def _cut(
     options: ReadOptions,
 ) -> Iterator[SegmentRange]:
     files = log.directory.files
-    most = END if options.level is Level.SEGMENTS else options.bytes_per_task
+    share = _share_read(files, segment, options)
+    most = int(options.bytes_per_task / share) if share else END
     edges = [*_edges(files, segment, offsets, most)]
     for (position, first_offset), (end_position, end_offset) in pairwise(edges):
         start = offsets.start if first_offset is None else max(offsets.start, first_offset)
@@ -225,8 +232,28 @@ def _cut(
             end_position=end_position,
             first_offset=first_offset,
             file_size=segment.size,
+            read_bytes=int((end_position - position) * share),
             is_active=is_active,
         )
+
+
+def _share_read(files: Files, segment: ReadOnlySegment, options: ReadOptions) -> float:
+    """
+    Which part of a segment's bytes is read, at most.
+
+    Of large batches, only headers are where nothing else is asked for. An index has one entry for
+    each of them; for several, where they are small.
+    """
+    if options.level is Level.SEGMENTS:
+        return 0.0
+    may_skip = options.level is Level.BATCHES and isinstance(files, DiskFiles)
+    if options.min_partitions or not may_skip or segment.size < _WORTH_ASKING:
+        return 1.0
+    _, positions = index_entries(files, segment)
+    if not len(positions):
+        return 1.0
+    # Batches before the first entry and behind the last one have none.
+    return min(1.0, (len(positions) + 2) * WORTH_SKIPPING / segment.size)
 
 
 def _edges(
@@ -268,9 +295,7 @@ def pack(pieces: Iterable[SegmentRange], options: ReadOptions) -> list[Work]:
     tasks: list[list[SegmentRange]] = []
     used = most = options.bytes_per_task
     for piece in pieces:
-        # Of a segment of which only the size is asked for, only the opening counts.
-        cost = options.segment_open_bytes
-        cost += 0 if options.level is Level.SEGMENTS else piece.size
+        cost = options.segment_open_bytes + piece.read_bytes
         if not tasks or used + cost > most:
             tasks.append([])
             used = 0

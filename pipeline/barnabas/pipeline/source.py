@@ -35,7 +35,7 @@ from barnabas.pipeline.planning import Work, plan
 from barnabas.pipeline.scan import schema as schema_of_rows
 from barnabas.pipeline.segment_reader import read
 from barnabas.pipeline.spark_schemas import chosen_columns, spark_schema
-from barnabas.pipeline.spark_tasks import Task
+from barnabas.pipeline.spark_tasks import Task, settle_worker
 from barnabas.pipeline.stream_reader import LogStreamReader
 
 NAME = "barnabas"
@@ -89,4 +89,5 @@ class LogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Task)
+        settle_worker()
         return read(partition.work, self._columns, self._options)

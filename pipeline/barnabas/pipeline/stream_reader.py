@@ -26,7 +26,7 @@ from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.scan import schema as schema_of_rows
 from barnabas.pipeline.segment_reader import read
 from barnabas.pipeline.spark_schemas import chosen_columns
-from barnabas.pipeline.spark_tasks import Task
+from barnabas.pipeline.spark_tasks import Task, settle_worker
 from barnabas.pipeline.stream_progress import (
     Progress,
     admit,
@@ -85,4 +85,5 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Task)
+        settle_worker()
         return read(partition.work, self._columns, self._options)

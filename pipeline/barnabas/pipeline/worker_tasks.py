@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.session import translated
+from barnabas.pipeline.spark_tasks import settle_worker
 
 _T = TypeVar("_T")
 
@@ -67,6 +68,7 @@ def each_of(
     """
     *do* those of the *wave* whose numbers are in *batches*, one after the other.
     """
+    settle_worker()
     for batch in batches:
         for number in batch.column(0).to_pylist():
             yield pa.RecordBatch.from_pydict({"number": [number], "made": [do(wave[number])]})

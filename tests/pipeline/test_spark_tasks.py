@@ -1,0 +1,38 @@
+"""
+What a worker of Spark does before its first task.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.spark_tasks import settle_worker
+from barnabas.pipeline.worker_tasks import each_of, in_waves
+
+
+def test_a_worker_need_not_search_what_it_had_at_its_first_task(spark: SparkSession) -> None:
+    """
+    Spark has it search for garbage after each task.
+    """
+
+    def settled(wave: Sequence[int], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return each_of(lambda _: str(gc.get_freeze_count()), wave, batches)
+
+    [put_aside] = in_waves(spark, "test", [0], settled)
+
+    assert int(put_aside) > 10_000
+
+
+def test_nothing_is_put_aside_outside_of_workers() -> None:
+    """
+    The process belongs to somebody else there.
+    """
+    before = gc.get_freeze_count()
+
+    settle_worker()
+
+    assert before == gc.get_freeze_count()

@@ -7,6 +7,7 @@ What requests mean is played by ``Desk``: a frame is a word that says how it is 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import socket
 from collections.abc import AsyncIterator, Awaitable
@@ -26,7 +27,7 @@ from barnabas.server.kept_buffers import BUFFER_BYTES, MOST_KEPT
 from barnabas.server.listening import LoopProtocol
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.sender import MOST_AT_ONCE
+from barnabas.server.sender import LEAST_SPLICED, MOST_AT_ONCE, SEGMENT_BYTES
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import FileSlice
 from barnabas.storage.files import WouldBlock
@@ -65,11 +66,15 @@ class Numbers:
 
     path = Path("numbers.log")
 
-    def __init__(self, size: int, *, cached: bool, first: int = 0) -> None:
+    def __init__(
+        self, size: int, *, cached: bool, first: int = 0, spliceable: bool = False
+    ) -> None:
         self.size = size
         self.cached = cached
         self.first = first
+        self.spliceable = spliceable
         self.reads = 0
+        self.largest_read = 0
 
     def read(self, position: int, size: int) -> bytes:
         size = max(0, min(size, self.size - position))
@@ -81,8 +86,12 @@ class Numbers:
             raise WouldBlock
         self.reads += 1
         data = self.read(position, len(room))
+        self.largest_read = max(len(data), self.largest_read)
         room[: len(data)] = data
         return len(data)
+
+    def splice_into(self, pipe: int, position: int, size: int) -> int:
+        return os.write(pipe, self.read(position, size)) if self.spliceable else 0
 
 
 class Desk:
@@ -365,6 +374,49 @@ async def test_a_buffer_that_is_not_sent_yet_is_used_for_nothing_else(
         assert b"<" + Numbers(size, cached=True, first=number).read(0, size) + b">" == found
     for other in slow:
         await other.close()
+
+
+async def test_many_records_are_sent_without_being_read(server: Server, client: Client) -> None:
+    server.desk.file = Numbers(200_000, cached=True, spliceable=True)
+    client.say("stored:", "now:after")
+
+    frame = await client.receive_frame()
+
+    assert b"<" + server.desk.file.read(0, 200_000) + b">" == frame
+    assert 0 == server.desk.file.reads
+    assert ["after"] == await client.hear()
+
+
+async def test_few_records_are_read_and_sent_with_the_rest(server: Server, client: Client) -> None:
+    server.desk.file = Numbers(LEAST_SPLICED - 1, cached=True, spliceable=True)
+    client.say("stored:")
+
+    frame = await client.receive_frame()
+
+    assert LEAST_SPLICED + 1 == len(frame)
+    assert 1 == server.desk.file.reads
+
+
+async def test_a_socket_that_is_full_takes_the_rest_when_its_peer_has_read(
+    server: Server, client: Client
+) -> None:
+    """
+    The next thing that the transport sends tells when, for which a little is read.
+    """
+    size = 40_000_000
+    server.desk.file = Numbers(size, cached=True, first=9, spliceable=True)
+    client.pause_reading()
+    client.say("stored:", "now:after")
+    await turns()
+    sent = server.metrics.value("network_bytes_out")
+
+    client.resume_reading()
+    frame = await client.receive_frame()
+
+    assert sent < size
+    assert b"<" + server.desk.file.read(0, size) + b">" == frame
+    assert ["after"] == await client.hear()
+    assert 0 < server.desk.file.largest_read <= SEGMENT_BYTES
 
 
 async def test_others_have_their_turn_within_a_long_answer() -> None:
@@ -702,3 +754,38 @@ def test_whatever_is_finished_first_answers_keep_their_order(seed: int) -> None:
 
     assert b"".join(map(framed, expected)) == transport.take()
     transport.close()
+
+
+async def test_nothing_is_spliced_into_a_socket_that_closes() -> None:
+    """
+    Its descriptor may be that of another connection already.
+    """
+
+    class Closing(FakeTransport):
+        def get_extra_info(self, name: str, default: Any = None) -> Any:
+            return ours if name == "socket" else super().get_extra_info(name, default)
+
+        def is_closing(self) -> bool:
+            return closing
+
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    theirs.setblocking(False)
+    closing = False
+    server = Server()
+    server.desk.file = Numbers(100_000, cached=True, spliceable=True)
+    connection = Connection(server.connections, LISTENER)
+    transport = Closing()
+    connection.connection_made(transport)
+
+    with ours, theirs:
+        feed(connection, framed("stored:"))
+        while_open = theirs.recv(200_000)
+        closing = True
+        feed(connection, framed("stored:"))
+        with pytest.raises(BlockingIOError):
+            theirs.recv(200_000)
+
+    whole = server.desk.stored("")
+    assert whole[0] + server.desk.file.read(0, 100_000) + whole[2] == while_open
+    assert while_open == bytes(transport.written)

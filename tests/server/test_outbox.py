@@ -12,6 +12,7 @@ import pytest
 from barnabas.server.kept_buffers import KeptBuffers
 from barnabas.server.metrics import Counter
 from barnabas.server.outbox import CLOSELY_S, CROWD, LARGE_BYTES, MOST_TOGETHER, Outbox
+from barnabas.server.record_pipe import RecordPipe
 from barnabas.server.sender import SMALL, Sender
 from tests.support.fake_transport import FakeTransport
 
@@ -30,6 +31,7 @@ class Peer:
             ThreadPoolExecutor(1),
             KeptBuffers(),
             Counter(),
+            RecordPipe(-1),
             progressed=lambda: None,
             failed=lambda error: None,
         )

@@ -13,11 +13,12 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from barnabas.storage import page_cache
 from barnabas.storage.disk import SMALL_FILE, DiskFiles
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Files, WouldBlock
@@ -159,6 +160,69 @@ def test_a_file_system_that_cannot_refuse_to_wait_is_asked_once(
     assert [3, 3] == [other.read_into(0, room, nowait=True) for _ in range(2)]
     assert b"abc" == bytes(room)
     assert 2 == len(asked)
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe2(os.O_NONBLOCK)
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def known(answer: bool) -> Callable[[int, int, int], bool]:
+    return lambda fd, position, size: answer
+
+
+def test_what_is_in_memory_goes_into_a_pipe(
+    tmp_path: Path, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    As far as there is room, and as far as the file goes.
+    """
+    monkeypatch.setattr(page_cache, "holds", known(True))
+    content = bytes(range(256)) * 1024
+    (tmp_path / "a").write_bytes(content)
+    file = FILES.open(tmp_path / "a")
+
+    few = file.splice_into(pipe[1], 5, 1000)
+    at_the_end = file.splice_into(pipe[1], len(content) - 4, 4)
+    found = os.read(pipe[0], 2000)
+    many = file.splice_into(pipe[1], 0, len(content))
+    none = file.splice_into(pipe[1], 0, 1)
+
+    assert (1000, 4) == (few, at_the_end)
+    assert content[5:1005] + content[-4:] == found
+    assert 0 < many < len(content)
+    assert 0 == none
+
+
+def test_what_may_not_be_in_memory_does_not_go_into_a_pipe(
+    tmp_path: Path, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Neither what the page cache lacks, nor what is being read into it, nor what is not there.
+    """
+
+    def on_its_way(*_: object) -> int:
+        raise BlockingIOError(errno.EAGAIN, "")
+
+    (tmp_path / "a").write_bytes(b"abcdef")
+    file = FILES.open(tmp_path / "a")
+    found = []
+
+    with monkeypatch.context() as patched:
+        patched.setattr(page_cache, "holds", known(False))
+        found.append(file.splice_into(pipe[1], 0, 6))
+    monkeypatch.setattr(page_cache, "holds", known(True))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "preadv", on_its_way)
+        found.append(file.splice_into(pipe[1], 0, 6))
+    found.append(file.splice_into(pipe[1], 100, 6))
+    file.close()
+    found.append(file.splice_into(pipe[1], 0, 6))
+
+    assert [0, 0, 0, 0] == found
 
 
 def test_a_failing_disk_is_told_with_the_file_and_the_cause(tmp_path: Path) -> None:
@@ -473,6 +537,7 @@ def test_a_closed_map_is_empty(tmp_path: Path) -> None:
 LOCKER = """
 import sys
 from pathlib import Path
+from barnabas.storage import page_cache
 from barnabas.storage.disk import SMALL_FILE, DiskFiles
 lock = DiskFiles().lock(Path(sys.argv[1]))
 print("refused" if lock is None else "locked", flush=True)

@@ -117,6 +117,7 @@ class Connection:
             self._connections.io,
             self._connections.send_buffers,
             self._connections.bytes_out,
+            self._connections.record_pipe,
             progressed=self._proceed,
             failed=self._sending_failed,
         )

@@ -23,6 +23,7 @@ from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
 from barnabas.server.kept_buffers import KeptBuffers
 from barnabas.server.outbox import Outbox
+from barnabas.server.record_pipe import RecordPipe
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
@@ -88,6 +89,7 @@ class Connections:
         self.now: Callable[[], float] = clock.monotonic
         self.tasks: set[asyncio.Task[Any]] = set()
         self.send_buffers = KeptBuffers()
+        self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
         self.outbox = Outbox()
         self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
         self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")
@@ -169,6 +171,7 @@ class Connections:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.record_pipe.close()
 
     def _admit(self, connection: Connection) -> None:
         connection.last_active = self._clock.monotonic()

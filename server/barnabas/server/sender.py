@@ -16,6 +16,7 @@ from barnabas.storage.files import WouldBlock
 if TYPE_CHECKING:
     from barnabas.server.kept_buffers import KeptBuffers
     from barnabas.server.metrics import Counter
+    from barnabas.server.record_pipe import RecordPipe
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 Part: TypeAlias = Buffer | StoredRecords
@@ -23,6 +24,10 @@ Part: TypeAlias = Buffer | StoredRecords
 # Parts up to this size are copied next to each other; larger ones are written as they are, but for
 # those from a file, which have to be copied anyway.
 SMALL = 4096
+# So many bytes of records are not copied; with fewer, that costs less than to do without.
+LEAST_SPLICED = 64 * 1024
+# What the loopback interface carries in one piece.
+SEGMENT_BYTES = 65_483
 # So much of what one peer has asked for is sent before others have their turn.
 MOST_AT_ONCE = 1024 * 1024
 
@@ -33,7 +38,8 @@ class Sender:
 
     Invariants:
 
-    1. Bytes leave in the order in which they were put.
+    1. Bytes leave in the order in which they were put: past the transport (``record_pipe.py``) only
+       while it holds nothing.
     2. Of records in a file, at most a buffer is read ahead of what the peer takes.
     3. The transport is full as long as it holds anything (its limit is 0). Meanwhile nothing is
        read and nothing given to it, and ``_lent`` is the buffer of ours that it holds, if any.
@@ -43,6 +49,7 @@ class Sender:
         "_buffers",
         "_bytes_out",
         "_failed",
+        "_has_room",
         "_io",
         "_is_ending",
         "_is_full",
@@ -50,6 +57,7 @@ class Sender:
         "_is_yielding",
         "_lent",
         "_parts",
+        "_pipe",
         "_progressed",
         "_transport",
         "is_bulky",
@@ -61,6 +69,7 @@ class Sender:
         io: Executor,
         buffers: KeptBuffers,
         bytes_out: Counter,
+        pipe: RecordPipe,
         *,
         progressed: Callable[[], None],
         failed: Callable[[Exception], None],
@@ -79,6 +88,8 @@ class Sender:
         self._progressed = progressed
         self._failed = failed
         self._parts: deque[Part] = deque()
+        self._pipe = pipe
+        self._has_room = False
         self._is_full = False
         self._is_loading = False
         self._is_yielding = False
@@ -154,6 +165,9 @@ class Sender:
             if self._bytes_out.value >= most and not self._is_ending:
                 self._yield()
                 break
+            taken = self._splice(self._pipe)
+            if taken:
+                continue
             part = parts[0]
             if not isinstance(part, StoredRecords) and len(part) > SMALL:
                 parts.popleft()
@@ -162,7 +176,8 @@ class Sender:
                 continue
             buffer = self._buffers.take()
             try:
-                size = self._gather(buffer)
+                # A full socket gets no more than it takes to hear from the transport when to go on.
+                size = self._gather(buffer if taken is None else buffer[:SEGMENT_BYTES])
             except Exception as error:
                 self._failed(error)
                 return
@@ -172,6 +187,56 @@ class Sender:
                 assert isinstance(part, StoredRecords), "anything else is there"
                 self._load(part, buffer)
         self.is_bulky = bool(parts)
+
+    def _splice(self, pipe: RecordPipe) -> bool | None:
+        """
+        Give the socket the next parts without copying them, if those are many records that the page
+        cache has; whether it took all of them. None if this is not the way for them.
+        """
+        if not self._is_worth_a_pipe(pipe):
+            return None
+        peer = self._transport.get_extra_info("socket")
+        # The descriptor of a transport that closes may be another connection's already.
+        if peer is None or self._transport.is_closing():
+            return None
+        size = pipe.fill(self._parts)
+        if size < LEAST_SPLICED:
+            pipe.forget()
+            return None
+        if not self._has_room:
+            self._has_room = True
+            pipe.make_room(peer)
+        sent = pipe.empty_into(peer.fileno())
+        self._bytes_out.value += sent
+        self._drop(sent)
+        return sent == size
+
+    def _is_worth_a_pipe(self, pipe: RecordPipe) -> bool:
+        parts = self._parts
+        first = parts[0]
+        if not isinstance(first, StoredRecords):
+            # A few bytes that introduce the records: those are many, or all is small.
+            if len(first) > SMALL or len(parts) == 1:
+                return False
+            first = parts[1]
+        return isinstance(first, StoredRecords) and len(first) >= LEAST_SPLICED and pipe.is_usable
+
+    def _drop(self, size: int) -> None:
+        """
+        The next *size* bytes are sent.
+        """
+        parts = self._parts
+        while size:
+            part = parts[0]
+            if size >= len(part):
+                size -= len(part)
+                parts.popleft()
+                continue
+            if isinstance(part, StoredRecords):
+                part.skip(size)
+            else:
+                parts[0] = part[size:]
+            break
 
     def _gather(self, buffer: memoryview) -> int:
         """

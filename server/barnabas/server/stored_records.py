@@ -8,10 +8,7 @@ memory, however much it has asked for, and what is sent was read a moment ago.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from barnabas.storage.fetch_data import FileSlice
+from barnabas.storage.fetch_data import FileSlice
 
 
 class FileTruncated(Exception):
@@ -50,5 +47,20 @@ class StoredRecords:
         count = file.read_into(position, wanted, nowait=nowait)
         if not count or (count < len(wanted) and not nowait):
             raise FileTruncated(f"{file.path} ends before {position + left}")
-        self._slice = self._slice._replace(position=position + count, size=left - count)
+        self.skip(count)
         return count
+
+    def splice_into(self, pipe: int, most: int) -> int:
+        """
+        Put the next bytes into *pipe* without taking them, *most* of them at most; how many, which
+        may be none (``File.splice_into``).
+        """
+        file, position, left = self._slice
+        return file.splice_into(pipe, position, min(left, most))
+
+    def skip(self, count: int) -> None:
+        """
+        The next *count* bytes are sent.
+        """
+        file, position, left = self._slice
+        self._slice = FileSlice(file, position + count, left - count)

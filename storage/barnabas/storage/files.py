@@ -65,6 +65,19 @@ class File(Protocol):
         room[: len(data)] = data
         return len(data)
 
+    def splice_into(self, pipe: int, position: int, size: int) -> int:
+        """
+        Put the bytes there into *pipe*, the descriptor of the end to write to, without copying
+        them: what is in the pipe is what the page cache has, also if that changes.
+
+        Never waits for the disk or for room in the pipe.
+
+        Returns:
+            How many, as far as there is room; none unless the page cache has all of them, or if
+            there is no way to know.
+        """
+        return 0
+
     def truncate(self, size: int) -> None:
         """
         Cut the file, or lengthen it with zeros that take no space.

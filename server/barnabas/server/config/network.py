@@ -47,7 +47,8 @@ class NetworkOptions(Options):
         100 * MiB, "The largest request taken; a larger one closes its connection.", at_least=1
     )
     socket_send_buffer_bytes: Int = option(
-        100 * KiB, "SO_SNDBUF of client sockets; -1 leaves the system's default."
+        100 * KiB,
+        "SO_SNDBUF of client sockets, until one gets many records; -1 leaves the system's default.",
     )
     socket_receive_buffer_bytes: Int = option(
         100 * KiB,

@@ -1,0 +1,44 @@
+"""
+What of a file is in memory, by ``cachestat`` of Linux 6.5.
+
+Where the kernel does not know it, or a sandbox does not allow it, nothing is known.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Callable
+from typing import Final, cast
+
+_NUMBER: Final = 451
+"""Of the system call, on all architectures but Alpha."""
+
+_Range = ctypes.c_uint64 * 2
+_Counts = ctypes.c_uint64 * 5
+"""Pages that are cached, that are dirty, that are being written, and two of what was evicted."""
+
+
+def holds(fd: int, position: int, size: int) -> bool:
+    """
+    Whether the page cache is known to have *size* bytes from *position* on; perhaps they are only
+    just being read into it.
+    """
+    counts = _Counts()
+    if _cachestat is None or _cachestat(_NUMBER, fd, _Range(position, size), counts, 0):
+        return False
+    end = position + size - 1
+    return counts[0] > end // mmap.PAGESIZE - position // mmap.PAGESIZE
+
+
+def _find() -> Callable[..., int] | None:
+    if sys.platform != "linux":
+        return None
+    syscall = ctypes.CDLL(None).syscall
+    syscall.argtypes = [ctypes.c_long, ctypes.c_uint, _Range, _Counts, ctypes.c_uint]
+    syscall.restype = ctypes.c_long
+    return cast(Callable[..., int], syscall)
+
+
+_cachestat: Final = _find()

@@ -1,0 +1,153 @@
+"""
+The way of records past the interpreter.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from barnabas.server.record_pipe import PIPE_BYTES, ROOM_BYTES, RecordPipe
+from barnabas.server.stored_records import StoredRecords
+from barnabas.storage.fetch_data import FileSlice
+
+
+class Letters:
+    """
+    A file of one letter.
+    """
+
+    def __init__(self, letter: bytes, *, cached: bool = True) -> None:
+        self.letter = letter
+        self.cached = cached
+
+    def splice_into(self, pipe: int, position: int, size: int) -> int:
+        try:
+            return os.write(pipe, self.letter * size) if self.cached else 0
+        except BlockingIOError:
+            return 0
+
+
+def records(size: int, letter: bytes = b"r", *, cached: bool = True) -> StoredRecords:
+    return StoredRecords(FileSlice(cast(Any, Letters(letter, cached=cached)), 0, size))
+
+
+@pytest.fixture
+def pipe() -> Iterator[RecordPipe]:
+    pipe = RecordPipe(100 * 1024)
+    yield pipe
+    pipe.close()
+
+
+@pytest.fixture
+def peers() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        yield ours, theirs
+
+
+def test_parts_leave_in_their_order(
+    pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = peers
+
+    filled = pipe.fill([b"head", records(1000), b"between", records(10, b"s"), b"tail"])
+    sent = pipe.empty_into(ours.fileno())
+
+    whole = b"head" + b"r" * 1000 + b"between" + b"s" * 10 + b"tail"
+    assert len(whole) == filled == sent
+    assert whole == theirs.recv(2000)
+
+
+def test_it_ends_where_the_page_cache_does(
+    pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = peers
+
+    filled = pipe.fill([b"head", records(1000, cached=False), b"tail"])
+    sent = pipe.empty_into(ours.fileno())
+
+    assert 4 == filled == sent
+    assert b"head" == theirs.recv(2000)
+
+
+def test_it_takes_what_there_is_room_for(pipe: RecordPipe) -> None:
+    assert 3 + PIPE_BYTES > pipe.fill([b"abc", records(2 * PIPE_BYTES), b"tail"]) > PIPE_BYTES / 2
+    pipe.forget()
+    assert PIPE_BYTES == pipe.fill([records(PIPE_BYTES), b"tail"])
+    pipe.forget()
+
+
+def test_what_a_socket_does_not_take_is_forgotten(
+    pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
+) -> None:
+    """
+    A socket that is full takes a part or nothing, one that is broken takes nothing.
+    """
+    ours, theirs = peers
+    pipe.fill([records(PIPE_BYTES)])
+    some = pipe.empty_into(ours.fileno())
+    pipe.fill([b"more"])
+    more = pipe.empty_into(ours.fileno())
+    theirs.close()
+    pipe.fill([b"even more"])
+    after_the_end = pipe.empty_into(ours.fileno())
+
+    assert 0 < some < PIPE_BYTES
+    assert 0 == more == after_the_end
+    assert 3 == pipe.fill([b"new"])
+    pipe.forget()
+
+
+@pytest.mark.parametrize(
+    ("configured", "grows"), [(100 * 1024, True), (ROOM_BYTES, False), (-1, False)]
+)
+def test_a_socket_is_given_room_unless_it_has_it(
+    configured: int,
+    peers: tuple[socket.socket, socket.socket],
+    *,
+    grows: bool,
+) -> None:
+    ours, _ = peers
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)
+    before = ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
+
+    RecordPipe(configured).make_room(ours)
+
+    assert grows == (ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > before)
+
+
+def test_a_small_pipe_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    The system limits how much memory the pipes of a user have in all.
+    """
+
+    def refuse(*_: object) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    pipe = RecordPipe(-1)
+    before = pipe.is_usable
+
+    assert 0 == pipe.fill([b"abc"])
+    assert before
+    assert not pipe.is_usable
+
+
+def test_a_pipe_is_closed_once_and_takes_no_more() -> None:
+    pipe = RecordPipe(-1)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    pipe.fill([b"abc"])
+    pipe.forget()
+
+    pipe.close()
+    pipe.close()
+
+    assert descriptors == len(os.listdir("/proc/self/fd"))
+    assert 0 == pipe.fill([b"abc"])

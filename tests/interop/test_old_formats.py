@@ -21,7 +21,8 @@ from barnabas.protocol.messages.list_offsets import (
 from barnabas.protocol.record_batch import batches
 from tests.interop.clients.base import Client, NewRecord
 from tests.interop.conftest import unavailable
-from tests.interop.differential.sides import NEVER_MS, Pair, Side
+from tests.interop.differential.sides import NEVER_MS, Pair, Session, Side
+from tests.interop.differential.steps import Ready
 from tests.support.apache_kafka import PrerequisiteMissing, class_path
 from tests.support.legacy_logs import LegacyWriter
 from tests.support.segments import FIRST_TIMESTAMP
@@ -31,6 +32,8 @@ TOPICS = ("version-0", "version-1")
 SEGMENTS, MESSAGES = 3, 120
 CONFIGS = {"retention.ms": "-1", "index.interval.bytes": "300"}
 SETTINGS = {
+    # The first checkpoints are waited for.
+    "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": NEVER_MS,
     "group.initial.rebalance.delay.ms": "0",
 }
@@ -78,6 +81,17 @@ def with_old_segments(pair: Pair, client_named: Named) -> dict[str, int]:
 def start(pair: Pair) -> None:
     for side in pair.sides:
         side.start()
+
+
+async def lead(pair: Pair) -> None:
+    """
+    Wait until both brokers serve the topics.
+    """
+    for side in pair.sides:
+        session = Session(side)
+        for topic in TOPICS:
+            assert "ready: [0]" == await Ready(topic, 1).run(session)
+        await session.close()
 
 
 def answers(pair: Pair, ends: dict[str, int]) -> list[list[dict[str, Any]]]:
@@ -143,6 +157,7 @@ def test_old_segments_are_served_as_by_apache_kafka(pair: Pair, client_named: Na
     """
     ends = with_old_segments(pair, client_named)
     start(pair)
+    asyncio.run(lead(pair))
     kafkas, ours = answers(pair, ends)
     assert kafkas == ours
     assert {0} == {answer["error"] for answer in ours}
@@ -158,6 +173,7 @@ def test_old_segments_are_served_as_by_apache_kafka(pair: Pair, client_named: Na
             data[len(data) * 2 // 3] ^= 1
             last.write_bytes(data)
     start(pair)
+    asyncio.run(lead(pair))
     kafkas, ours = answers(pair, ends)
     asyncio.run(pair.stop())
 

@@ -36,7 +36,7 @@ from barnabas.pipeline.source import register
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
-from benchmarks.procfs import tree_seconds
+from benchmarks.procfs import adopt_orphans, tree_seconds
 from tests.interop.clients.confluent import Confluent
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.log_directory import WrittenDirectory
@@ -292,6 +292,7 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--megabytes", type=int, default=256)
     arguments = parser.parse_args()
+    adopt_orphans()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-arguments.cores :])
     with tempfile.TemporaryDirectory(prefix="barnabas-pipeline-") as name:
         directory = Path(name)

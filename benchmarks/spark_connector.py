@@ -34,7 +34,7 @@ from pyspark.sql import DataFrame, SparkSession
 from barnabas.pipeline.source import register
 from benchmarks.contender import BusyKafka
 from benchmarks.loader import BIG_BATCHES, Loader
-from benchmarks.procfs import cpu_seconds, tree_seconds
+from benchmarks.procfs import adopt_orphans, tree_seconds
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.apache_kafka import PrerequisiteMissing
@@ -130,6 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = _parser().parse_args(arguments)
     cores = _pin(options.cores)
+    adopt_orphans()
     chosen = [query for query in queries(options.scale) if options.only in ("", query.name)]
     with (
         tempfile.TemporaryDirectory(prefix="barnabas-bench-", dir=options.directory) as name,
@@ -247,7 +248,7 @@ def _cost(
     costs: dict[str, list[Cost]] = {way.name: [] for way in ways}
     for number in range(options.passes + 1):
         for way in ways:
-            cost = _run(way, spark)
+            cost = _run(way, brokers)
             print(f"{query.name} {number}: {way.name}: {_words(cost)}", file=sys.stderr)
             if number > 0:
                 costs[way.name].append(cost)
@@ -281,26 +282,24 @@ def _fill(query: Query, broker: BrokerProcess, loader: Loader) -> None:
     client.produce(broker.bootstrap, query.name, records, "none")
 
 
-def _run(way: Way, spark: SparkSession) -> Cost:
-    before_spark, before_broker = _cpu_of_spark(spark), _cpu_of_broker(way)
+def _run(way: Way, brokers: Sequence[BrokerProcess]) -> Cost:
+    before_spark, before_broker = _cpu_of_spark(brokers), _cpu_of_broker(way)
     began = time.monotonic()
     way.read().write.format("noop").mode("overwrite").save()
     wall = time.monotonic() - began
-    return Cost(wall, _cpu_of_spark(spark) - before_spark, _cpu_of_broker(way) - before_broker)
+    return Cost(wall, _cpu_of_spark(brokers) - before_spark, _cpu_of_broker(way) - before_broker)
 
 
 def _cpu_of_broker(way: Way) -> float:
-    return 0.0 if way.broker is None else cpu_seconds(way.broker.pid)
+    return 0.0 if way.broker is None else tree_seconds(way.broker.pid)
 
 
-def _cpu_of_spark(spark: SparkSession) -> float:
+def _cpu_of_spark(brokers: Sequence[BrokerProcess]) -> float:
     """
-    Of the driver, which runs the tasks, and of the Python that it starts for them.
+    Of all that is no broker: this process, the driver, which runs the tasks, and the Python that it
+    starts for them, some of which outlives who started it.
     """
-    context = spark.sparkContext
-    jvm = context._jvm
-    assert jvm is not None, "the session runs in this process"
-    return tree_seconds(int(jvm.java.lang.ProcessHandle.current().pid()))
+    return tree_seconds(os.getpid()) - sum(tree_seconds(broker.pid) for broker in brokers)
 
 
 def _median(costs: Sequence[Cost]) -> Cost:

@@ -123,6 +123,24 @@ def test_a_socket_is_given_room_unless_it_has_it(
     assert grows == (ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > before)
 
 
+def test_what_an_error_has_left_is_sent_to_nobody(
+    pipe: RecordPipe, peers: tuple[socket.socket, socket.socket]
+) -> None:
+    class Broken(Letters):
+        def splice_into(self, pipe: int, position: int, size: int) -> int:
+            raise MemoryError
+
+    ours, theirs = peers
+    broken = StoredRecords(FileSlice(cast(Any, Broken(b"r")), 0, 10))
+    with pytest.raises(MemoryError):
+        pipe.fill([b"for one", records(10), broken])
+
+    pipe.fill([b"for another"])
+    pipe.empty_into(ours.fileno())
+
+    assert b"for another" == theirs.recv(2000)
+
+
 def test_a_small_pipe_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     The system limits how much memory the pipes of a user have in all.

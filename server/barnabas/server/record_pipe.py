@@ -47,7 +47,7 @@ class RecordPipe:
         Args:
             send_buffer_bytes: the send buffer that connections have (``socket.send.buffer.bytes``).
         """
-        self.is_usable = sys.platform == "linux"
+        self.is_usable = sys.platform == "linux" and hasattr(os, "splice")
         """Whether the system has what this needs, as far as is known."""
         self._room_bytes = ROOM_BYTES if 0 <= send_buffer_bytes < ROOM_BYTES else None
         self._entrance = self._exit = self._nowhere = -1
@@ -70,6 +70,7 @@ class RecordPipe:
         """
         if self._entrance < 0 and not self._open():
             return 0
+        self.forget()  # An error may have left something: it is not for whoever comes next.
         for part in parts:
             if isinstance(part, StoredRecords):
                 count = part.splice_into(self._entrance, PIPE_BYTES)

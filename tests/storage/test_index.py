@@ -250,19 +250,21 @@ def test_resizing_keeps_the_entries(open_index: OpenIndex) -> None:
     assert 103 == index.entry(2).offset
 
 
-def test_resetting_forgets_all_and_makes_room(open_index: OpenIndex) -> None:
+@pytest.mark.parametrize("kind", [OffsetIndex, TimeIndex])
+def test_an_index_may_be_filled_before_it_has_a_file(kind: type[OffsetIndex | TimeIndex]) -> None:
     """
-    As at the beginning of a recovery.
+    As in a recovery. What the file is going to hold are its entries.
     """
-    index = open_index(disk(), 480)
+    files = disk()
+    index, other = kind.unwritten(PATH, 100, 480), kind.open(files, PATH, 100, 480)
+    assert (other.length, other.full_at) == (index.length, index.full_at)
+
     fill(index, 3)
-    index.trim_to_valid_size()
+    fill(other, 3)
+    other.close()
 
-    index.reset()
-
-    assert (480, 0, 0) == (index.length, index.entries, index.size_in_bytes)
-    fill(index, 2)
-    assert 102 == index.entry(1).offset
+    assert 3 == index.entries
+    assert files.read_bytes(PATH) == index.content
 
 
 @given(st.integers(0, 40), st.integers(90, 150))

@@ -19,6 +19,7 @@ from barnabas.storage.errors import (
 )
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.log_loading import LOOK_EVERY
 from barnabas.storage.manager import LogManager
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
@@ -111,11 +112,75 @@ def test_a_start_after_a_clean_stop_looks_once_into_the_directory_of_a_log() -> 
 
     load(open_manager(files))
 
-    # Whether it is a directory, what is in it, and the index that leads to the last batch.
+    # Whether it is a directory, and what is in it.
     asked = [name for action, name in files.asked if action in ("look", "list")]
-    assert [str(T0), str(T0), "00000000000000000000.index"] == asked
+    assert [str(T0), str(T0)] == asked
     read = {name for action, name in files.asked if action == "read"}
     assert {"leader-epoch-checkpoint", "partition.metadata"} <= read
+
+
+def test_after_a_crash_a_snapshot_of_producers_is_on_the_disk_a_little_later() -> None:
+    """
+    Nobody waits for thousands of them; a stop does, before it says that it was clean.
+    """
+    files = AskedFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+    crash(manager)
+    synced = ("sync", f"{10:020d}.snapshot")
+    files.asked.clear()
+
+    manager = load(open_manager(files))
+
+    assert files.exists(DATA / str(T0) / synced[1])
+    assert synced not in files.asked
+    manager.remove_deleted()
+    assert 1 == files.asked.count(synced)
+
+
+class WaitedForFiles(MemoryFiles):
+    """
+    A disk that takes its time for each list of a directory, and notes who asks for one.
+    """
+
+    def __init__(self, blocks_each: int) -> None:
+        super().__init__()
+        self.blocks_each = blocks_each
+        self.listed = 0
+        self.threads: set[str] = set()
+        self.two_are_at_work = threading.Event()
+
+    def blocks_read(self) -> int:
+        return self.listed * self.blocks_each
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        if action != "list" or not path.name.startswith("t-"):
+            return
+        self.listed += 1
+        self.threads.add(threading.current_thread().name)
+        if len(self.threads) == 2:
+            self.two_are_at_work.set()
+        if self.blocks_each and self.listed > 2 * LOOK_EVERY:
+            assert self.two_are_at_work.wait(60)
+
+
+@pytest.mark.parametrize(("blocks_each", "threads"), [(0, 1), (8, 2)])
+def test_a_second_thread_loads_logs_where_the_disk_is_waited_for(
+    blocks_each: int, threads: int
+) -> None:
+    files = WaitedForFiles(0)
+    manager = load(open_manager(files))
+    for index in range(3 * LOOK_EVERY):
+        manager.get_or_create_log(TopicPartition("t", index), topic_id=TOPIC_ID)
+    manager.shutdown(broker_epoch=7)
+    files.blocks_each = blocks_each
+    files.listed = 0
+    files.threads.clear()
+
+    report = open_manager(files).load({}, lambda topic_id, partition: False)
+
+    assert 3 * LOOK_EVERY == report.loaded
+    assert threads == len(files.threads)
 
 
 def test_high_watermarks_are_written_when_one_has_changed() -> None:

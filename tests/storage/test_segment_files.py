@@ -288,7 +288,7 @@ def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_told()
 
     files.remove(TIME_INDEX)
     segment = open_segment(files=files, clock=clock)
-    segment.sanity_check(time_index_file_newly_created=True)
+    segment.sanity_check(has_offset_index_file=True, time_index_file_newly_created=True)
     assert (0, 16) == (files.size(TIME_INDEX), files.size(INDEX))
     assert 5000 == segment.largest_timestamp()
     found = segment.find_offset_by_timestamp(8000, 0)
@@ -297,7 +297,9 @@ def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_told()
 
     files.remove(INDEX)
     with pytest.raises(FileNotFoundError, match="does not exist"):
-        open_segment(files=files).sanity_check(time_index_file_newly_created=False)
+        open_segment(files=files).sanity_check(
+            has_offset_index_file=False, time_index_file_newly_created=False
+        )
 
 
 def test_a_crash_of_the_machine_after_a_flush_takes_nothing() -> None:

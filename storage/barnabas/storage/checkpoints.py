@@ -259,11 +259,27 @@ class LeaderEpochCheckpointFile:
                 raise
             logger.warning("%s was not written, its directory is gone", self.path)
 
-    def read(self) -> list[EpochEntry]:
+    def read(self) -> Sequence[EpochEntry]:
         """
         Raises: as ``CheckpointFile.read``.
         """
-        return _read_entries(self._files, self.path, parse_epoch_entry)
+        path = self.path
+        try:
+            data = self._files.read_bytes(path)
+        except FileNotFoundError as error:
+            raise KafkaStorageError(f"Checkpoint file {path} is gone") from error
+        known = _known_epochs.get(data)
+        if known is None:
+            known = parse_checkpoint(data, path, parse_epoch_entry)
+            # Most logs of a broker have begun with one of a few epochs, at the same offset.
+            if len(_known_epochs) >= _MOST_KNOWN:
+                _known_epochs.clear()
+            _known_epochs[data] = known
+        return known
+
+
+_MOST_KNOWN: Final = 100
+_known_epochs: Final[dict[bytes, Sequence[EpochEntry]]] = {}
 
 
 class CleanShutdownFile:

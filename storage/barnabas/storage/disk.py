@@ -15,6 +15,7 @@ import fcntl
 import logging
 import mmap
 import os
+import resource
 import stat
 import sys
 import threading
@@ -484,6 +485,9 @@ class DiskFiles(Files):
     def is_locked(self, path: Path) -> bool:
         with _errors("look at the lock", path):
             return DiskLock.is_held(path)
+
+    def blocks_read(self) -> int:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_inblock
 
     def usable_bytes(self, path: Path) -> int:
         with _errors("look at the file system of", path):

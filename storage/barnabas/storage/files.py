@@ -266,6 +266,12 @@ class Files(Protocol):
         Size of the file system around *path*.
         """
 
+    def blocks_read(self) -> int:
+        """
+        How much of what this process has read so far had to be waited for, in blocks of 512 bytes.
+        """
+        return 0
+
     def write_atomically(self, path: Path, data: bytes) -> None:
         """
         Put *data* in the place of a file so that after a crash it holds all of it or what it held.

@@ -55,6 +55,26 @@ class _NoFile:
     def close(self) -> None: ...
 
 
+class _Unwritten(_NoFile):
+    """
+    In the place of a file that is written when all its entries are known. Until then nobody looks
+    for one of them: a search finds none, and begins at the base of the segment.
+    """
+
+    __slots__ = ("content",)
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.created = True
+        self.content = bytearray()
+
+    def put(self, position: int, data: bytes) -> None:
+        self.content[position : position + len(data)] = data
+
+    def resize(self, size: int) -> None:
+        del self.content[size:]
+
+
 class Index:
     """
     The entries of one index file.
@@ -123,6 +143,23 @@ class Index:
         An index without entries, for a segment whose file *path* was removed.
         """
         return cls(_NoFile(path), base_offset, max_index_size)
+
+    @classmethod
+    def unwritten(cls, path: Path, base_offset: int, max_index_size: int) -> Self:
+        """
+        An index without entries whose file *path* is going to be written with ``content``.
+        """
+        index = cls(_Unwritten(path), base_offset, max_index_size)
+        index.resize(max_index_size)
+        return index
+
+    @property
+    def content(self) -> bytes:
+        """
+        The entries of an ``unwritten`` index.
+        """
+        assert isinstance(self._mapped, _Unwritten)
+        return bytes(self._mapped.content[: self.size_in_bytes])
 
     @classmethod
     def _rounded(cls, size: int) -> int:
@@ -225,13 +262,6 @@ class Index:
         Forget all entries.
         """
         self._truncate_to_entries(0)
-
-    def reset(self) -> None:
-        """
-        Forget all entries and make room for as many as there may ever be.
-        """
-        self.truncate()
-        self.resize(self.max_index_size)
 
     def flush(self) -> None:
         """

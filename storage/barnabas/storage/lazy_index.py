@@ -104,6 +104,48 @@ class LazyIndex(Generic[AnyIndex]):
                 self._wanted_size = None
             return self.index
 
+    def begin_anew(self) -> None:
+        """
+        Be an index without entries, in memory until ``store``; what the file has does not count.
+
+        Recovery makes every index of a log anew, and most have few entries or none: this way a file
+        is written once, or left alone.
+        """
+        with self._guard:
+            if self.index is not None:
+                self.index.close_handler()
+            self._wanted_size = None
+            self._is_all_hole = False
+            self.index = self._kind.unwritten(self.path, self._base_offset, self._max_size)
+
+    def store(self) -> None:
+        """
+        Put what was made anew into the file; only ``flush`` brings it to the disk.
+        """
+        with self._guard:
+            if self.index is not None:
+                index, self.index = self.index, None
+                if self._put_into_file(index.path, index.content):
+                    self._is_unsynced = True
+
+    def _put_into_file(self, path: Path, entries: bytes) -> bool:
+        """
+        Whether that changed it. A hole of zeros would be entries to whoever opens it next.
+        """
+        try:
+            size = self._files.size(path)
+        except FileNotFoundError:
+            size = -1
+        if size == 0 and not entries:
+            return False
+        file = self._files.open(path)
+        if size > 0:
+            file.truncate(0)
+        if entries:
+            file.write_at(0, entries)
+        file.close()
+        return True
+
     def make_file(self) -> None:
         """
         Make the file of a new index, as large as it may become.

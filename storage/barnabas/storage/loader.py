@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from barnabas.protocol.structs import struct
@@ -29,6 +30,8 @@ from barnabas.storage.log_files import (
     is_log_file,
     log_file_name,
     offset_from_file_name,
+    offset_index_name,
+    time_index_name,
 )
 from barnabas.storage.offset_metadata import LogOffsetMetadata
 from barnabas.storage.producer_rebuild import delete_producer_snapshots, rebuild_producer_state
@@ -113,6 +116,8 @@ class LogLoader:
         """
         directory, segments = self._directory, self._segments
         self._names = clean_up(directory)
+        if directory.listed is None:
+            self._producers.look_for_snapshots()
         self._split_on_overflow(self._load_segment_files)
         had_segments = not segments.is_empty
         if directory.path.name.endswith(DELETE_DIR_SUFFIX):
@@ -126,10 +131,7 @@ class LogLoader:
         first = segments.first_segment_base_offset or 0
         start = max(self._log_start_offset, first)
         self._epochs.truncate_from_start_async_flush(self._log_start_offset)
-        # Segments are recovered with producers of their own, who write snapshots as well.
-        self._producers.remove_stray_snapshots(
-            segments.base_offsets, look_again=self.report.recovered_segments > 0
-        )
+        self._producers.remove_stray_snapshots(segments.base_offsets)
         rebuild_producer_state(
             self._producers,
             segments,
@@ -183,8 +185,7 @@ class LogLoader:
                 base_offset = offset_from_file_name(name)
                 segment = directory.open_segment(base_offset, file_already_exists=True)
                 if base_offset < first_unflushed:
-                    is_new = segment.time_index_file.name not in known
-                    self._check_segment(segment, time_index_is_new=is_new)
+                    self._check_segment(segment, known)
                 segments.add(segment)
 
     def _first_unflushed(self, base_offsets: Sequence[int]) -> int:
@@ -206,12 +207,19 @@ class LogLoader:
         logger.warning("Found an orphaned index file %s, with no log file", path)
         self._directory.files.remove(path)
 
-    def _check_segment(self, segment: LogSegment, *, time_index_is_new: bool) -> None:
+    def _check_segment(self, segment: LogSegment, names: frozenset[str]) -> None:
         """
         Recover a segment that lacks its offset index, or whose transaction index is corrupt.
+
+        Args:
+            names: of the files that there are.
         """
+        base = segment.base_offset
         try:
-            segment.sanity_check(time_index_file_newly_created=time_index_is_new)
+            segment.sanity_check(
+                has_offset_index_file=offset_index_name(base) in names,
+                time_index_file_newly_created=time_index_name(base) not in names,
+            )
         except (FileNotFoundError, CorruptIndex) as error:
             logger.warning("%s. Recovering the segment.", error)
             self._recover_segment(segment)
@@ -222,6 +230,10 @@ class LogLoader:
 
         The producers are those of the segments before it; their snapshot at its end spares the next
         segment to look at this one.
+
+        The disk hears of that snapshot a little later. If the machine crashes before, the snapshot
+        may be torn, which its checksum tells, or missing. Then the next start takes an older one,
+        which is there as long as the segments behind it are, and reads these.
         """
         directory = self._directory
         producers = ProducerStateManager(
@@ -230,6 +242,7 @@ class LogLoader:
             self._producers.config,
             directory.clock,
             files=directory.files,
+            shares_snapshots_of=self._producers,
         )
         rebuild_producer_state(
             producers,
@@ -240,7 +253,8 @@ class LogLoader:
         )
         self._recall_batches(producers)
         truncated = segment.recover(producers, self._epochs)
-        producers.take_snapshot()
+        if snapshot := producers.take_snapshot(sync=False):
+            directory.deferred.soon(partial(self._producers.flush_snapshot, snapshot.offset))
         self._recovered = producers
         self.report.recovered_segments += 1
         self.report.recovered_bytes += segment.size

@@ -1,5 +1,10 @@
 """
-Loading the logs of all log directories at a start, several at a time.
+Loading the logs of all log directories at a start.
+
+Several are loaded at a time where the disk has to be waited for. Where the page cache has all, as
+after a stop that was short, there is nothing to wait for but the other thread: only one at a time
+runs Python, and each question to the disk is a change of hands. So the first thread of a directory
+is joined by others when it sees blocks being read.
 
 ::
 
@@ -16,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 from barnabas.protocol.structs import fresh, struct
@@ -55,6 +61,11 @@ class LoadReport:
 
 _Place = tuple[Path, TopicPartition]
 
+LOOK_EVERY: Final = 10
+"""
+After so many logs a thread looks whether the disk is being waited for.
+"""
+
 
 @struct(frozen=False)
 class _Share:
@@ -82,11 +93,13 @@ class LogLoading:
         configs: Mapping[str, LogConfig],
         is_stray: IsStray,
         threads: int,
+        blocks_read: Callable[[], int],
     ) -> None:
         """
         Args:
             open_log: ``Log.create`` with all that is the same for each log.
-            threads: how many logs of a directory are loaded at a time.
+            threads: how many logs of a directory may be loaded at a time.
+            blocks_read: see ``Files``.
         """
         self.report = LoadReport()
         self.unserved: list[Log] = []
@@ -97,6 +110,7 @@ class LogLoading:
         self._configs = configs
         self._is_stray = is_stray
         self._threads = threads
+        self._blocks_read = blocks_read
 
     def load(self) -> LoadReport:
         """
@@ -113,6 +127,7 @@ class LogLoading:
                 pools.append(ThreadPoolExecutor(self._threads, f"log-recovery-{directory.path}"))
                 jobs.append((directory, self._begin(directory, pools[-1])))
             for directory, futures in jobs:
+                # It becomes longer meanwhile: by those who help the ones that are waited for.
                 shares = [future.result() for future in futures]
                 directory.end_loading()
                 # A log that failed stays for the next start; until then its directory is unclean.
@@ -134,16 +149,36 @@ class LogLoading:
             self.report.unclean.append(directory.path)
             self.report.recovered += len(paths)
         waiting = deque(paths)
-        return [pool.submit(self._load_some, directory, waiting) for _ in range(self._threads)]
+        futures: list[Future[_Share]] = []
 
-    def _load_some(self, directory: LogDirectory, waiting: deque[_Place]) -> _Share:
+        def load_some(threads_left: int) -> _Share:
+            def call_help() -> None:
+                futures.append(pool.submit(load_some, threads_left - 1))
+
+            return self._load_some(directory, waiting, call_help if threads_left else None)
+
+        futures.append(pool.submit(load_some, self._threads - 1))
+        return futures
+
+    def _load_some(
+        self, directory: LogDirectory, waiting: deque[_Place], call_help: Callable[[], None] | None
+    ) -> _Share:
         """
         Load the logs that are *waiting*, until others have taken the last one, or one cannot be
         loaded at all.
+
+        Args:
+            call_help: lets another thread join, if one may.
         """
         share = _Share()
+        blocks = self._blocks_read()
         try:
             while (place := _take(waiting)) is not None:
+                if call_help is not None and share.loaded % LOOK_EVERY == LOOK_EVERY - 1:
+                    before, blocks = blocks, self._blocks_read()
+                    if blocks - before >= LOOK_EVERY:
+                        call_help()
+                        call_help = None
                 if self._load(directory, *place):
                     share.loaded += 1
                 else:

@@ -138,6 +138,7 @@ class LogManager:
             configs=configs,
             is_stray=is_stray,
             threads=self._settings.recovery_threads_per_directory,
+            blocks_read=self._files.blocks_read,
         )
         report = loading.load()
         self._loaded = True

@@ -82,10 +82,12 @@ class ProducerStateManager:
         *,
         files: Files,
         listed: Iterable[str] | None = None,
+        shares_snapshots_of: ProducerStateManager | None = None,
     ) -> None:
         """
         Args:
             listed: what is in *directory*, sorted, if that is known.
+            shares_snapshots_of: who knows the snapshots in *directory*, and is to know of changes.
         """
         self.config = config
         self.transactions = OpenTransactions()
@@ -97,7 +99,11 @@ class ProducerStateManager:
         self._verification_states: dict[int, VerificationStateEntry] = {}
         self._last_map_offset = 0
         self._last_snap_offset = 0
-        self._snapshots = self._load_snapshots(listed)
+        self._snapshots: dict[int, SnapshotFile] = (
+            self._load_snapshots(listed)
+            if shares_snapshots_of is None
+            else shares_snapshots_of._snapshots
+        )
 
     # What is known.
 
@@ -268,6 +274,15 @@ class ProducerStateManager:
         self._last_snap_offset = offset
         return snapshot
 
+    def flush_snapshot(self, offset: int) -> None:
+        """
+        Return once the snapshot at *offset*, if it is still there, survives a crash of the machine.
+        """
+        snapshot = self._snapshots.get(offset)
+        if snapshot is not None:
+            snapshot.flush()
+            self._files.sync_directory(snapshot.path.parent)
+
     def update_parent_dir(self, directory: Path) -> None:
         """
         Somebody has renamed the directory.
@@ -276,21 +291,14 @@ class ProducerStateManager:
         for snapshot in self._snapshots.values():
             snapshot.update_parent_dir(directory)
 
-    def remove_stray_snapshots(
-        self, segment_base_offsets: Iterable[int], *, look_again: bool = True
-    ) -> None:
+    def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
         """
         Remove snapshots that no segment begins with.
 
         The newest of these stays if it is newer than the last segment: it was written when the log
         was closed.
-
-        Args:
-            look_again: whether somebody else may have written snapshots into the directory.
         """
         bases = frozenset(segment_base_offsets)
-        if look_again:
-            self._snapshots = self._load_snapshots()
         strays = sorted(offset for offset in self._snapshots if offset not in bases)
         if strays and strays[-1] >= max(bases, default=0):
             del strays[-1]
@@ -358,6 +366,12 @@ class ProducerStateManager:
         Forget everything and look at the directory, in which somebody has put a snapshot.
         """
         self.truncate_fully_and_start_at(0)
+        self.look_for_snapshots()
+
+    def look_for_snapshots(self) -> None:
+        """
+        Somebody has put snapshots into the directory, or has removed some.
+        """
         self._snapshots = self._load_snapshots()
 
     def recall_batches(self, known: Mapping[int, ProducerStateEntry]) -> None:

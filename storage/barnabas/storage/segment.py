@@ -129,7 +129,9 @@ class LogSegment(SegmentTimes):
         if not self._can_convert(offset):
             raise SegmentOffsetOverflow(self, offset)
 
-    def sanity_check(self, *, time_index_file_newly_created: bool) -> None:
+    def sanity_check(
+        self, *, has_offset_index_file: bool, time_index_file_newly_created: bool
+    ) -> None:
         """
         The little that Kafka checks at a start: segments that may be damaged are recovered anyway.
 
@@ -137,7 +139,7 @@ class LogSegment(SegmentTimes):
             FileNotFoundError: the offset index is missing.
             CorruptIndex: the transaction index contradicts the segment.
         """
-        if not self._files.exists(self.offset_index_file):
+        if not has_offset_index_file:
             raise FileNotFoundError(f"Offset index file {self.offset_index_file} does not exist")
         if time_index_file_newly_created:
             self.time_index.resize(0)
@@ -378,7 +380,10 @@ class LogSegment(SegmentTimes):
         Raises:
             SegmentOffsetOverflow: an offset is too far from the base.
         """
-        return SegmentRecovery(self, producer_state_manager, leader_epoch_cache).run()
+        try:
+            return SegmentRecovery(self, producer_state_manager, leader_epoch_cache).run()
+        finally:
+            self.store_indexes()
 
     def ends_with_empty_index_entries(self) -> bool:
         """
@@ -395,8 +400,7 @@ class LogSegment(SegmentTimes):
         """
         Empty the indexes, as nobody knows whether they were written in time.
         """
-        self.offset_index.reset()
-        self.time_index.reset()
+        self.begin_indexes_anew()
         self.txn_index.reset()
         self._max_timestamp_and_offset_so_far = None
         self._last_batch = _NO_BATCH

@@ -179,6 +179,20 @@ class SegmentFiles:
         self._lazy_offset_index.make_file()
         self._lazy_time_index.make_file()
 
+    def begin_indexes_anew(self) -> None:
+        """
+        Let both indexes be without entries, and in memory until ``store_indexes``.
+        """
+        self._lazy_offset_index.begin_anew()
+        self._lazy_time_index.begin_anew()
+
+    def store_indexes(self) -> None:
+        """
+        Put both indexes that were made anew into their files.
+        """
+        self._lazy_offset_index.store()
+        self._lazy_time_index.store()
+
     def trim_indexes(self) -> None:
         """
         Cut off the holes of both indexes, whose files are there from now on.

@@ -67,10 +67,8 @@ class SegmentRecovery:
             logger.debug(
                 "Truncated %d invalid bytes at the end of segment %s", truncated, segment.log.path
             )
-        segment.offset_index.trim_to_valid_size()
         # As when a segment is closed.
         segment.append_largest_timestamp(skip_full_check=True)
-        segment.time_index.trim_to_valid_size()
         return truncated
 
     def _admit(self, batch: RecordBatch) -> None:

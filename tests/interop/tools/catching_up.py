@@ -2,27 +2,41 @@
 Waiting until a broker tells what its controller has decided.
 
 Apache Kafka's controller answers when a change is committed. What the broker answers from is an
-image of the metadata log that follows a little later, and on a busy machine not so little.
+image of the metadata log that follows a little later, and on a busy machine not so little; the
+partitions that it leads follow the image.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from typing import Final
 
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     RequestPartitionData,
     RequestTopicData,
 )
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.interop.tools.toolbox import PATIENCE
 from tests.support.wire_client import WireClient
+
+LATEST: Final = -1
+NOT_YET: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NOT_LEADER_OR_FOLLOWER})
 
 
 def wait_until_caught_up(port: int) -> None:
     """
-    Wait until the image of the broker on this *port* has all that is committed by now.
+    Wait until the broker on this *port* tells all that is committed by now, and serves what it
+    says it leads.
 
     Raises:
         TimeoutError: it does not get there.
@@ -31,15 +45,43 @@ def wait_until_caught_up(port: int) -> None:
 
 
 async def _wait(port: int) -> None:
-    deadline = time.monotonic() + PATIENCE
     async with await WireClient.open(port) as client:
         partition = RequestPartitionData(partition_index=0)
         log = RequestTopicData(topic_name="__cluster_metadata", partitions=[partition])
         [topic] = (await client.ask(DescribeQuorumRequest(topics=[log]), 0)).topics
-        last_offset = topic.partitions[0].high_watermark - 1
+        last_offset: int = topic.partitions[0].high_watermark - 1
         asked = ApiVersionsRequest(client_software_name="tour", client_software_version="1")
-        # The epoch of the features is the offset up to which the image has come.
-        while (await client.ask(asked, 3)).finalized_features_epoch < last_offset:
-            if time.monotonic() > deadline:
-                raise TimeoutError(f"port {port} did not come as far as offset {last_offset}")
-            await asyncio.sleep(0.005)
+
+        async def has_come_there() -> bool:
+            # The epoch of the features is the offset up to which the image has come.
+            epoch: int = (await client.ask(asked, 3)).finalized_features_epoch
+            return epoch >= last_offset
+
+        await _until(has_come_there, f"port {port} to come as far as offset {last_offset}")
+        await _until(lambda: _serves_all(client), f"port {port} to serve what it leads")
+
+
+async def _serves_all(client: WireClient) -> bool:
+    metadata = await client.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False), 12)
+    topics = [
+        ListOffsetsTopic(
+            name=topic.name,
+            partitions=[
+                ListOffsetsPartition(partition_index=each.partition_index, timestamp=LATEST)
+                for each in topic.partitions
+                if each.leader_id >= 0
+            ],
+        )
+        for topic in metadata.topics
+    ]
+    answer = await client.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 5)
+    codes = {each.error_code for topic in answer.topics for each in topic.partitions}
+    return codes.isdisjoint(NOT_YET)
+
+
+async def _until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not await condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"waited {PATIENCE:.0f} s for {what}")
+        await asyncio.sleep(0.005)

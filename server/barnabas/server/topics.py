@@ -379,6 +379,8 @@ class Topics:
             }
 
         threads = min(self.configs.brokers.static.background_threads, len(wanted))
+        if soon and not is_new:
+            threads = 1  # All logs are loaded: there is nothing to wait for but other threads.
         if is_new and len(self._log_manager.directories.live) > 1:
             # Each goes into the directory that has the fewest by then, so their order shows.
             threads = 1

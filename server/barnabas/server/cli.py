@@ -12,6 +12,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -40,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _command_in(given: Sequence[str]) -> str | None:
-    return next((word for word in given if not word.startswith("-")), None)
+    """
+    The command, if an option does not come before it: then it is for the help on all of them.
+    """
+    return given[0] if given and not given[0].startswith("-") else None
 
 
 def _parser(command: str | None) -> argparse.ArgumentParser:
@@ -52,14 +56,16 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
         description="A message broker: Apache Kafka's wire protocol on Apache Kafka's own files.",
+        formatter_class=_Help,
     )
     parser.add_argument(
         "--version", action=_Version, nargs=0, help="show program's version number and exit"
     )
-    # Without a name argparse prepares to print a usage, for which it loads archivers, too.
+    # Without a name argparse prepares to print a usage, which takes it a millisecond.
     commands = parser.add_subparsers(required=True, metavar="COMMAND", prog=_PROGRAM)
-    for name, (says, add_options) in _COMMANDS.items():
-        of_command = commands.add_parser(name, help=says)
+    for name in _COMMANDS if command is None or command not in _COMMANDS else (command,):
+        says, add_options = _COMMANDS[name]
+        of_command = commands.add_parser(name, help=says, formatter_class=_Help)
         if name == command:
             add_options(of_command)
     if command is not None and command not in _COMMANDS:
@@ -68,6 +74,24 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         hint = did_you_mean(command, _COMMANDS)
         parser.error(f"unknown command {command}{hint or ', see barnabas --help'}")
     return parser
+
+
+class _Help(argparse.HelpFormatter):
+    """
+    Help as wide as the terminal.
+
+    argparse makes one for each option, to check it, and asks ``shutil`` for the width, which loads
+    archivers.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    with suppress(OSError, ValueError):
+        return int(os.environ.get("COLUMNS", "0")) or os.get_terminal_size().columns
+    return 80
 
 
 class _Version(argparse.Action):

@@ -12,6 +12,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import pytest
 
+from barnabas.protocol.generated import FEW
 from barnabas.protocol.structs import fresh, is_struct, items, replace, struct
 
 S = TypeVar("S")
@@ -55,6 +56,45 @@ def test_what_is_fresh_is_made_for_each_object() -> None:
     Road(1, "a").inns.append("Bridge Inn")
 
     assert [] == Road(1, "a").inns
+
+
+def test_a_constructor_of_its_own_does_what_the_shared_one_does() -> None:
+    """
+    The last of these objects are made by generated code, the others by what all classes share.
+    """
+
+    @struct
+    class Bridge:
+        length: int
+        lanes: int = 2
+        tolls: list[int] = []  # noqa: RUF012  # A list for each, as for the fields of messages.
+        inns: list[str] = fresh(factory=lambda: ["Bridge Inn"])
+
+    bridges = [Bridge(7, lanes=number) for number in range(FEW + 2)]
+
+    assert [(7, number, [], ["Bridge Inn"]) for number in range(FEW + 2)] == [
+        (bridge.length, bridge.lanes, bridge.tolls, bridge.inns) for bridge in bridges
+    ]
+    assert len(bridges) == len({id(bridge.tolls) for bridge in bridges})
+    assert "__init__" in Bridge.__dict__["__init__"].__code__.co_filename
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [((), {}), ((1, 2, 3, 4, 5), {}), ((1, "end"), {"end": "b"}), ((1, "b"), {"width": 2})],
+)
+def test_a_mistake_is_refused_by_the_shared_constructor(
+    values: tuple[object, ...], named: dict[str, object]
+) -> None:
+    @struct
+    class Lane:
+        length: int
+        end: str
+        season: Season = Season.WINTER
+        inns: tuple[str, ...] = ()
+
+    with pytest.raises(TypeError, match="__init__"):
+        Lane(*values, **named)  # type: ignore[arg-type]  # that is the mistake
 
 
 def test_names_may_be_required() -> None:

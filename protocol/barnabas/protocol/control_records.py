@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from enum import IntEnum
 from struct import Struct
-from typing import ClassVar, Final, NamedTuple, Self, Unpack
+from typing import ClassVar, Final, Self, Unpack
 from uuid import UUID
 
 from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import BatchOptions, control_batch
 from barnabas.protocol.records import Record
 from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, int64, message, since, uint16

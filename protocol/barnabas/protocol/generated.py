@@ -10,7 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import NoneType
-from typing import Any
+from typing import Any, Final
+
+FEW: Final = 50
+"""
+So many objects are made by a constructor of all classes in the time in which one is generated.
+"""
 
 _LITERALS = (NoneType, bool, int, str, bytes)
 """

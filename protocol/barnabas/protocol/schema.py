@@ -33,7 +33,6 @@ from typing import (
     Any,
     ClassVar,
     Final,
-    NamedTuple,
     Protocol,
     TypeVar,
     Union,
@@ -44,6 +43,7 @@ from typing import (
 )
 from uuid import UUID
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import MISSING, make_struct, replace, struct
 
 __all__ = [

@@ -2,8 +2,8 @@
 Classes that are nothing but their fields.
 
 What ``dataclasses`` would do, at a tenth of its price at import: a broker should be up in a blink,
-it has hundreds of such classes, and a process uses a few of them. The constructor of a class is
-generated when it is first called; comparison and representation are shared by all classes.
+it has hundreds of such classes, and a process uses a few of them. They share a constructor, as they
+do comparison and representation; one of its own is generated for a class with many objects.
 
 Messages are declared with ``message`` (``schema.py``), everything else with ``struct``::
 
@@ -15,11 +15,13 @@ Messages are declared with ``message`` (``schema.py``), everything else with ``s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Final, NamedTuple, NoReturn, TypeVar, dataclass_transform, overload
+from typing import Any, Final, NoReturn, TypeVar, dataclass_transform, overload
 
-from barnabas.protocol.generated import SourceWriter
+from barnabas.protocol.generated import FEW, SourceWriter
+from barnabas.protocol.named_tuple import NamedTuple
 
 
 class Missing(Enum):
@@ -52,6 +54,10 @@ class _Constructor(NamedTuple):
 
 
 _CONSTRUCTORS: Final[dict[type, _Constructor]] = {}
+_MADE: Final[Counter[type]] = Counter()
+"""
+How many objects of a class the shared constructor has made.
+"""
 
 C = TypeVar("C", bound=type)
 T = TypeVar("T")
@@ -143,13 +149,34 @@ def items(struct: Any) -> list[tuple[str, Any]]:
     return [(name, getattr(struct, name)) for name in struct.__match_args__]
 
 
-def _init_once(self: Any, *values: Any, **named: Any) -> None:
+def _init_few(self: Any, *values: Any, **named: Any) -> None:
     """
-    The constructor of a class until its first call, which puts the generated one in its place.
+    The constructor of a class until there are more than a few objects, or one is made wrongly: the
+    generated one, which then takes its place, refuses that as Python does.
     """
     cls: Any = next(cls for cls in type(self).__mro__ if cls in _CONSTRUCTORS)
-    cls.__init__ = _compile_init(cls)
-    cls.__init__(self, *values, **named)
+    defaults, kw_only = _CONSTRUCTORS[cls]
+    given = dict(zip(defaults, values, strict=False)) | named
+    _MADE[cls] += 1
+    if (
+        _MADE[cls] > FEW
+        or (values and kw_only)
+        or len(given) < len(values) + len(named)
+        or any(default is MISSING and name not in given for name, default in defaults.items())
+        or not given.keys() <= defaults.keys()
+    ):
+        cls.__init__ = _compile_init(cls)
+        cls.__init__(self, *values, **named)
+        return
+    for name, default in defaults.items():
+        value = given[name] if name in given else _default(default)
+        object.__setattr__(self, name, value)
+
+
+def _default(declared: Any) -> Any:
+    if isinstance(declared, Fresh):
+        return declared.factory()
+    return [] if declared == [] else declared
 
 
 def _compile_init(cls: type) -> Callable[..., None]:
@@ -228,7 +255,7 @@ def _refuse_delete(self: Any, name: str) -> NoReturn:
 
 
 _METHODS: Final[dict[str, Any]] = {
-    "__init__": _init_once,
+    "__init__": _init_few,
     "__eq__": _eq,
     "__hash__": None,
     "__repr__": _repr,

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ What a fetch asks of one partition.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -20,6 +20,7 @@ from barnabas.protocol.messages.fetch import (
     FetchRequest,
     PartitionData,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions import Partitions

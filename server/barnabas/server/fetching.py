@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from barnabas.protocol.messages.fetch import (
@@ -25,6 +25,7 @@ from barnabas.protocol.messages.fetch import (
     FetchPartition,
     PartitionData,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import Records
 from barnabas.server.fetch_wanted import UNKNOWN, Empty, Wanted
 from barnabas.server.partition import NO_EPOCH, FetchResult, Partition, Watermarks

@@ -9,9 +9,9 @@ called when somebody looks. Who looks, and in what format, is not decided here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.named_tuple import NamedTuple
 
 
 class Counter:

@@ -21,8 +21,9 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.log_files import TopicPartition

@@ -22,8 +22,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.log_config import LogConfig
 

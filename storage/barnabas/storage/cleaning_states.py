@@ -18,8 +18,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_to_clean import LogCleaningAborted
 

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from barnabas.protocol import errors as protocol_errors
 from barnabas.protocol.errors import (
@@ -41,6 +41,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     KafkaStorageError,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from barnabas.storage.segment import LogSegment

@@ -4,8 +4,9 @@ What a read of the log answers with: not bytes, but where they are.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.offset_metadata import LogOffsetMetadata
 

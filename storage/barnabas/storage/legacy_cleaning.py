@@ -9,8 +9,7 @@ MemoryRecords.filterTo).
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import LegacyBatch, build_batch_with_offsets
 from barnabas.protocol.records import Record
 from barnabas.storage.offset_map import OffsetMap

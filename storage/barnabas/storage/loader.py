@@ -19,8 +19,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptIndex, InvalidOffset, SegmentOffsetOverflow
 from barnabas.storage.leader_epochs import LeaderEpochFileCache

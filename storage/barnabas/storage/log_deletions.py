@@ -7,8 +7,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.background import Alarm
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError

@@ -16,8 +16,9 @@ import sys
 import uuid
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import InvalidLogDirectory
 
 LOG_SUFFIX: Final = ".log"

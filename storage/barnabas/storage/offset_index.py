@@ -13,8 +13,9 @@ above the one that is looked for.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptIndex, InvalidOffset
 from barnabas.storage.files import MappedFile
 from barnabas.storage.index import Index

@@ -17,18 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Final,
-    NamedTuple,
-    NoReturn,
-    Self,
-    TypeVar,
-    dataclass_transform,
-)
+from typing import Annotated, Any, ClassVar, Final, NoReturn, Self, TypeVar, dataclass_transform
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import MISSING
 from barnabas.storage.option_values import Option, OptionType, Rule, UnknownOption, Update
 

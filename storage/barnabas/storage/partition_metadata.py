@@ -16,9 +16,10 @@ import re
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptCheckpoint, InconsistentTopicId, KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.uuids import ZERO_UUID, parse_uuid, uuid_text

@@ -8,8 +8,9 @@ remembers each producer's last batches for that, and where its open transaction 
 from __future__ import annotations
 
 import itertools
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import (
     NO_PRODUCER_EPOCH,
     NO_SEQUENCE,

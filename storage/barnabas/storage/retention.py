@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.log_config import LogConfig
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.clock import Clock
 from barnabas.storage.deferred_work import DeferredWork
 from barnabas.storage.errors import KafkaError

@@ -14,8 +14,9 @@ the last offset of the earliest batch that has it.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import NO_TIMESTAMP
 from barnabas.storage.errors import CorruptIndex, InvalidOffset
 from barnabas.storage.files import MappedFile

@@ -18,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptIndex, KafkaError
 from barnabas.storage.files import File, Files
 

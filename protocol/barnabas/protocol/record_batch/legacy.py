@@ -22,11 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct, error
-from typing import Final, NamedTuple
+from typing import Final
 from zlib import crc32
 
 from barnabas.protocol.compression import CompressionType, decompress
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord, UnknownServerError
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch.layout import (
     COMPRESSION_MASK,
     LOG_APPEND_TIME_FLAG,

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
 from barnabas.protocol.crc32c import crc32c
 from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch.layout import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,

@@ -9,10 +9,11 @@ type. Quotas are kept and described. Nothing is throttled.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.metadata_records import ClientQuotaRecord, EntityData
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.cluster.image import MetadataImage, Versioned
 
 USER: Final = "user"

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 from uuid import UUID
 
 from barnabas.protocol.codec import decode, encode
@@ -29,6 +29,7 @@ from barnabas.protocol.control_records import (
     VotersRecord,
 )
 from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import RecordBatch, batches, control_batch
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.errors import ForeignQuorum

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.protocol.codec import encode
 from barnabas.protocol.control_records import (
@@ -31,6 +31,7 @@ from barnabas.protocol.control_records import (
     control_key,
 )
 from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import RecordBatch, batches, build_batch, read_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server.cluster.image import Versioned

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
 from barnabas.protocol.metadata_records import ClearElrRecord, ConfigRecord
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS

@@ -5,9 +5,10 @@ What a request or a timeout makes of the coordinator's log.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
 

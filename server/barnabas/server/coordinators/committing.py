@@ -8,7 +8,7 @@ partitions exist has been seen to by the handlers; what arrives here has both na
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -45,6 +45,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.coordinators.changes import Changes, Producer

@@ -15,11 +15,12 @@ Follows Kafka's ``GroupMetadataManager.classicGroupJoin``.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import uuid4
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupRequest
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import replace
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.coordinators.answers import NO_MEMBER_ID, coordinator_error, join_error

@@ -5,10 +5,11 @@ One member of a classic group.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
+from barnabas.protocol.named_tuple import NamedTuple
 
 NO_ASSIGNMENT: Final = b""
 

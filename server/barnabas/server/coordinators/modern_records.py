@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from barnabas.protocol import group_records as schemas
 from barnabas.protocol.codec import decode
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.coordinators.group_type import GroupType
 
 VERSION: Final = Struct(">h")

@@ -19,9 +19,10 @@ Changed by applying records only, and thus the same after a restart (Kafka's
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.coordinators.records import OffsetRecord
 
 NO_PRODUCER_ID: Final = -1

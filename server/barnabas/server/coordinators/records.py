@@ -21,7 +21,7 @@ they have an expiry of their own; classic groups in version 3. What is read is e
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from barnabas.protocol.codec import decode_from, encode
 from barnabas.protocol.errors import DecodeError
@@ -31,6 +31,7 @@ from barnabas.protocol.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import Message
 from barnabas.server.coordinators.modern_records import VERSION, ModernRecord, modern_record
 

@@ -12,7 +12,7 @@ says anything.
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from barnabas.protocol.errors import (
     CoordinatorNotAvailable,
@@ -24,6 +24,7 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles

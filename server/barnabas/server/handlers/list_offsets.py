@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -25,6 +25,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.partition import Partition

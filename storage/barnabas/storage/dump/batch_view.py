@@ -5,9 +5,10 @@ A batch as it is shown: its fields, whatever version it has, and its records.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.protocol.crc32c import crc32c
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,

@@ -5,7 +5,7 @@ Control records: markers of transactions, and what Raft keeps in its own log.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from barnabas.protocol.control_records import (
     ControlRecordType,
@@ -15,6 +15,7 @@ from barnabas.protocol.control_records import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import ZERO_UUID, Message
 from barnabas.storage.dump.decoders.message_reader import (
     BadMessage,

@@ -5,8 +5,8 @@ What is wrong with the files, told when all were dumped.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.dump.java_text import hash_order
 
 

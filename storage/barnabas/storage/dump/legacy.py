@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct, error
-from typing import Final, NamedTuple
+from typing import Final
 from zlib import crc32
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import COMPRESSION_MASK, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
 from barnabas.protocol.record_batch.legacy import with_lz4_checksum
 from barnabas.storage.dump.batch_view import (

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.dump.failure import (
     CORRUPT_RECORD,
     ILLEGAL_ARGUMENT,

@@ -10,8 +10,9 @@ jitter that the segment drew, and the clock; what depends on them is said to be 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.cleaning_plan import NEVER
 from barnabas.storage.explain.looking import LookedAt

@@ -14,8 +14,8 @@ does come within an interval: that is the difference between the earliest and th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import replace, struct
 from barnabas.storage.explain.endings import Ending
 from barnabas.storage.explain.known import BrokerTimes

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import RecordBatch
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.file_records import FileRecords

@@ -13,9 +13,10 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from barnabas.protocol.crc32c import crc32c
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.clock import Clock

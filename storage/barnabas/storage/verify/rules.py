@@ -9,7 +9,9 @@ After a crash, whatever is wrong with segments that the next start recovers is a
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import Final
+
+from barnabas.protocol.named_tuple import NamedTuple
 
 
 class Severity(StrEnum):

@@ -13,8 +13,8 @@ the marker: where the first transaction began that was still open, or the offset
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.readonly import ReadOnlySegment
 from barnabas.storage.txn_index import AbortedTxn

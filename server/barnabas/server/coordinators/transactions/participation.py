@@ -13,7 +13,7 @@ Source: Kafka's ``ReplicaManager.handleProduceAppend`` and ``AddPartitionsToTxnM
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
@@ -25,6 +25,7 @@ from barnabas.protocol.errors import (
     TransactionAbortable,
     error_for,
 )
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.coordinators.changes import Producer
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard

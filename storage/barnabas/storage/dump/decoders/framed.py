@@ -6,8 +6,9 @@ varints: those of ``__cluster_metadata`` and of ``__remote_log_metadata``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import Message
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader
 

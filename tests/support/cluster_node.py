@@ -169,7 +169,7 @@ class ClusterNode:
             node_id=NODE_ID,
             cluster_id=self.cluster_id,
             config=self.config,
-            config_admin=self.config_admin,
+            config_admin=lambda: self.config_admin,
             clock=self.clock,
             controller=self.controller,
             image=self.log.image,

@@ -11,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.server.background import Background
 from barnabas.server.clock import ServerClock, SystemClock
@@ -24,7 +24,6 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.config_admin import ConfigAdmin
 from barnabas.server.connections import ConnectionLimits, Connections
 from barnabas.server.context import Parts
 from barnabas.server.coordinators.on_demand import Coordinators
@@ -46,6 +45,9 @@ from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.uuids import random_uuid
+
+if TYPE_CHECKING:
+    from barnabas.server.config_admin import ConfigAdmin
 
 logger = logging.getLogger(__name__)
 
@@ -200,7 +202,7 @@ class Broker:
             node_id=self.node_id,
             cluster_id=cluster_id,
             config=self.config,
-            config_admin=self._administrate(controller, configs, log_manager),
+            config_admin=cache(partial(self._administrate, controller, configs, log_manager)),
             clock=self.clock,
             log_manager=log_manager,
             controller=controller,
@@ -360,8 +362,11 @@ class Broker:
         self, controller: Controller, configs: TopicConfigs, log_manager: LogManager
     ) -> ConfigAdmin:
         """
-        What clients change configs with, and the parts that go by them while they run.
+        What clients change configs with, and the parts that go by them while they run. It is made
+        for the first who asks for configs.
         """
+        from barnabas.server.config_admin import ConfigAdmin  # noqa: PLC0415  # few ask
+
         loop = asyncio.get_running_loop()
 
         def limit_connections(brokers: BrokerConfigs) -> None:

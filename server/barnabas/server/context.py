@@ -52,7 +52,7 @@ class Parts:
     node_id: int
     cluster_id: str
     config: BrokerConfig  # as of the start
-    config_admin: ConfigAdmin
+    config_admin: Callable[[], ConfigAdmin]
     clock: ServerClock
     log_manager: LogManager
     controller: Controller
@@ -109,7 +109,7 @@ class Context:
 
     @property
     def config_admin(self) -> ConfigAdmin:
-        return self.parts.config_admin
+        return self.parts.config_admin()
 
     @property
     def clock(self) -> ServerClock:

@@ -15,11 +15,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.server.fetch_wanted import Key, Wanted
 from barnabas.server.metrics import Metrics
 
 if TYPE_CHECKING:
     import random
+
+    from barnabas.server.fetch_wanted import Key, Wanted
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0

@@ -25,12 +25,12 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import fresh, struct
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
-MAX_RECORDS_PER_REQUEST: Final = 10_000
 MAX_CONFIG_VALUE_LENGTH: Final = 32_767
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 

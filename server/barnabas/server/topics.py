@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from barnabas.protocol import metadata_records as records
@@ -23,31 +23,28 @@ from barnabas.protocol.errors import (
     PolicyViolation,
     UnknownTopicId,
 )
-from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
-from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.server.cluster import features
-from barnabas.server.cluster.controller import Controller
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
 from barnabas.server.cluster.image import Topic, Versioned
 from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import reason_invalid
-from barnabas.server.default_topics import default_topic
 from barnabas.server.partition import Partition
-from barnabas.server.partition_creation import PartitionsPlan, plan_partitions
-from barnabas.server.partition_plan import PartitionPlan
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import TopicConfigs
-from barnabas.server.topic_creation import (
-    MAX_RECORDS_PER_REQUEST,
-    CreationPlan,
-    CreationRules,
-    plan_creation,
-)
 from barnabas.storage.log import Log
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.manager import LogManager
 from barnabas.storage.uuids import random_uuid
+
+# What plans changes is loaded for the first change.
+if TYPE_CHECKING:
+    from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
+    from barnabas.protocol.messages.create_topics import CreatableTopic
+    from barnabas.server.partition_creation import PartitionsPlan
+    from barnabas.server.partition_plan import PartitionPlan
+    from barnabas.server.topic_creation import CreationPlan, CreationRules
 
 logger = logging.getLogger(__name__)
 
@@ -179,6 +176,8 @@ class Topics:
         Names that are not legal are passed over, and so is what exists by now, when it can be used.
         What fails is logged.
         """
+        from barnabas.server.default_topics import default_topic  # noqa: PLC0415  # for the first change
+
         config = self.configs.brokers.static
         wanted = [default_topic(name, config) for name in names if reason_invalid(name) is None]
         plan = await self._controller.change(partial(self._create, wanted, False))
@@ -219,6 +218,7 @@ class Topics:
             PolicyViolation: it plans too much; nothing was changed.
             KafkaStorageError: the metadata log cannot be written.
         """
+        from barnabas.server.partition_plan import PartitionPlan  # noqa: PLC0415  # for the first change
 
         async def change() -> T:
             plan = PartitionPlan(self._image, self._controller.defaults)
@@ -242,6 +242,8 @@ class Topics:
         await self._controller.change(open_all)
 
     async def _create(self, topics: Sequence[CreatableTopic], validate_only: bool) -> CreationPlan:
+        from barnabas.server.topic_creation import plan_creation  # noqa: PLC0415  # for the first change
+
         plan = plan_creation(self._image, topics, self._rules())
         if validate_only:
             return plan
@@ -263,6 +265,8 @@ class Topics:
     async def _add_partitions(
         self, wanted: Sequence[CreatePartitionsTopic], validate_only: bool
     ) -> PartitionsPlan:
+        from barnabas.server.partition_creation import plan_partitions  # noqa: PLC0415  # for the first change
+
         plan = plan_partitions(self._image, wanted, self._directory())
         if validate_only:
             return plan
@@ -300,6 +304,8 @@ class Topics:
         return errors
 
     def _rules(self) -> CreationRules:
+        from barnabas.server.topic_creation import CreationRules  # noqa: PLC0415  # for the first change
+
         config = self.configs.brokers.static
         return CreationRules(
             num_partitions=config.num_partitions,

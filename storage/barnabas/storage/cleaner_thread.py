@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from typing import TYPE_CHECKING
 
-from barnabas.storage.cleaner import Cleaner
 from barnabas.storage.cleaner_manager import (
     LogCleanerManager,
     LogCleaningFailed,
@@ -20,9 +20,11 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_to_clean import CleanerStopped, LogCleaningAborted, LogToClean
-from barnabas.storage.offset_map import OffsetMap
 from barnabas.storage.throttler import Throttler
 from barnabas.storage.turns import SHORT_TURNS, Turns
+
+if TYPE_CHECKING:
+    from barnabas.storage.cleaner import Cleaner
 
 logger = logging.getLogger(__name__)
 
@@ -188,6 +190,9 @@ class CleanerThread:
                 self._manager.done_deleting(partition)
 
     def _make_cleaner(self) -> Cleaner:
+        from barnabas.storage.cleaner import Cleaner  # noqa: PLC0415  # when a log has to be cleaned
+        from barnabas.storage.offset_map import OffsetMap  # noqa: PLC0415  # the same
+
         settings = self._settings
         return Cleaner(
             OffsetMap(settings.map_bytes),

@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+MAX_RECORDS_PER_REQUEST: Final = 10_000
+
 NO_BROKER_EPOCH: Final = -1
 
 

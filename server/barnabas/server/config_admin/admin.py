@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from barnabas.protocol.errors import InvalidRequest, KafkaError, PolicyViolation
 from barnabas.server.broker_configs import BrokerConfigs
-from barnabas.server.cluster.controller import Controller
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
 from barnabas.server.cluster.image import ResourceType, Versioned
 from barnabas.server.config_admin.brokers import BrokerConfigKind
 from barnabas.server.config_admin.changes import (
@@ -26,7 +26,6 @@ from barnabas.server.config_admin.kept import ClientMetricsKind, GroupConfigKind
 from barnabas.server.config_admin.loggers import BrokerLoggers
 from barnabas.server.config_admin.topics import TopicConfigKind
 from barnabas.server.topic_configs import TopicConfigs
-from barnabas.server.topic_creation import MAX_RECORDS_PER_REQUEST
 from barnabas.storage.manager import LogManager
 
 logger = logging.getLogger(__name__)

@@ -22,10 +22,10 @@ from barnabas.server.cluster.client_quotas import (
     entity_of,
     quota_records,
 )
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
-from barnabas.server.topic_creation import MAX_RECORDS_PER_REQUEST
 
 
 def _error_response(

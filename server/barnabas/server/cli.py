@@ -153,7 +153,10 @@ def _serve(options: argparse.Namespace) -> int:
         return EXIT_USAGE
     set_up_logging(config.barnabas_log_level, config.barnabas_log_format)
 
-    from barnabas.server.run import run  # noqa: PLC0415  # the server is not loaded for a bad option
+    from barnabas.server.event_loop import load_event_loop  # noqa: PLC0415  # only for a good option
+
+    load_event_loop()
+    from barnabas.server.run import run  # noqa: PLC0415  # the same
 
     return run(config, settings, ephemeral=options.ephemeral)
 

@@ -45,6 +45,8 @@ def uvarint(value: int) -> bytes:
     Raises:
         ValueError: it needs more than 32 bits, or is negative.
     """
+    if 0 <= value < 128:
+        return UVARINTS[value]
     if not 0 <= value < 1 << 32:
         raise ValueError(f"{value} does not fit into an unsigned varint")
     out = bytearray()
@@ -77,6 +79,9 @@ def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
         DecodeError: it has more than five bytes.
         IndexError: the data ends inside of it.
     """
+    value = data[position]
+    if value < 128:
+        return value, position + 1
     value = 0
     for shift in range(0, 7 * _MAX_UVARINT_BYTES, 7):
         byte = data[position]

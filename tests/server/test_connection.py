@@ -387,6 +387,24 @@ async def test_many_records_are_sent_without_being_read(server: Server, client: 
     assert ["after"] == await client.hear()
 
 
+@pytest.mark.parametrize("spliceable", [False, True])
+async def test_nothing_may_stand_behind_the_records(
+    server: Server, client: Client, *, spliceable: bool
+) -> None:
+    """
+    As in the older versions of a fetch, whose answers end with the records.
+    """
+    file = Numbers(200_000, cached=True, spliceable=spliceable)
+    records = [StoredRecords(FileSlice(cast(Any, file), 0, size)) for size in (0, 200_000, 0)]
+    server.desk.stored = lambda _: [  # type: ignore[method-assign]
+        *(pack(">i", 200_000), b"", *records, b"")
+    ]
+    client.say("stored:", "now:after")
+
+    assert file.read(0, 200_000) == await client.receive_frame()
+    assert ["after"] == await client.hear()
+
+
 async def test_few_records_are_read_and_sent_with_the_rest(server: Server, client: Client) -> None:
     server.desk.file = Numbers(LEAST_SPLICED - 1, cached=True, spliceable=True)
     client.say("stored:")

@@ -41,7 +41,8 @@ class Sender:
     1. Bytes leave in the order in which they were put: past the transport (``record_pipe.py``) only
        while it holds nothing.
     2. Of records in a file, at most a buffer is read ahead of what the peer takes.
-    3. The transport is full as long as it holds anything (its limit is 0). Meanwhile nothing is
+    3. No part is empty.
+    4. The transport is full as long as it holds anything (its limit is 0). Meanwhile nothing is
        read and nothing given to it, and ``_lent`` is the buffer of ours that it holds, if any.
     """
 
@@ -108,9 +109,13 @@ class Sender:
         """
         Send this too, at the next ``flush``.
         """
-        self._parts += parts
-        if len(parts) > 1 or len(parts[0]) > SMALL:
+        if len(parts) > 1:
+            # Nothing may stand before or behind records, as in older versions of a fetch.
+            self._parts += [part for part in parts if len(part)]
             self.is_bulky = True
+        else:
+            self._parts += parts
+            self.is_bulky |= len(parts[0]) > SMALL
 
     def pause(self) -> None:
         """

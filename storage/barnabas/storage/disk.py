@@ -12,21 +12,17 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import logging
 import mmap
 import os
 import resource
 import stat
 import sys
-import threading
 from pathlib import Path
-from struct import Struct
 from typing import Final
 
+from barnabas.storage.disk_lock import DiskLock
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Buffer, Files, WouldBlock
-
-logger = logging.getLogger(__name__)
 
 
 def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError:
@@ -293,95 +289,6 @@ def _memory(fd: int, size: int, access: int) -> mmap.mmap:
         # Without it every map keeps a descriptor of its own, which nobody uses.
         return mmap.mmap(fd, size, access=access, trackfd=False)
     return mmap.mmap(fd, size, access=access)
-
-
-class DiskLock:
-    """
-    A POSIX record lock on a file, as Java's ``FileChannel.tryLock`` takes it.
-
-    Such a lock belongs to the process, and goes when *any* descriptor of the file is closed. So a
-    second opener in the same process has to be refused before it opens the file.
-    """
-
-    _held: Final[set[Path]] = set()
-    _guard: Final = threading.Lock()
-
-    def __init__(self, path: Path, fd: int) -> None:
-        self._path = path
-        self._fd: int | None = fd
-
-    @classmethod
-    def acquire(cls, path: Path) -> DiskLock | None:
-        path = path.parent.resolve() / path.name
-        with cls._guard:
-            if path in cls._held:
-                return None
-            fd = cls._open_locked(path)
-            if fd is None:
-                return None
-            cls._held.add(path)
-        return cls(path, fd)
-
-    @staticmethod
-    def _open_locked(path: Path) -> int | None:
-        while True:
-            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            try:
-                fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # The one before may have removed the file between our open and our lock.
-                if os.path.samestat(os.fstat(fd), os.stat(path)):
-                    return fd
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                os.close(fd)
-                if error.errno in (errno.EACCES, errno.EAGAIN):
-                    return None
-                raise
-            os.close(fd)
-
-    @classmethod
-    def is_held(cls, path: Path) -> bool:
-        """
-        Whether some process has the lock. Not found out by taking it: a broker that starts at that
-        moment would be turned away.
-        """
-        path = path.parent.resolve() / path.name
-        with cls._guard:
-            if path in cls._held:
-                return True
-            try:
-                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                return False
-            try:
-                return _is_write_locked(fd)
-            finally:
-                os.close(fd)
-
-    def release(self) -> None:
-        with self._guard:
-            if self._fd is None:
-                return
-            try:
-                self._path.unlink(missing_ok=True)
-            except OSError:
-                # Of a disk that has failed. A file that nobody locks keeps nobody out.
-                logger.warning("Cannot remove %s", self._path, exc_info=True)
-            os.close(self._fd)
-            self._fd = None
-            self._held.discard(self._path)
-
-
-_LINUX: Final = sys.platform == "linux"
-_FLOCK: Final = Struct("@hhqqi" if _LINUX else "@qqihh")
-"""Of Linux: type, whence, start, length, process; of BSD: start, length, process, type, whence."""
-
-
-def _is_write_locked(fd: int) -> bool:
-    asked = (fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0) if _LINUX else (0, 0, 0, fcntl.F_RDLCK, 0)
-    answer: tuple[int, ...] = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_GETLK, _FLOCK.pack(*asked)))
-    return answer[0 if _LINUX else 3] != fcntl.F_UNLCK
 
 
 class DiskFiles(Files):

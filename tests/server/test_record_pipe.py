@@ -8,6 +8,7 @@ import fcntl
 import os
 import socket
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
@@ -141,21 +142,28 @@ def test_what_an_error_has_left_is_sent_to_nobody(
     assert b"for another" == theirs.recv(2000)
 
 
-def test_a_small_pipe_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("module", "function"), [(os, "pipe2"), (os, "open"), (fcntl, "fcntl")])
+def test_where_there_is_no_large_pipe_records_are_copied(
+    module: ModuleType, function: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    The system limits how much memory the pipes of a user have in all.
+    The system limits descriptors, and how much memory the pipes of a user have in all.
     """
 
     def refuse(*_: object) -> int:
         raise PermissionError
 
-    monkeypatch.setattr(fcntl, "fcntl", refuse)
     pipe = RecordPipe(-1)
     before = pipe.is_usable
+    descriptors = len(os.listdir("/proc/self/fd"))
 
-    assert 0 == pipe.fill([b"abc"])
+    with monkeypatch.context() as patched:
+        patched.setattr(module, function, refuse)
+        assert 0 == pipe.fill([b"abc"])
+
     assert before
     assert not pipe.is_usable
+    assert descriptors == len(os.listdir("/proc/self/fd"))
 
 
 def test_a_pipe_is_closed_once_and_takes_no_more() -> None:

@@ -12,6 +12,7 @@ same through a pipe of its own, which holds 64 KB at a time, and sends nothing b
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sys
 from collections.abc import Iterable
@@ -22,6 +23,8 @@ from barnabas.server.stored_records import StoredRecords
 
 if TYPE_CHECKING:
     from barnabas.server.sender import Part
+
+logger = logging.getLogger(__name__)
 
 PIPE_BYTES: Final = 1024 * 1024
 """As much as Linux grants everybody (``fs.pipe-max-size``)."""
@@ -58,10 +61,10 @@ class RecordPipe:
         Give the descriptors back; from now on the pipe is of no use.
         """
         self.is_usable = False
-        if self._entrance >= 0:
-            for descriptor in (self._entrance, self._exit, self._nowhere):
+        for descriptor in (self._entrance, self._exit, self._nowhere):
+            if descriptor >= 0:
                 os.close(descriptor)
-            self._entrance = -1
+        self._entrance = self._exit = self._nowhere = -1
 
     def fill(self, parts: Iterable[Part]) -> int:
         """
@@ -87,11 +90,13 @@ class RecordPipe:
     def _open(self) -> bool:
         if not self.is_usable:
             return False
-        self._exit, self._entrance = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:
+            self._exit, self._entrance = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+            self._nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
             fcntl.fcntl(self._entrance, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-        except OSError:  # Somebody limits it. A pipe of 64 KB is not worth the trouble.
+        except OSError as error:
+            # No descriptors are left, or somebody limits pipes to 64 KB: not worth the trouble.
+            logger.info("Records are copied to sockets, for there is no large pipe: %s", error)
             self.close()
         return self.is_usable
 

@@ -10,11 +10,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.interop.differential.sides import PAUSE, SETTINGS, Session
-from tests.interop.differential.steps import EARLIEST, LATEST, list_offsets_request
+from barnabas.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from tests.interop.differential.sides import PAUSE, Session
+from tests.interop.differential.steps import (
+    EARLIEST,
+    LATEST,
+    Ready,
+    list_offsets_request,
+    produce_request,
+)
 
-ROUND_SECONDS: Final = int(SETTINGS["log.retention.check.interval.ms"]) / 1000
-QUIET_ROUNDS: Final = 4
+LONG_AGO_MS: Final = 1_000_000_000_000
+PATIENCE: Final = 120.0
 CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 CLEANER_PATIENCE: Final = 120.0
 
@@ -22,21 +35,31 @@ CLEANER_PATIENCE: Final = 120.0
 @dataclass(frozen=True, slots=True)
 class Settled:
     """
-    Wait until retention has nothing more to do: so many checks have changed nothing.
+    Wait until retention has nothing more to do: a whole check has changed nothing.
 
     The answer is where the partitions start and end, and their segments begin.
+
+    Args:
+        number: which wait of the topic this is.
+        policy: the topic's ``cleanup.policy``. Topics that are compacted as well are checked by
+            the cleaner.
     """
 
     topic: str
     partitions: Sequence[int]
+    number: int
+    policy: str = "delete"
 
     async def run(self, session: Session) -> Any:
-        quiet, before = 0, ""
-        while quiet < QUIET_ROUNDS:
-            await asyncio.sleep(ROUND_SECONDS)
-            now = await self._bounds(session)
-            quiet, before = (quiet + 1 if now == before else 0), now
-        return before
+        visits = Visits(session, f"visits-{self.number}-to-{self.topic}", self.policy)
+        await visits.begin()
+        await visits.next()
+        before, now = None, await self._bounds(session)
+        while now != before:
+            # All other logs have their turn between two visits to one.
+            await visits.next()
+            before, now = now, await self._bounds(session)
+        return now
 
     async def _bounds(self, session: Session) -> str:
         bounds = []
@@ -55,6 +78,55 @@ class Settled:
 
     def __str__(self) -> str:
         return "wait until retention is done"
+
+
+class Visits:
+    """
+    Tells when a broker's check of retention comes by: at a topic of its own, in which each record
+    is due at once.
+    """
+
+    def __init__(self, session: Session, topic: str, policy: str) -> None:
+        self._session = session
+        self._topic = topic
+        self._policy = policy
+        self._records = 0
+
+    async def begin(self) -> None:
+        configs = {
+            "cleanup.policy": self._policy,
+            "retention.ms": "1",
+            "min.cleanable.dirty.ratio": "1",
+        }
+        topic = CreatableTopic(
+            name=self._topic,
+            num_partitions=1,
+            replication_factor=1,
+            assignments=[],
+            configs=[CreatableTopicConfig(name=name, value=configs[name]) for name in configs],
+        )
+        await self._session.ask(CreateTopicsRequest(topics=[topic]), 7)
+        await Ready(self._topic, 1).run(self._session)
+
+    async def next(self) -> None:
+        """
+        Return after a visit that began after this call.
+        """
+        record = bytes(build_batch([SimpleRecord(LONG_AGO_MS, b"key", b"due")]))
+        request = produce_request(
+            self._session, self._topic, {0: record}, version=9, acks=-1, transactional_id=None
+        )
+        await self._session.ask(request, 9)
+        self._records += 1
+        for _ in range(round(PATIENCE / PAUSE)):
+            if await self._start() == self._records:
+                return
+            await asyncio.sleep(PAUSE)
+        raise TimeoutError(f"{self._session.side.name} does not apply retention to {self._topic}")
+
+    async def _start(self) -> int:
+        answer = await self._session.ask(list_offsets_request(self._topic, {0: EARLIEST}), 5)
+        return -1 if isinstance(answer, str) else answer.topics[0].partitions[0].offset
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,8 @@ public final class CleanLog {
             System.out.println(clean(scheduler, line.split("\t")));
         }
         System.out.flush();
+        // What it is writing it writes to the end, or an exit would leave a temporary file.
+        scheduler.shutdown();
         System.exit(0);
     }
 

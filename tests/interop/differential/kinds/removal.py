@@ -42,11 +42,14 @@ def retention(script: Script) -> None:
     Limits that are drawn tighter by a change of configs, and taken back before more is appended.
     """
     chance = script.chance
+    size = chance.choice((500, 2000, 6000))
+    age = chance.choice((HOUR_MS, 7 * 24 * HOUR_MS))
+    policy = chance.choice(("delete", "delete", "compact,delete"))
     script.create(
-        internal_segment_bytes=chance.choice((500, 2000, 6000)),
-        segment_ms=chance.choice((HOUR_MS, 7 * 24 * HOUR_MS)),
+        internal_segment_bytes=size,
+        segment_ms=age,
         retention_ms=-1,
-        cleanup_policy=chance.choice(("delete", "delete", "compact,delete")),
+        cleanup_policy=policy,
         min_cleanable_dirty_ratio=1,
         min_compaction_lag_ms=2**62,
     )
@@ -61,6 +64,6 @@ def retention(script: Script) -> None:
             limits = {"retention.ms": ages, "retention.bytes": (0, 1, 800, 2500, 10_000)}
             name = chance.choice(tuple(limits))
             script.alter({name: chance.choice(limits[name])})
-            script.do(Settled(script.topic, range(script.partitions)))
+            script.do(Settled(script.topic, range(script.partitions), number, policy))
             script.alter({"retention.ms": -1, "retention.bytes": None})
             script.list_offsets(-2)

@@ -1,19 +1,25 @@
 """
 Messages to bytes and back.
 
-For each version of a message the first use writes, compiles and keeps a function for just that.
+The first few structs of each version are read and written field by field. Where there are more, a
+function for just that is written, compiled and kept, which is many times as quick, and takes as
+long to make as a few dozen structs: most of what a process meets, at its start above all, it meets
+once. The function also has what that finds wrong, so that errors are in one place.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from barnabas.protocol.decoder import Decoder, compile_decoder
-from barnabas.protocol.encoder import Encoder, compile_encoder
 from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.first_structs import Allowance, Refused, read_struct, write_struct
 from barnabas.protocol.primitives import Buffer
 from barnabas.protocol.schema import Message
+
+if TYPE_CHECKING:
+    from barnabas.protocol.decoder import Decoder
+    from barnabas.protocol.encoder import Encoder
 
 M = TypeVar("M", bound=Message)
 
@@ -44,9 +50,7 @@ def decode_from(cls: type[M], version: int, data: Buffer, position: int) -> tupl
     """
     decoder = _DECODERS.get((cls, version))
     if decoder is None:
-        decoder = _DECODERS[cls, version] = compile_decoder(
-            cls, version, flexible=_check_version(cls, version)
-        )
+        decoder = _DECODERS[cls, version] = _first_decoder(cls, version)
     try:
         return decoder(memoryview(data), position)
     except (DecodeError, struct.error, IndexError) as error:
@@ -76,13 +80,49 @@ def encode_parts(message: Message, version: int) -> list[Buffer]:
     cls = type(message)
     encoder = _ENCODERS.get((cls, version))
     if encoder is None:
-        encoder = _ENCODERS[cls, version] = compile_encoder(
-            cls, version, flexible=_check_version(cls, version)
-        )
+        encoder = _ENCODERS[cls, version] = _first_encoder(cls, version)
     try:
         return encoder(message)
     except (struct.error, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{cls.__name__} version {version}: {error}") from error
+
+
+def _first_decoder(cls: type[Message], version: int) -> Decoder:
+    """
+    What decodes the first structs, and makes the function that takes its place.
+    """
+    flexible = _check_version(cls, version)
+    left = Allowance()
+
+    def decode_first(data: memoryview, position: int) -> tuple[Any, int]:
+        try:
+            return read_struct(cls, version, data, position, flexible=flexible, left=left)
+        except (Refused, struct.error, IndexError, TypeError, DecodeError):
+            from barnabas.protocol.decoder import compile_decoder  # noqa: PLC0415  # only for many
+
+            decoder = _DECODERS[cls, version] = compile_decoder(cls, version, flexible=flexible)
+            return decoder(data, position)
+
+    return decode_first
+
+
+def _first_encoder(cls: type[Message], version: int) -> Encoder:
+    """
+    What encodes the first structs, and makes the function that takes its place.
+    """
+    flexible = _check_version(cls, version)
+    left = Allowance()
+
+    def encode_first(message: Message) -> list[Buffer]:
+        try:
+            return write_struct(message, version, flexible=flexible, left=left)
+        except (Refused, struct.error, TypeError, AttributeError, ValueError):
+            from barnabas.protocol.encoder import compile_encoder  # noqa: PLC0415  # only for many
+
+            encoder = _ENCODERS[cls, version] = compile_encoder(cls, version, flexible=flexible)
+            return encoder(message)
+
+    return encode_first
 
 
 def _check_version(cls: type[Message], version: int) -> bool:

@@ -138,8 +138,10 @@ def _address(listener: Listener) -> tuple[socket.AddressFamily, tuple[str, int]]
         if socket.has_dualstack_ipv6():
             return socket.AF_INET6, ("::", listener.port)
         return socket.AF_INET, ("0.0.0.0", listener.port)
+    # As bytes a name of ASCII does not load the codec of all others, a hundredth of a start.
+    host = listener.host.encode() if listener.host.isascii() else listener.host
     found = socket.getaddrinfo(
-        listener.host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        host, listener.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
     family, _, _, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
     return family, (str(address[0]), listener.port)

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from barnabas.pipeline import record_finder
 from barnabas.pipeline.arena import Arena
+from barnabas.pipeline.arrow_columns import pieces
 from barnabas.pipeline.batch_headers import HEADERS
 from barnabas.pipeline.record_arrays import spans_by_arrays
 from barnabas.pipeline.record_finder import find_records, spans_by_walk
@@ -29,24 +30,23 @@ from tests.support.compiled import compiled, plain
 NAME = "barnabas.pipeline.record_fields"
 PLAIN = plain(NAME)
 
-Found = list[list[int]]
+Found = list[list[Any]]
 
 
-def found(spans: RecordSpans) -> Found:
+def found(raw: bytes, spans: RecordSpans) -> Found:
     """
-    All arrays; where a piece without bytes begins tells nothing.
+    All that is told of the records; where there are no headers, it says nothing where they begin.
     """
-    arrays: list[npt.NDArray[Any]] = [
+    arrays: list[npt.NDArray[np.int64]] = [
         spans.ends,
         spans.timestamps,
         spans.offsets,
         spans.header_counts,
+        np.where(spans.header_counts > 0, spans.headers_at, -1),
     ]
-    for piece in (spans.keys, spans.values):
-        starts, ends = piece.edges[0::2], piece.edges[1::2]
-        arrays += [np.where(ends > starts, starts, -1), ends - starts, piece.valid]
-    arrays.append(np.where(spans.header_counts > 0, spans.headers_at, -1))
-    return [array.tolist() for array in arrays]
+    data = np.frombuffer(raw, np.uint8)
+    fields = [pieces(data, spans.keys).to_pylist(), pieces(data, spans.values).to_pylist()]
+    return [*(array.tolist() for array in arrays), *fields]
 
 
 def by_walk(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def find(
         )
     except (Malformed, IndexError):
         return []
-    return found(spans)
+    return found(raw, spans)
 
 
 def all_ways(
@@ -133,14 +133,21 @@ def test_fields_are_where_they_were_put(lists: list[list[Record]]) -> None:
         assert [record.timestamp for record in records] == answer[1]
         assert [record.offset for record in records] == answer[2]
         assert [len(record.headers) for record in records] == answer[3]
-        for spans, fields in (
-            (answer[4:7], [record.key for record in records]),
-            (answer[7:10], [record.value for record in records]),
-        ):
-            assert fields == [
-                None if not valid else raw[start : start + length] if length else b""
-                for start, length, valid in zip(*spans, strict=True)
-            ]
+        assert [record.key for record in records] == answer[5]
+        assert [record.value for record in records] == answer[6]
+
+
+@pytest.mark.parametrize("size", range(20))
+def test_a_short_field_is_whole_wherever_it_is(size: int) -> None:
+    """
+    Also at the end of the buffer, and if its highest bits are set.
+    """
+    field = bytes(range(0xF0, 0xF0 + size)) if size <= 16 else bytes([0xFF] * size)
+    records = [Record(0, 0, field, b"long enough to follow"), Record(1, 1, None, field)]
+    raw = bytes(encode_records(records, 0, 0))
+
+    for answer in all_ways(raw, [2], [len(raw)]).values():
+        assert [[field, None], [b"long enough to follow", field]] == answer[5:]
 
 
 def test_offsets_and_timestamps_count_from_those_of_their_batch() -> None:
@@ -267,4 +274,4 @@ def test_all_ways_agree_on_any_bytes(raw: bytes, count: int) -> None:
 
 def test_no_batches_have_no_records() -> None:
     for answer in all_ways(b"", [], []).values():
-        assert [[]] * 11 == answer
+        assert [[]] * 7 == answer

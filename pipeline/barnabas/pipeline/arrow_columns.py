@@ -23,10 +23,18 @@ _MOST_MS: Final = (2**63 - 1) // _US_PER_MS
 """What is later, or as much earlier, is given as this: Arrow counts in us."""
 _KEPT_ROWS: Final = 1 << 16
 """What is the same for all batches of so many rows is made once."""
+_TO_BYTES: Final = pc.CastOptions(pa.binary())
 
 
 def numbers(values: npt.ArrayLike, kind: pa.DataType) -> pa.Array:
     return pa.array(np.ascontiguousarray(values, kind.to_pandas_dtype()), kind)
+
+
+def plain(values: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
+    """
+    Those *values*, one behind the other, as a *kind* of 64 bits: not copied, nor looked at.
+    """
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
 def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = None) -> pa.Array:
@@ -40,7 +48,7 @@ def timestamps(ms: npt.NDArray[np.int64], null: npt.NDArray[np.bool_] | None = N
     if null is not None:
         return pa.array(us.view("M8[us]"), TIMESTAMP, mask=null)
     # As an array of numpy's timestamps, each would be looked at whether it is none.
-    return pa.Array.from_buffers(TIMESTAMP, len(us), [None, pa.py_buffer(us)])
+    return plain(us, TIMESTAMP)
 
 
 def constant(value: str | int, rows: int, kind: pa.DataType) -> pa.Array:
@@ -54,33 +62,18 @@ def _kept(value: str | int, kind: pa.DataType) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), _KEPT_ROWS)
 
 
-@lru_cache(maxsize=1)
-def _even_numbers() -> pa.Array:
-    return pa.array(np.arange(0, 2 * _KEPT_ROWS, 2, dtype=np.int32))
-
-
 def pieces(data: Bytes, spans: Spans) -> pa.Array:
     """
-    The bytes of each span, copied out of *data*.
-
-    Of an array whose elements are a span, the gap behind it, the next span and so on, every second
-    element is taken: Arrow then does the copying.
+    The bytes of each span, copied out of *data*: by Arrow, for which they are views.
     """
-    rows = len(spans.valid)
-    if not rows:
-        return pa.array([], pa.binary())
-    buffers = [None, pa.py_buffer(spans.edges), pa.py_buffer(data)]
-    spans_and_gaps = pa.Array.from_buffers(pa.binary(), 2 * rows - 1, buffers)
-    if rows <= _KEPT_ROWS:
-        every_second = _even_numbers().slice(0, rows)
-    else:
-        every_second = pa.array(np.arange(0, 2 * rows, 2, dtype=np.int32))
-    taken = pc.take(spans_and_gaps, every_second, boundscheck=False)
-    if spans.valid.all():
-        return taken
-    _, offsets, content = taken.buffers()
-    valid = pa.py_buffer(np.packbits(spans.valid, bitorder="little"))
-    return pa.Array.from_buffers(pa.binary(), rows, [valid, offsets, content])
+    valid = None
+    if not spans.valid.all():
+        if not spans.valid.any():
+            return pa.nulls(len(spans.valid), pa.binary())
+        valid = pa.py_buffer(np.packbits(spans.valid, bitorder="little"))
+    buffers = [valid, pa.py_buffer(spans.views), pa.py_buffer(data)]
+    views = pa.Array.from_buffers(pa.binary_view(), len(spans.valid), buffers)
+    return pc.cast(views, options=_TO_BYTES)
 
 
 def header_lists(data: Bytes, headers: HeaderSpans) -> pa.Array:

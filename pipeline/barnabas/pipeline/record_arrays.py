@@ -109,8 +109,8 @@ def _fields(data: Bytes, record_at: Ints, record_ends: Ints, wanted: Fields) -> 
     at = record_at + 1  # Behind the attributes, of which nothing is defined.
     timestamps = signed(read_raw(data, at, VARLONG_BYTES))
     offsets = signed(read_raw(data, at))
-    key_spans = Spans.of(*_nullable(data, at)) if keys or values or headers else NO_SPANS
-    value_spans = Spans.of(*_nullable(data, at)) if values or headers else NO_SPANS
+    key_spans = Spans.of(data, *_nullable(data, at)) if keys or values or headers else NO_SPANS
+    value_spans = Spans.of(data, *_nullable(data, at)) if values or headers else NO_SPANS
     if np.any(at > record_ends):
         raise Malformed
     if not headers:
@@ -169,4 +169,4 @@ def header_spans(data: Bytes, headers_at: Ints, counts: Ints, record_end: Ints) 
         live, at = live[~over], at[~over]
     if np.any(names[1] < 0):
         raise Malformed
-    return HeaderSpans(counts, Spans.of(*names), Spans.of(*values))
+    return HeaderSpans(counts, Spans.of(data, *names), Spans.of(data, *values))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from librt.strings import read_i64_le
+from librt.strings import read_i32_le, read_i64_le
 from librt.vecs import vec
-from mypy_extensions import i32, i64, u8
+from mypy_extensions import i64, u8
 
 COMPILED: Final = not __file__.endswith(".py")
 
@@ -19,8 +19,11 @@ _GOES_ON: Final = 0x80
 _VARINT_BYTES: Final = 5
 _VARLONG_BYTES: Final = 10
 _TOP_BIT: Final = -(1 << 63)
+_63_BITS: Final = (1 << 63) - 1
 _NOWHERE: Final = -(1 << 62)
 """Where a number ends that is none; no length leads back from there."""
+_SHORT_BYTES: Final = 12
+"""Of pieces whose bytes are in their views; see ``Spans``."""
 _NUMBERS: Final = 5
 """Of each batch; see ``RecordFields.walk``."""
 
@@ -60,6 +63,24 @@ def _longer(data: bytes, at: i64, most_bytes: i64) -> tuple[i64, i64]:
     return 0, _NOWHERE
 
 
+def _view(data: bytes, start: i64, length: i64) -> tuple[i64, i64]:
+    """
+    A piece of *data*, as ``Spans.views`` has it.
+    """
+    if length > _SHORT_BYTES:
+        return length, start << 32
+    if start > len(data) - _SHORT_BYTES:
+        return _view(data[start : start + length] + bytes(_SHORT_BYTES), 0, length)
+    low: i64 = i64(read_i32_le(data, start))
+    high: i64 = read_i64_le(data, start + 4)
+    if length < 4:
+        low &= _63_BITS >> (63 - 8 * length)
+        high = 0
+    elif length < _SHORT_BYTES:
+        high &= _63_BITS >> (63 - 8 * (length - 4))
+    return length | (low << 32), high
+
+
 def _zeros(count: int) -> vec[i64]:
     return vec[i64]([0] * count)
 
@@ -69,7 +90,7 @@ class RecordFields:
     The fields of up to *capacity* records, in arrays that share their memory with whoever asks for
     their buffer: the next walk changes what he sees.
 
-    Of keys and values there is where each begins and ends, in turn, and 1 if it is not null.
+    Of keys and values there is the view of each, as ``Spans`` has it, and 1 if it is not null.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -79,9 +100,9 @@ class RecordFields:
         self.record_ends = _zeros(capacity)
         self.timestamps = _zeros(capacity)
         self.offsets = _zeros(capacity)
-        self.key_edges = vec[i32]([0] * (2 * capacity))
+        self.key_views = _zeros(2 * capacity)
         self.key_valid = vec[u8]([0] * capacity)
-        self.value_edges = vec[i32]([0] * (2 * capacity))
+        self.value_views = _zeros(2 * capacity)
         self.value_valid = vec[u8]([0] * capacity)
         self.header_counts = _zeros(capacity)
         self.headers_at = _zeros(capacity)
@@ -113,8 +134,8 @@ class RecordFields:
         end: i64 = batches[slot + 1]
         base_offset, base_timestamp = batches[slot + 3], batches[slot + 4]
         timestamps, offsets, record_ends = self.timestamps, self.offsets, self.record_ends
-        key_edges, key_valid = self.key_edges, self.key_valid
-        value_edges, value_valid = self.value_edges, self.value_valid
+        key_views, key_valid = self.key_views, self.key_valid
+        value_views, value_valid = self.value_views, self.value_valid
         header_counts, headers_at = self.header_counts, self.headers_at
         at: i64 = batches[slot]
         index: i64 = self.found
@@ -136,7 +157,7 @@ class RecordFields:
             key_is_null: i64 = raw & 1
             if not key_is_null:
                 at += raw >> 1
-            key_end: i64 = at
+            key_length: i64 = at - key_start
             raw, at = _number(data, at, _VARINT_BYTES)
             value_start: i64 = at
             value_is_null: i64 = raw & 1
@@ -144,11 +165,10 @@ class RecordFields:
                 at += raw >> 1
             if size & 1 or at < 0 or at > record_end or record_end > end:
                 return False
-            key_edges[2 * index] = i32(key_start)
-            key_edges[2 * index + 1] = i32(key_end)
+            key_views[2 * index], key_views[2 * index + 1] = _view(data, key_start, key_length)
             key_valid[index] = u8(1 - key_is_null)
-            value_edges[2 * index] = i32(value_start)
-            value_edges[2 * index + 1] = i32(at)
+            view, where = _view(data, value_start, at - value_start)
+            value_views[2 * index], value_views[2 * index + 1] = view, where
             value_valid[index] = u8(1 - value_is_null)
             if with_headers:
                 raw, at = _number(data, at, _VARINT_BYTES)

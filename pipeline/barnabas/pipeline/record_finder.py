@@ -19,7 +19,7 @@ from barnabas.pipeline.record_spans import Fields, RecordSpans, Spans
 from barnabas.pipeline.varint_columns import Ints, Malformed
 
 if TYPE_CHECKING:
-    from mypy_extensions import i32, u8
+    from mypy_extensions import u8
 
 SMALLEST_RECORD: Final = 7
 """Bytes of a record without key, value and headers, with its length."""
@@ -39,7 +39,7 @@ def find_records(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans:
         IndexError: they are not inside the arena.
     """
     counts = headers["record_count"]
-    if (counts < 0).any() or int(counts.sum()) * SMALLEST_RECORD > len(arena.raw):
+    if len(counts) and (counts.min() < 0 or int(counts.sum()) * SMALLEST_RECORD > len(arena.raw)):
         # So many are not even made room for.
         raise Malformed
     return _find(arena, headers, wanted)
@@ -72,33 +72,28 @@ def spans_by_walk(arena: Arena, headers: Headers, wanted: Fields) -> RecordSpans
     counts = headers["record_count"]
     count = int(counts.sum())
     fields = _kept.fields(count)
-    of_batches = (
-        arena.starts,
-        arena.ends,
-        counts,
-        headers["base_offset"],
-        headers["base_timestamp"],
-    )
-    batches = np.stack(of_batches, axis=1).reshape(-1)
-    if not fields.walk(arena.raw, vec[i64](batches), headers=wanted.headers):
+    of_batches = np.empty((len(headers), 5), np.int64)
+    of_batches[:, 0] = arena.starts
+    of_batches[:, 1] = arena.ends
+    of_batches[:, 2] = counts
+    of_batches[:, 3] = headers["base_offset"]
+    of_batches[:, 4] = headers["base_timestamp"]
+    if not fields.walk(arena.raw, vec[i64](of_batches.reshape(-1)), headers=wanted.headers):
         raise Malformed
     headers_count = count if wanted.headers else 0
     return RecordSpans(
         _array(fields.record_ends, count),
         _array(fields.timestamps, count),
         _array(fields.offsets, count),
-        _spans(fields.key_edges, fields.key_valid, count),
-        _spans(fields.value_edges, fields.value_valid, count),
+        _spans(fields.key_views, fields.key_valid, count),
+        _spans(fields.value_views, fields.value_valid, count),
         _array(fields.header_counts, headers_count),
         _array(fields.headers_at, headers_count),
     )
 
 
-def _spans(edges: vec[i32], valid: vec[u8], count: int) -> Spans:
-    return Spans(
-        np.frombuffer(memoryview(edges), np.int32, 2 * count),
-        np.frombuffer(memoryview(valid), np.bool_, count),
-    )
+def _spans(views: vec[i64], valid: vec[u8], count: int) -> Spans:
+    return Spans(_array(views, 2 * count), np.frombuffer(memoryview(valid), np.bool_, count))
 
 
 def _array(numbers: vec[i64], count: int) -> Ints:

@@ -9,7 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from barnabas.pipeline.varint_columns import Ints
+from barnabas.pipeline.varint_columns import Bytes, Ints
+
+SHORT_BYTES: Final = 12
+"""A piece of at most so many bytes is in its view itself."""
 
 
 class Spans(NamedTuple):
@@ -17,23 +20,34 @@ class Spans(NamedTuple):
     Pieces of a buffer, of which some may be null.
     """
 
-    edges: npt.NDArray[np.int32]
-    """Where each begins and ends, in turn. As Arrow has it, a buffer ends before 2 GiB."""
+    views: Ints
+    """
+    Two numbers of each, which are what Arrow calls a view: the length, and in the upper half of the
+    second one where it begins. A short piece has its bytes behind the length instead. Where Arrow
+    has the first bytes of a long one too, there is 0: who copies does not look at them. As Arrow
+    has it, a buffer ends before 2 GiB.
+    """
     valid: npt.NDArray[np.bool_]
     """False where there is null; those have no bytes."""
 
     @classmethod
-    def of(cls, starts: Ints, lengths: Ints) -> Spans:
+    def of(cls, data: Bytes, starts: Ints, lengths: Ints) -> Spans:
         """
-        Those that begin at *starts*; one whose length is negative is null.
+        Those that begin at *starts* in *data*; one whose length is negative is null.
         """
-        edges = np.empty(2 * len(starts), np.int32)
-        edges[0::2] = starts
-        edges[1::2] = starts + np.maximum(lengths, 0)
-        return cls(edges, lengths >= 0)
+        views = np.zeros((len(starts), 2), np.int64)
+        views[:, 0] = np.maximum(lengths, 0)
+        views[:, 1] = starts << 32
+        short = np.flatnonzero(lengths <= SHORT_BYTES)
+        if len(short):
+            within = np.arange(SHORT_BYTES)
+            content = data.take(starts[short, None] + within, mode="clip")
+            content[within >= lengths[short, None]] = 0
+            views.view(np.uint8)[short, 4:] = content
+        return cls(views.reshape(-1), lengths >= 0)
 
     def take(self, rows: Ints) -> Spans:
-        return Spans(self.edges.reshape(-1, 2)[rows].reshape(-1), self.valid[rows])
+        return Spans(self.views.reshape(-1, 2)[rows].reshape(-1), self.valid[rows])
 
 
 class Fields(NamedTuple):
@@ -57,7 +71,7 @@ class HeaderSpans(NamedTuple):
 
 
 _NONE: Final = np.empty(0, np.int64)
-NO_SPANS: Final = Spans.of(_NONE, _NONE)
+NO_SPANS: Final = Spans(_NONE, np.empty(0, np.bool_))
 
 
 class RecordSpans(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from barnabas.pipeline.batch_headers import Headers, ends, has_flag
+from barnabas.pipeline.batch_headers import Headers, any_has_flag, ends
 from barnabas.pipeline.varint_columns import Bytes, Ints
 from barnabas.protocol.compression import (
     CompressionType,
@@ -78,7 +78,7 @@ def fill_arena(
     Raises:
         BadBatch: a batch cannot be decompressed, or is larger than allowed.
     """
-    if not has_flag(headers, COMPRESSION_MASK).any():
+    if not any_has_flag(headers, COMPRESSION_MASK):
         return Arena(buffer, headers["position"] + HEADER_SIZE, ends(headers))
     view = memoryview(buffer)
     pieces: list[bytes | memoryview] = []

@@ -154,6 +154,13 @@ def ends(headers: Headers) -> npt.NDArray[np.int64]:
     return positions
 
 
+def any_has_flag(headers: Headers, flags: int) -> bool:
+    """
+    Whether some batch has one of the bits *flags* in its attributes.
+    """
+    return bool(np.bitwise_or.reduce(headers["attributes"]) & flags)
+
+
 def has_flag(headers: Headers, flag: int) -> npt.NDArray[np.bool_]:
     """
     Which batches have the bit *flag* in their attributes.

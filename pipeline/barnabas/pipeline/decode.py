@@ -25,8 +25,15 @@ import pyarrow as pa
 from crc32c import crc32c
 
 from barnabas.pipeline.arena import Arena, BadBatch, fill_arena
-from barnabas.pipeline.arrow_columns import constant, header_lists, numbers, pieces, timestamps
-from barnabas.pipeline.batch_headers import Headers, ends, has_flag, last_offsets
+from barnabas.pipeline.arrow_columns import (
+    constant,
+    header_lists,
+    numbers,
+    pieces,
+    plain,
+    timestamps,
+)
+from barnabas.pipeline.batch_headers import Headers, any_has_flag, ends, has_flag, last_offsets
 from barnabas.pipeline.record_arrays import header_spans
 from barnabas.pipeline.record_finder import find_records
 from barnabas.pipeline.record_spans import Fields
@@ -41,7 +48,7 @@ _Number = TypeVar("_Number", np.int64, np.bool_)
 _KINDS: Final = {field.name: field.type for field in PERMISSIVE_RECORDS}
 _IN_RECORDS: Final = frozenset({"key", "value", "offset", "timestamp", "headers"})
 MAX_BATCH_BYTES: Final = 256 << 20
-ENOUGH_BYTES: Final = 32 << 20
+ENOUGH_BYTES: Final = 4 << 20
 """Decompressed records that are decoded together."""
 
 
@@ -72,7 +79,7 @@ class Offsets:
         Whether no offset of these batches, of which there is at least one, is outside.
         """
         return bool(
-            self.start <= headers["base_offset"][0] and last_offsets(headers)[-1] < self.end
+            self.start <= headers["base_offset"][0] and last_offsets(headers[-1:])[0] < self.end
         )
 
 
@@ -162,8 +169,9 @@ def decode(
 def _rows(
     arena: Arena, headers: Headers, place: Place, wanted: Wanted, offsets: Offsets
 ) -> pa.RecordBatch:
-    filled = np.flatnonzero(headers["record_count"])
-    if len(filled) < len(headers):
+    filled: Ints | None = None
+    if not headers["record_count"].all():
+        filled = np.flatnonzero(headers["record_count"])
         arena = Arena(arena.raw, arena.starts[filled], arena.ends[filled])
         headers = headers[filled]
     try:
@@ -186,7 +194,7 @@ class _Rows:
         self._data = arena.data
         self._headers = headers
         self._counts = headers["record_count"]
-        self._by_broker = has_flag(headers, LOG_APPEND_TIME_FLAG)
+        self._some_by_broker = any_has_flag(headers, LOG_APPEND_TIME_FLAG)
         self._kept: Ints | None = None
         """The numbers of the records that are in the range; None if all are."""
         self.count = int(self._counts.sum())
@@ -217,7 +225,7 @@ class _Rows:
             "value": lambda _: pieces(self._data, self._spans.values),
             "topic": lambda kind: constant(place.topic, self.count, kind),
             "partition": lambda kind: constant(place.partition, self.count, kind),
-            "offset": lambda kind: numbers(self._spans.offsets.copy(), kind),
+            "offset": lambda kind: plain(self._spans.offsets.copy(), kind),
             "timestamp": lambda _: timestamps(self._timestamps()),
             "timestampType": self._timestamp_types,
             "headers": self._header_lists,
@@ -226,19 +234,21 @@ class _Rows:
         return [made[name](_KINDS[name]) for name in names]
 
     def _timestamp_types(self, kind: pa.DataType) -> pa.Array:
-        if not self._by_broker.any():
+        if not self._some_by_broker:
             return constant(TimestampType.CREATE_TIME, self.count, kind)
-        return numbers(self._of_batch(self._by_broker), kind)
+        return numbers(self._by_broker(), kind)
+
+    def _by_broker(self) -> npt.NDArray[np.bool_]:
+        return self._of_batch(has_flag(self._headers, LOG_APPEND_TIME_FLAG))
 
     def _timestamps(self) -> npt.NDArray[np.int64]:
         """
         In ms. Where the broker's time counts, it is that of the batch.
         """
         own = self._spans.timestamps
-        if not self._by_broker.any():
+        if not self._some_by_broker:
             return own
-        times = self._of_batch(self._headers["max_timestamp"])
-        return np.where(self._of_batch(self._by_broker), times, own)
+        return np.where(self._by_broker(), self._of_batch(self._headers["max_timestamp"]), own)
 
     def _header_lists(self, kind: pa.DataType) -> pa.Array:
         counts, at = self._spans.header_counts, self._spans.headers_at
@@ -247,9 +257,12 @@ class _Rows:
         return header_lists(self._data, header_spans(self._data, at, counts, self._spans.ends))
 
 
-def _first_bad(arena: Arena, headers: Headers, numbers_given: Ints) -> BadBatch:
+def _first_bad(arena: Arena, headers: Headers, numbers_given: Ints | None) -> BadBatch:
     """
     Which of the batches has no records, read one by one, and why.
+
+    Args:
+        numbers_given: what to call each; None if all were given.
     """
     spans = zip(arena.starts.tolist(), arena.ends.tolist(), strict=True)
     for index, (start, end) in enumerate(spans):
@@ -259,5 +272,6 @@ def _first_bad(arena: Arena, headers: Headers, numbers_given: Ints) -> BadBatch:
             ):
                 pass
         except InvalidRecord as error:
-            return BadBatch(int(numbers_given[index]), str(error))
+            number = index if numbers_given is None else int(numbers_given[index])
+            return BadBatch(number, str(error))
     raise AssertionError("the records are malformed, but each batch for itself is not")

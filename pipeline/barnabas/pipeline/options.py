@@ -126,7 +126,7 @@ class ReadOptions:
     segment_open_bytes: int = MiB // 4
     """What a segment counts more than its bytes, when they are packed into tasks."""
     min_partitions: int | None = None
-    chunk_bytes: int = 2 * MiB
+    chunk_bytes: int = 4 * MiB
     """Read and decoded together."""
     max_batch_bytes: int = MAX_BATCH_BYTES
     """Of one batch, decompressed."""

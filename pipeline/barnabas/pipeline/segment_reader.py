@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from barnabas.pipeline.batch_headers import Headers, has_flag, last_offsets
+from barnabas.pipeline.batch_headers import Headers, any_has_flag, has_flag, last_offsets
 from barnabas.pipeline.batch_rows import batch_rows
 from barnabas.pipeline.decode import Place, Wanted, bad_checksums
 from barnabas.pipeline.errors import CorruptBatch, OldFormat
 from barnabas.pipeline.gathered_batches import GatheredBatches, Piece
 from barnabas.pipeline.header_scan import HeaderScan
+from barnabas.pipeline.kept_memory import keep_memory
 from barnabas.pipeline.offset_positions import next_indexed
 from barnabas.pipeline.options import OnCorrupt, ReadOptions
 from barnabas.pipeline.planning import SegmentRange, Work
@@ -60,6 +61,7 @@ class _Reader:
     """
 
     def __init__(self, columns: Sequence[str], options: ReadOptions) -> None:
+        keep_memory()
         self._options = options
         self._columns = tuple(columns)
         self._wanted = Wanted(self._columns, max_batch_bytes=options.max_batch_bytes)
@@ -115,19 +117,19 @@ class _Reader:
             yield from self._rows_in(source, chunk)
             if self._is_over(chunk.headers):
                 return None
+            del chunk
         return scan.stop
 
     def _is_over(self, headers: Headers) -> bool:
         """
         Whether no batch behind these has any of the offsets.
         """
-        self._next_offset = int(last_offsets(headers)[-1]) + 1
+        self._next_offset = int(last_offsets(headers[-1:])[0]) + 1
         return self._next_offset >= self._range.offsets.end
 
     def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
         offsets = self._range.offsets
-        headers, are_rows = chunk.headers, self._is_row(chunk.headers)
-        piece = Piece(str(source.path), chunk, headers if are_rows.all() else headers[are_rows])
+        piece = Piece(str(source.path), chunk, self._with_rows(chunk.headers))
         start = 0
         for bad in bad_checksums(chunk.data, piece.headers):
             good = piece._replace(headers=piece.headers[start:bad])
@@ -148,11 +150,14 @@ class _Reader:
         )
         return in_range
 
-    def _is_row(self, headers: Headers) -> npt.NDArray[np.bool_]:
+    def _with_rows(self, headers: Headers) -> Headers:
         """
-        Which batches have records for the reader: not markers, nor aborted ones if committed ones
+        The batches that have records for the reader: no markers, nor aborted ones if committed ones
         are asked for, as consumers decide it (KIP-98).
         """
+        told_apart = CONTROL_FLAG | (TRANSACTIONAL_FLAG if self._range.aborted else 0)
+        if self._range.offsets.covers(headers) and not any_has_flag(headers, told_apart):
+            return headers
         kept = self._in_range(headers) & ~has_flag(headers, CONTROL_FLAG)
         for transaction in self._range.aborted:
             kept &= ~(
@@ -161,7 +166,7 @@ class _Reader:
                 & (headers["base_offset"] >= transaction.first_offset)
                 & (headers["base_offset"] <= transaction.last_offset)
             )
-        return kept
+        return headers[kept]
 
     # What cannot be read.
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from barnabas.pipeline.batch_headers import Headers, walk
 from barnabas.protocol.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT
 from barnabas.storage.files import File
@@ -59,6 +57,8 @@ class SegmentScan:
             chunk = self._next()
             if chunk is not None:
                 yield chunk
+            # The next one is then read into the same memory, which the caches still have.
+            del chunk
 
     def _next(self) -> Chunk | None:
         position, left = self.position, self.end - self.position
@@ -68,9 +68,9 @@ class SegmentScan:
             data = bytes(self._file.read(position, walked.next_size))
             walked = walk(data)
         headers = walked.headers
-        others = np.flatnonzero(headers["magic"] != MAGIC)
-        if len(others):
-            headers = headers[: others[0]]
+        others = headers["magic"] != MAGIC
+        if others.any():
+            headers = headers[: int(others.argmax())]
         if not len(headers):
             self.stop = what_is_wrong(position, data, walked.next_size)
             return None

@@ -36,7 +36,8 @@ from barnabas.pipeline.source import register
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
-from benchmarks.procfs import adopt_orphans, tree_seconds
+from benchmarks.process_tree import ProcessTree
+from benchmarks.procfs import adopt_orphans
 from tests.interop.clients.confluent import Confluent
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.log_directory import WrittenDirectory
@@ -132,10 +133,11 @@ _written: Final[dict[Path, Logs]] = {}
 
 def measured(passes: int, run: Callable[[], object]) -> Cost:
     costs = []
+    processes = ProcessTree(os.getpid())
     for _ in range(passes + 1):
-        cpu, wall = tree_seconds(os.getpid()), time.perf_counter()
+        cpu, wall = processes.seconds(), time.perf_counter()
         run()
-        costs.append(Cost(time.perf_counter() - wall, tree_seconds(os.getpid()) - cpu))
+        costs.append(Cost(time.perf_counter() - wall, processes.seconds() - cpu))
     counted = costs[1:]
     return Cost(
         statistics.median(cost.wall for cost in counted),

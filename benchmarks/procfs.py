@@ -24,7 +24,6 @@ __all__ = [
     "peak_bytes",
     "resident_bytes",
     "spent_by",
-    "tree_seconds",
 ]
 
 
@@ -45,7 +44,7 @@ class Spent:
 def adopt_orphans() -> None:
     """
     From now on, what this process has started stays below it: a process whose parent ends becomes
-    its child, where ``tree_seconds`` still finds what it has used, instead of that of process 1.
+    its child, where a ``ProcessTree`` still finds it, instead of that of process 1.
 
     Raises:
         OSError: the kernel refuses.
@@ -53,26 +52,6 @@ def adopt_orphans() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "this process cannot adopt orphans")
-
-
-def tree_seconds(pid: int) -> float:
-    """
-    The processor time of a process and of all that it started, also of those that have ended,
-    unless their parent ended before them; see ``adopt_orphans``.
-    """
-    # Who ends just after its parent was looked at is missed once, and nobody is counted twice.
-    return max(_tree_seconds(pid) for _ in range(2))
-
-
-def _tree_seconds(pid: int) -> float:
-    process = Path(f"/proc/{pid}")
-    try:
-        fields = (process / "stat").read_text().rpartition(")")[2].split()
-        children = " ".join(file.read_text() for file in process.glob("task/*/children"))
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    own = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return own + sum(_tree_seconds(int(child)) for child in children.split())
 
 
 @contextmanager

@@ -34,7 +34,8 @@ from pyspark.sql import DataFrame, SparkSession
 from barnabas.pipeline.source import register
 from benchmarks.contender import BusyKafka
 from benchmarks.loader import BIG_BATCHES, Loader
-from benchmarks.procfs import adopt_orphans, tree_seconds
+from benchmarks.process_tree import ProcessTree
+from benchmarks.procfs import adopt_orphans
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.apache_kafka import PrerequisiteMissing
@@ -246,9 +247,10 @@ def _cost(
     if query.from_files:
         _await_files(query, spark, brokers[0])
     costs: dict[str, list[Cost]] = {way.name: [] for way in ways}
+    meter = _Meter(brokers)
     for number in range(options.passes + 1):
         for way in ways:
-            cost = _run(way, brokers)
+            cost = _run(way, meter)
             print(f"{query.name} {number}: {way.name}: {_words(cost)}", file=sys.stderr)
             if number > 0:
                 costs[way.name].append(cost)
@@ -282,24 +284,29 @@ def _fill(query: Query, broker: BrokerProcess, loader: Loader) -> None:
     client.produce(broker.bootstrap, query.name, records, "none")
 
 
-def _run(way: Way, brokers: Sequence[BrokerProcess]) -> Cost:
-    before_spark, before_broker = _cpu_of_spark(brokers), _cpu_of_broker(way)
+class _Meter:
+    """
+    The processor time of Spark, which is all that is no broker: this process, the driver, which
+    runs the tasks, and the Python that it starts for them; and that of each broker.
+    """
+
+    def __init__(self, brokers: Sequence[BrokerProcess]) -> None:
+        self._spark = ProcessTree(os.getpid(), without=[broker.pid for broker in brokers])
+        self._brokers = {broker.pid: ProcessTree(broker.pid) for broker in brokers}
+
+    def spark(self) -> float:
+        return self._spark.seconds()
+
+    def broker(self, way: Way) -> float:
+        return 0.0 if way.broker is None else self._brokers[way.broker.pid].seconds()
+
+
+def _run(way: Way, meter: _Meter) -> Cost:
+    before_spark, before_broker = meter.spark(), meter.broker(way)
     began = time.monotonic()
     way.read().write.format("noop").mode("overwrite").save()
     wall = time.monotonic() - began
-    return Cost(wall, _cpu_of_spark(brokers) - before_spark, _cpu_of_broker(way) - before_broker)
-
-
-def _cpu_of_broker(way: Way) -> float:
-    return 0.0 if way.broker is None else tree_seconds(way.broker.pid)
-
-
-def _cpu_of_spark(brokers: Sequence[BrokerProcess]) -> float:
-    """
-    Of all that is no broker: this process, the driver, which runs the tasks, and the Python that it
-    starts for them, some of which outlives who started it.
-    """
-    return tree_seconds(os.getpid()) - sum(tree_seconds(broker.pid) for broker in brokers)
+    return Cost(wall, meter.spark() - before_spark, meter.broker(way) - before_broker)
 
 
 def _median(costs: Sequence[Cost]) -> Cost:

@@ -1,0 +1,178 @@
+"""
+What a process and all below it have used is counted once, however they end.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells")
+
+_ROOT = Path(__file__).parents[2]
+
+_BEGIN = """
+import os, signal, sys, time
+from benchmarks.process_tree import ProcessTree
+from benchmarks.procfs import adopt_orphans
+
+def work(cpu_s=0.3):
+    until = time.process_time() + cpu_s
+    while time.process_time() < until:
+        pass
+
+def child(main):
+    pid = os.fork()
+    if pid == 0:
+        main()
+        os._exit(0)
+    return pid
+
+def worker():
+    work()
+    os.write(is_done, b".")
+    os.read(may_end, 1)
+
+def read_twice():
+    print(tree.seconds() - before, tree.seconds() - before)
+
+adopt_orphans()
+done, is_done = os.pipe()
+may_end, end = os.pipe()
+tree = ProcessTree(os.getpid())
+before = tree.seconds()
+"""
+
+
+def used(script: str) -> list[float]:
+    """
+    The numbers that the script prints.
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", _BEGIN + script],
+        cwd=_ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    return [float(word) for word in run.stdout.split()]
+
+
+def test_a_child_that_works_and_one_that_was_waited_for_count() -> None:
+    readings = used("""
+waited_for = child(work)
+os.waitpid(waited_for, 0)
+child(worker)
+os.read(done, 1)
+read_twice()
+os.write(end, b".")
+""")
+
+    assert all(0.58 <= seconds < 0.9 for seconds in readings)
+
+
+def test_what_nobody_waits_for_stays() -> None:
+    """
+    As the workers of PySpark's daemon, which ignores that they end.
+    """
+    readings = used("""
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+pid = child(worker)
+os.read(done, 1)
+read_twice()
+os.write(end, b".")
+while os.path.exists(f"/proc/{pid}"):
+    time.sleep(0.01)
+read_twice()
+""")
+
+    assert sorted(readings) == readings
+    assert all(0.28 <= seconds < 0.6 for seconds in readings)
+
+
+def test_what_is_seen_and_then_waited_for_counts_once() -> None:
+    readings = used("""
+pid = child(worker)
+os.read(done, 1)
+read_twice()
+os.write(end, b".")
+read_twice()
+os.waitpid(pid, 0)
+read_twice()
+""")
+
+    assert sorted(readings) == readings
+    assert all(0.28 <= seconds < 0.6 for seconds in readings)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_daemon_and_worker_that_end_count_once(waits: bool) -> None:
+    """
+    The daemon is waited for, its worker only by a daemon that waits.
+    """
+    ignore = "" if waits else "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    readings = used(f"""
+def daemon():
+    {ignore}
+    work()
+    child(worker)
+    os.read(may_end, 1)
+    try:
+        os.wait()
+    except ChildProcessError:
+        pass  # They have ended, but there was nothing to wait for.
+
+pid = child(daemon)
+os.read(done, 1)
+read_twice()
+os.write(end, b"..")
+os.waitpid(pid, 0)
+read_twice()
+""")
+
+    assert sorted(readings) == readings
+    assert all(0.58 <= seconds < 0.9 for seconds in readings)
+
+
+def test_an_orphan_counts_once() -> None:
+    """
+    It moves to who adopts it, with what it has used.
+    """
+    readings = used("""
+def parent():
+    child(worker)
+    os.read(may_end, 1)
+
+pid = child(parent)
+os.read(done, 1)
+read_twice()
+os.write(end, b".")
+os.waitpid(pid, 0)
+read_twice()
+os.write(end, b".")
+time.sleep(0.1)
+read_twice()
+""")
+
+    assert sorted(readings) == readings
+    assert all(0.28 <= seconds < 0.6 for seconds in readings)
+
+
+def test_what_is_left_out_counts_neither_alive_nor_below() -> None:
+    readings = used("""
+def parent():
+    child(worker)
+    worker()
+
+pid = child(parent)
+os.read(done, 1)
+os.read(done, 1)
+tree = ProcessTree(os.getpid(), without=[pid])
+before = 0
+print(tree.seconds() - time.process_time())
+os.write(end, b"..")
+""")
+
+    assert all(abs(seconds) < 0.1 for seconds in readings)

@@ -119,6 +119,29 @@ def test_a_start_after_a_clean_stop_looks_once_into_the_directory_of_a_log() -> 
     assert {"leader-epoch-checkpoint", "partition.metadata"} <= read
 
 
+def test_a_new_log_is_made_with_few_operations_and_without_waiting_for_the_disk() -> None:
+    """
+    There may be a thousand in a request: what was just made is neither read nor mapped.
+    """
+    files = AskedFiles()
+    manager = load(open_manager(files))
+    files.asked.clear()
+
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+
+    made = [name for action, name in files.asked if action == "create"]
+    assert {
+        "leader-epoch-checkpoint",
+        "00000000000000000000.log",
+        "00000000000000000000.index",
+        "00000000000000000000.timeindex",
+    } == set(made)
+    assert len(made) == sum(action == "open" for action, _ in files.asked)
+    assert {"list", "make directory", "open", "create", "truncate"} == {
+        action for action, _ in files.asked
+    }
+
+
 def test_after_a_crash_a_snapshot_of_producers_is_on_the_disk_a_little_later() -> None:
     """
     Nobody waits for thousands of them; a stop does, before it says that it was clean.

@@ -50,7 +50,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-EPOCHS_AT_ONCE: Final = 500
+EPOCHS_AT_ONCE: Final = 20
 """
 So many partitions have their epochs on the disk when they are first served.
 """
@@ -370,7 +370,7 @@ class Topics:
         The log of each partition, or why there is none to serve it with.
 
         Most of the time goes into waiting for the disk, for many logs at once as well as for one.
-        If there are very many, their epochs are written when they are served already: Kafka too
+        If there are many, their epochs are written when they are served already: Kafka too
         writes them one after the other while it serves those that it has come to.
         """
         soon = len(wanted) > EPOCHS_AT_ONCE

@@ -223,7 +223,7 @@ class LeaderEpochCheckpointFile:
     One thread at a time may write: there is one temporary file.
     """
 
-    __slots__ = ("_directory", "_files")
+    __slots__ = ("_directory", "_files", "_is_empty")
 
     def __init__(self, files: Files, directory: Path, *, exists: bool | None = None) -> None:
         """
@@ -232,7 +232,9 @@ class LeaderEpochCheckpointFile:
         """
         self._files = files
         self._directory = directory
-        if not (files.exists(self.path) if exists is None else exists):
+        self._is_empty = not (files.exists(self.path) if exists is None else exists)
+        """Whether the file was made here, and nothing was written since."""
+        if self._is_empty:
             files.open(self.path).close()
 
     @property
@@ -247,6 +249,7 @@ class LeaderEpochCheckpointFile:
 
     def write(self, entries: Collection[EpochEntry]) -> None:
         lines = [f"{entry.epoch} {entry.start_offset}" for entry in entries]
+        self._is_empty = False
         self._files.write_atomically(self.path, format_checkpoint(lines))
 
     def write_if_dir_exists(self, entries: Collection[EpochEntry]) -> None:
@@ -264,6 +267,8 @@ class LeaderEpochCheckpointFile:
         """
         Raises: as ``CheckpointFile.read``.
         """
+        if self._is_empty:
+            return ()
         path = self.path
         try:
             data = self._files.read_bytes(path)

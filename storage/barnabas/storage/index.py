@@ -133,9 +133,21 @@ class Index:
         """
         if not writable:
             return cls(files.map(path, None, read_only=True), base_offset, max_index_size)
-        if max_index_size < cls.entry_size and not files.exists(path):
+        is_old = max_index_size < cls.entry_size and files.exists(path)
+        size = 0 if is_old else cls.new_size(max_index_size)
+        return cls(files.map(path, size), base_offset, max_index_size)
+
+    @classmethod
+    def new_size(cls, max_index_size: int) -> int:
+        """
+        How long the file of a new index is.
+
+        Raises:
+            ValueError: not even one entry would fit into it.
+        """
+        if max_index_size < cls.entry_size:
             raise ValueError(f"Invalid max index size: {max_index_size}")
-        return cls(files.map(path, cls._rounded(max_index_size)), base_offset, max_index_size)
+        return cls._rounded(max_index_size)
 
     @classmethod
     def without_file(cls, path: Path, base_offset: int, max_index_size: int) -> Self:

@@ -152,8 +152,9 @@ class LazyIndex(Generic[AnyIndex]):
         """
         with self._guard:
             if self.index is None:
-                new = self._kind.open(self._files, self.path, self._base_offset, self._max_size)
-                new.close_handler()
+                file = self._files.open(self.path)
+                file.truncate(self._kind.new_size(self._max_size))
+                file.close()
                 self._is_all_hole = True
 
     def resize(self, size: int) -> None:

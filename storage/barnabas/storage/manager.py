@@ -201,7 +201,6 @@ class LogManager:
         for parent in self.directories.next_log_dirs(self._catalog.logs):
             path = parent / log_dir_name(partition)
             try:
-                self._files.make_directory(path)
                 return self._open_log(path, config, topic_id=topic_id)
             except KafkaStorageError as failure:
                 self.directories.failed(

@@ -3,7 +3,7 @@ Messages to bytes and back.
 
 The first few structs of each version are read and written field by field. Where there are more, a
 function for just that is written, compiled and kept, which is many times as quick, and takes as
-long to make as a few dozen structs: most of what a process meets, at its start above all, it meets
+long to make as a hundred structs: most of what a process meets, at its start above all, it meets
 once. The function also has what that finds wrong, so that errors are in one place.
 """
 

@@ -8,6 +8,7 @@ import contextlib
 import random
 import subprocess
 import sys
+import tracemalloc
 import zlib
 
 import pytest
@@ -279,6 +280,34 @@ def test_lz4_frames_of_others_are_read(
 
     assert data == decompress(LZ4, frame)
     assert data == decompress(LZ4, frame + b"what follows the frame")
+
+
+def test_pieces_of_lz4_stay_what_they_are() -> None:
+    """
+    Whoever keeps one while the next is decompressed.
+    """
+    data = bytes(range(256)) * 2048
+    frame = compress(LZ4, data)
+
+    assert [data[at : at + 65_536] for at in range(0, len(data), 65_536)] == list(
+        decompress_chunks(LZ4, frame)
+    )
+
+
+def test_pieces_of_lz4_that_nobody_keeps_are_not_copied() -> None:
+    """
+    A copy would cost a third of what the decompression of usual records does.
+    """
+    chunks = iter(decompress_chunks(LZ4, compress(LZ4, bytes(range(256)) * 2048)))
+    next(chunks)
+    tracemalloc.start()
+    try:
+        sizes = [len(next(chunks)) for _ in range(6)]
+
+        assert [65_536] * 6 == sizes
+        assert tracemalloc.get_traced_memory()[1] < 32_768
+    finally:
+        tracemalloc.stop()
 
 
 def test_lz4_blocks_that_depend_on_each_other_are_refused() -> None:

@@ -132,6 +132,18 @@ def test_a_buffer_that_was_asked_for_in_vain_is_not_given_to_another_connection(
     assert b"quick" == bytes(frame)
 
 
+def test_who_asks_again_as_nothing_has_arrived_is_given_the_same_buffer() -> None:
+    """
+    A read in vain would otherwise take new memory, which has to be filled with zeros.
+    """
+    receiver = FrameReceiver(LIMIT)
+
+    first, second = receiver.get_buffer(), receiver.get_buffer()
+
+    assert first.obj is second.obj
+    assert len(first) == len(second)
+
+
 def test_connections_that_end_leave_their_memory_to_others() -> None:
     """
     A thousand of them at once would otherwise take a chunk each.
@@ -206,19 +218,56 @@ def test_frames_can_be_written_to() -> None:
 
 def test_a_large_frame_arrives_where_it_stays() -> None:
     """
-    After its beginning nothing of it is copied: the buffer is the rest of the frame.
+    After its beginning nothing of it is copied: the buffer is for the rest of the frame, and for
+    little else.
     """
     receiver = FrameReceiver(LIMIT)
     stream = framed(b"x" * 1_000_000)
     assert [] == put(receiver, stream[:1000])
 
     buffer = receiver.get_buffer()
-    buffer[:] = stream[1000:]
-    frames = receiver.buffer_updated(len(buffer))
+    rest = len(stream) - 1000
+    buffer[:rest] = stream[1000:]
+    frames = receiver.buffer_updated(rest)
 
-    assert len(stream) - 1000 == len(buffer)
+    assert rest + HEAD_BYTES == len(buffer)
     assert buffer.obj is frames[0].obj
     assert 1_000_000 == len(frames[0])
+
+
+def test_many_large_frames_take_one_read_each() -> None:
+    """
+    The beginning of each arrives with the end of the one before.
+    """
+    receiver = FrameReceiver(LIMIT)
+    bodies = [bytes([number]) * 300_000 for number in range(10)]
+    stream = memoryview(framed(*bodies))
+    reads = 0
+    frames = []
+
+    while stream:
+        buffer = receiver.get_buffer()
+        count = min(len(buffer), len(stream))
+        buffer[:count] = stream[:count]
+        stream = stream[count:]
+        frames += [bytes(frame) for frame in receiver.buffer_updated(count)]
+        reads += 1
+
+    assert bodies == frames
+    assert 1 + len(bodies) == reads
+
+
+def test_a_frame_that_cannot_be_does_not_take_the_large_one_before_it_along() -> None:
+    """
+    Though both were read together.
+    """
+    receiver = FrameReceiver(LIMIT)
+    put(receiver, framed(b"x" * 100_000)[:-1])
+
+    with pytest.raises(InvalidFrame) as caught:
+        put(receiver, b"x" + framed(b"small") + struct.pack(">i", -1))
+
+    assert [b"x" * 100_000, b"small"] == [bytes(frame) for frame in caught.value.frames]
 
 
 def test_a_receiver_knows_what_is_missing_of_a_frame() -> None:

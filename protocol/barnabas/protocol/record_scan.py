@@ -260,7 +260,8 @@ class RecordScan:
             at: i64 = position + 1
             length: i64 = data[position]
             if length > 0x7F:
-                length += (data[at] << 7) - 0x80
+                more: i64 = data[at]
+                length += (more << 7) - 0x80
                 at += 1
                 if length > 0x3FFF:
                     length, at = next_varint(data, position, end)
@@ -273,7 +274,8 @@ class RecordScan:
             at += 2
             delta: i64 = data[at - 1]
             if delta > 0x7F:
-                delta += (data[at] << 7) - 0x80
+                more = data[at]
+                delta += (more << 7) - 0x80
                 at += 1
             if delta > 0x3FFF:
                 delta, at = next_varlong(data, at - 2, end)
@@ -285,7 +287,8 @@ class RecordScan:
             offset_delta: i64 = data[at]
             at += 1
             if offset_delta > 0x7F:
-                offset_delta += (data[at] << 7) - 0x80
+                more = data[at]
+                offset_delta += (more << 7) - 0x80
                 at += 1
                 if offset_delta > 0x3FFF:
                     offset_delta, at = next_varint(data, at - 2, end)
@@ -296,7 +299,8 @@ class RecordScan:
             key_length: i64 = data[at]
             at += 1
             if key_length > 0x7F:
-                key_length += (data[at] << 7) - 0x80
+                more = data[at]
+                key_length += (more << 7) - 0x80
                 at += 1
                 if key_length > 0x3FFF:
                     break
@@ -308,7 +312,8 @@ class RecordScan:
             length = data[at]
             at += 1
             if length > 0x7F and at < record_end:
-                length += (data[at] << 7) - 0x80
+                more = data[at]
+                length += (more << 7) - 0x80
                 at += 1
                 if length > 0x3FFF:
                     length, at = next_varint(data, at - 2, end)

@@ -1,5 +1,7 @@
 """
 The way out of a connection: as much as the peer takes, as little memory as that needs.
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations

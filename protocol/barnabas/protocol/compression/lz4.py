@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from io import BytesIO
 from struct import Struct
 from typing import Final
 
@@ -76,7 +77,7 @@ def _compress_block(plain: bytes, level: int) -> bytes:
 def decompress_chunks(data: Buffer, _chunk_bytes: int) -> Iterator[bytes]:
     view = memoryview(data)
     flags, block_bytes, position = _read_frame_header(view)
-    room = bytearray(block_bytes)
+    room = BytesIO(bytes(block_bytes))
     while True:
         _need(view, position, 4)
         (length,) = _LENGTH.unpack_from(view, position)
@@ -100,14 +101,23 @@ def decompress_chunks(data: Buffer, _chunk_bytes: int) -> Iterator[bytes]:
         chunk = _decompress_block(block, room) if compressed else bytes(block)
         if chunk:
             yield chunk
+        del chunk  # Who kept it alive would make ``room`` take new memory.
 
 
-def _decompress_block(block: memoryview, room: bytearray) -> bytes:
+def _decompress_block(block: memoryview, room: BytesIO) -> bytes:
+    """
+    What *block* becomes, decompressed into *room*.
+
+    These are the very bytes of *room*, which takes others only if somebody still has them when the
+    next block comes: who looks at one piece after the other does so without a copy.
+    """
     try:
-        size = blocks.decompress_block_into(block, room)
+        with room.getbuffer() as memory:
+            size = blocks.decompress_block_into(block, memory)
     except DecompressionError as error:
         raise CorruptCompressedData(f"An LZ4 block is corrupt: {error}") from error
-    return bytes(memoryview(room)[:size])
+    chunk = room.getvalue()
+    return chunk if size == len(chunk) else chunk[:size]
 
 
 def _read_frame_header(view: memoryview) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.disk import DiskFiles, DiskMappedFile
 from barnabas.storage.errors import CorruptIndex, KafkaStorageError
 from barnabas.storage.files import Files
 from barnabas.storage.index_search import WARM_BYTES, SearchResult, search
@@ -363,21 +363,30 @@ def test_a_reader_survives_whatever_happens_to_the_file(tmp_path: Path) -> None:
     index = OffsetIndex.open(files, tmp_path / "i", 100, 10_000)
     fill(index, 1000)
 
-    class Meddling(OffsetIndex):
+    class Meddling(DiskMappedFile):
+        """
+        Shortens the index when it is asked for its bytes.
+        """
+
         __slots__ = ()
+        path, created = index.path, False
+
+        def __init__(self) -> None: ...
 
         @property
-        def entries(self) -> int:
-            count = index.entries
-            if count == 1000:
+        def view(self) -> memoryview:
+            if reader.entries == 1000 == index.entries:
                 index.truncate_to(200)
                 index.trim_to_valid_size()
-            return count
+            mapped: memoryview = index._mapped.view
+            return mapped
 
-        @entries.setter
-        def entries(self, value: int) -> None: ...
+        @view.setter
+        def view(self, value: memoryview) -> None: ...
 
-    reader = Meddling(index._mapped, 100, 10_000)
+    reader = OffsetIndex(index._mapped, 100, 10_000)
+    reader.entries = 1000
+    reader._mapped = Meddling()
 
     assert (199, 980) == reader.lookup(5000)
     index.close()

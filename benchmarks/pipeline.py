@@ -5,6 +5,7 @@ Reading log directories as rows: without Spark, and through the source ``barnaba
     python -m benchmarks.pipeline --cores 1        everything on one core
     python -m benchmarks.pipeline --only decode --passes 5
     python -m benchmarks.pipeline --only jobs      archive, compact and replay
+    python -m benchmarks.pipeline --only archive --cores 1 --megabytes 1024
 
 The first pass of each measure warms up and is not counted; of the others the median counts. In
 Spark a query gives its rows to the ``noop`` sink. Processor time is that of this process and all
@@ -221,10 +222,9 @@ def rows(spark: SparkSession, directory: Path, passes: int, megabytes: int) -> N
             show(f"Spark {name}, {what}", logs, measured(passes, run))
 
 
-def jobs(spark: SparkSession, directory: Path, passes: int, megabytes: int) -> None:
+def archived(spark: SparkSession, directory: Path, passes: int, megabytes: int) -> None:
     """
-    What stays in Spark's workers: logs as Parquet, and from there to a broker. Of what is compacted
-    nearly all keys are different.
+    Logs as Parquet; all of it stays in Spark's workers.
     """
     numbers = count()
     for name, size in SIZES.items():
@@ -233,10 +233,20 @@ def jobs(spark: SparkSession, directory: Path, passes: int, megabytes: int) -> N
         def to_archive(path: Path = logs.path) -> None:
             archive(spark, str(path), directory / f"archive-{next(numbers)}")
 
+        show(f"archive {name}", logs, measured(passes, to_archive))
+
+
+def jobs(spark: SparkSession, directory: Path, passes: int, megabytes: int) -> None:
+    """
+    The latest records, nearly all of whose keys are different; and archives back to a broker.
+    """
+    numbers = count()
+    for name, size in SIZES.items():
+        logs = segmented(directory, size, megabytes)
+
         def to_latest(path: Path = logs.path) -> None:
             compact(spark, str(path), directory / f"compacted-{next(numbers)}")
 
-        show(f"archive {name}", logs, measured(passes, to_archive))
         show(f"compact {name}", logs, measured(passes, to_latest))
     with running(Barnabas(directory / "broker", bounded=False)) as broker:
         replayed(spark, directory, passes, megabytes, broker)
@@ -289,7 +299,7 @@ def tiny(spark: SparkSession, directory: Path, passes: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=["decode", "rows", "tiny", "jobs"])
+    parser.add_argument("--only", choices=["decode", "rows", "tiny", "archive", "jobs"])
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--passes", type=int, default=3)
     parser.add_argument("--megabytes", type=int, default=256)
@@ -308,6 +318,8 @@ def main() -> None:
             rows(spark, directory, arguments.passes, arguments.megabytes)
         if arguments.only in (None, "tiny"):
             tiny(spark, directory, arguments.passes)
+        if arguments.only in (None, "archive", "jobs"):
+            archived(spark, directory, arguments.passes, arguments.megabytes)
         if arguments.only in (None, "jobs"):
             jobs(spark, directory, arguments.passes, arguments.megabytes)
         spark.stop()

@@ -7,13 +7,12 @@ were put there. Nothing is read twice, and hardly anything is copied::
     chunk    | size frame size frame size fr|             shared by all connections
                     -----      -----      --
                     frames, in place      |
-    buffer                                |frame| size fr|
+    buffer                                |frame|         of the size of the frame
 
 Bytes arrive in a chunk which all connections of a thread share. Frames that are whole are slices of
 it; it is never written to again where something has arrived, as long as there is a slice of it.
 The beginning of a frame that is not whole moves into a buffer of its own, and the rest arrives
-there, with a little of what follows if the frame is large: so where many such frames are on their
-way, each takes one read. A connection that waits for its next request holds no memory at all.
+there. So a connection that waits for its next request holds no memory at all.
 
 Memory that nobody looks at any more is used again, for new memory has to be filled with zeros.
 """
@@ -36,8 +35,8 @@ A chunk with less room than this is replaced: reads into it would be too small.
 
 HEAD_BYTES: Final = 4 * 1024
 """
-How much is read into the chunk where a large frame came before, and together with the rest of a
-large frame: the beginning of the next one, which has to be copied.
+How much is read into the chunk where a large frame came before: the beginning of the next one,
+which has to be copied.
 """
 KEPT_FRAME_BYTES: Final = 1024 * 1024 + LEAST_ROOM_BYTES
 """
@@ -136,23 +135,17 @@ class LargeFrames:
 
     def take(self, size: int) -> memoryview:
         """
-        Memory of *size* bytes, with anything in it, for as long as there is a view of it; if they
-        are many, with room for the beginning of another frame behind them.
+        Memory of *size* bytes, with anything in it, for as long as there is a view of it.
         """
-        if size < LEAST_ROOM_BYTES:
+        if not LEAST_ROOM_BYTES <= size <= KEPT_FRAME_BYTES:
             return memoryview(bytearray(size))
-        room = size + HEAD_BYTES
-        kept = self._kept
-        if size <= KEPT_FRAME_BYTES:
-            for i, memory in enumerate(kept):
-                if is_unused(memory):
-                    # Of two, the one that was taken last is asked last: it is probably in use.
-                    kept.append(kept.pop(i))
-                    return memoryview(memory)[:room]
-            if len(kept) < MOST_KEPT_FRAMES:
-                kept.append(bytearray(KEPT_FRAME_BYTES + HEAD_BYTES))
-                return memoryview(kept[-1])[:room]
-        return memoryview(bytearray(room))
+        for memory in self._kept:
+            if is_unused(memory):
+                return memoryview(memory)[:size]
+        if len(self._kept) == MOST_KEPT_FRAMES:
+            return memoryview(bytearray(size))
+        self._kept.append(bytearray(KEPT_FRAME_BYTES))
+        return memoryview(self._kept[-1])[:size]
 
 
 class _ThreadMemory(threading.local):
@@ -175,8 +168,7 @@ class FrameReceiver:
     Invariants:
 
     1. ``_view`` is where bytes arrive while a frame is not whole: the four bytes of its size, or
-       its body and perhaps what follows that; ``_filled`` of them are there. Otherwise it is
-       ``None``.
+       its body; ``_filled`` of them are there. Otherwise it is ``None``.
     2. A frame that was handed out is writable, belongs to the receiver of the frame, and never
        changes by itself.
 
@@ -243,7 +235,7 @@ class FrameReceiver:
         assert self._lent is not None, "bytes have arrived, but no buffer was asked for"
         data = self._chunks.take(self._lent, count)
         self._lent = None
-        return self._cut(data, [])
+        return self._cut(data)
 
     def give_back(self) -> None:
         """
@@ -255,10 +247,11 @@ class FrameReceiver:
             self._chunks.take(self._lent, 0)
             self._lent = None
 
-    def _cut(self, data: memoryview, frames: list[memoryview]) -> list[memoryview]:
+    def _cut(self, data: memoryview) -> list[memoryview]:
         """
-        The frames in *data* behind other *frames*; the rest becomes the beginning of the next.
+        The frames in *data*, of which the rest becomes the beginning of the next.
         """
+        frames: list[memoryview] = []
         position, end = 0, len(data)
         while end - position >= _SIZE.size:
             (size,) = _SIZE.unpack_from(data, position)
@@ -292,19 +285,16 @@ class FrameReceiver:
         Go on with the frame, or the size of one, that is arriving in *view*.
         """
         self._filled += count
-        size = self._size or _SIZE.size
-        if self._filled < size:
-            if self._filled == len(view):
-                # Each step believes three times what has been sent.
-                self._view = memoryview(bytearray(min(size, 4 * self._filled)))
-                self._view[: len(view)] = view
+        if self._filled < len(view):
+            return []
+        if self._filled < self._size:
+            # Each step believes three times what has been sent.
+            bigger = memoryview(bytearray(min(self._size, 4 * self._filled)))
+            bigger[: self._filled] = view
+            self._view = bigger
             return []
         self._view = None
-        if not self._size:
-            return self._cut(view, [])
-        if self._filled == size:
-            return [view[:size]]
-        return self._cut(view[size : self._filled], [view[:size]])
+        return [view] if self._size else self._cut(view)
 
     def _refusal(self, size: int, start: bytes, frames: list[memoryview]) -> InvalidFrame:
         if size > self.max_frame_bytes and start.startswith(_TLS_HANDSHAKE):

@@ -1,46 +1,40 @@
 """
-Load through Apache Kafka's own tools, which run on a virtual machine that warms up first.
+Load through Apache Kafka's own tools and client, on a virtual machine that warms up first.
 """
 
 from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import Unavailable
 from tests.support.apache_kafka import PrerequisiteMissing, java
+from tests.support.java_programs import compiled
 
 NAME: Final = "Kafka's tools"
 LONGEST: Final = 300.0
+PACED: Final = Path(__file__).parent / "PacedProducer.java"
+PERCENTILES: Final = ("p50", "p95", "p99", "p999")
 
 _SUMMARY: Final = re.compile(
     r"(?P<records>\d+) (?:steady state )?records sent.*?, (?P<per_second>[\d.]+) records/sec"
 )
 _AVERAGE: Final = re.compile(r"Avg latency: ([\d.]+) ms")
-_PERCENTILE: Final = re.compile(r"(\d+) ms (50th|95th|99th|99\.9th)")
-_KEYS: Final = {"50th": "p50", "95th": "p95", "99th": "p99", "99.9th": "p999"}
 
 
 def produce(
-    bootstrap: str,
-    topic: str,
-    records: int,
-    *,
-    warm_up: int,
-    size: int,
-    per_second: int = -1,
-    settings: Mapping[str, str] | None = None,
+    bootstrap: str, topic: str, records: int, *, warm_up: int, size: int
 ) -> dict[str, float]:
     """
     What ``kafka-producer-perf-test`` says of the records after the first *warm_up* ones: records a
-    second, and percentiles of the time to their acknowledgement in ms.
+    second.
 
     Raises:
         Unavailable: there is no Java.
     """
-    properties = {"bootstrap.servers": bootstrap, **(settings or {})}
     text = _output(
         "org.apache.kafka.tools.ProducerPerformance",
         "--topic",
@@ -52,13 +46,33 @@ def produce(
         "--record-size",
         str(size),
         "--throughput",
-        str(per_second),
+        "-1",
         "--reporting-interval",
         "600000",
         "--command-property",
-        *(f"{name}={value}" for name, value in properties.items()),
+        f"bootstrap.servers={bootstrap}",
     )
     return parse_produced(text)
+
+
+def produce_paced(
+    bootstrap: str, topic: str, records: int, *, warm_up: int, size: int, per_second: int
+) -> dict[str, float]:
+    """
+    Percentiles of the time to the acknowledgement in ms, of the records after the first *warm_up*
+    ones. ``kafka-producer-perf-test`` has whole milliseconds only, so this is a program of ours on
+    Kafka's producer, without linger.
+
+    Raises:
+        Unavailable: there is no Java, or Maven could not fetch Kafka.
+    """
+    try:
+        classes = compiled(PACED)
+    except PrerequisiteMissing as missing:
+        raise Unavailable(str(missing)) from missing
+    numbers = (str(number) for number in (warm_up, records, size, per_second))
+    text = _output(PACED.stem, bootstrap, topic, *numbers, extra_class_path=classes)
+    return dict(zip(PERCENTILES, map(float, text.split()), strict=True))
 
 
 def consume(
@@ -102,13 +116,12 @@ def end_to_end(bootstrap: str, topic: str, records: int, size: int) -> dict[str,
 
 def parse_produced(text: str) -> dict[str, float]:
     """
-    The figures in what ``kafka-producer-perf-test`` printed last: those without the warm-up.
+    The figure in what ``kafka-producer-perf-test`` printed last: that without the warm-up.
     """
     line = text.strip().splitlines()[-1]
     summary = _SUMMARY.search(line)
     assert summary is not None, text
-    values = {_KEYS[name]: float(number) for number, name in _PERCENTILE.findall(line)}
-    return {"per_second": float(summary["per_second"]), **values}
+    return {"per_second": float(summary["per_second"])}
 
 
 def parse_consumed(text: str) -> dict[str, float]:
@@ -120,9 +133,16 @@ def parse_consumed(text: str) -> dict[str, float]:
     return {"records": records, "seconds": fetching_ms / 1000}
 
 
-def _output(main_class: str, *arguments: str) -> str:
+def _output(main_class: str, *arguments: str, extra_class_path: str = "") -> str:
     try:
-        command = java(main_class, *arguments, heap="512m", level="error", options=())
+        command = java(
+            main_class,
+            *arguments,
+            heap="512m",
+            level="error",
+            options=(),
+            extra_class_path=extra_class_path,
+        )
     except PrerequisiteMissing as missing:
         raise Unavailable(str(missing)) from missing
     done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=LONGEST, text=True)

@@ -77,14 +77,13 @@ def _paced(bench: Bench, contender: Contender) -> Iterator[Run]:
 
     def run() -> Values:
         with new_topic(broker) as topic, spent_by(broker.pid) as spent:
-            found = java_tools.produce(
+            found = java_tools.produce_paced(
                 broker.bootstrap,
                 topic,
                 count,
                 warm_up=warm_up,
                 size=100,
                 per_second=PACED_PER_SECOND,
-                settings={"linger.ms": "0"},
             )
         return {**found, "cpu_per_million": spent.cpu / (count + warm_up) * 1e6}
 

@@ -19,9 +19,7 @@ CONSUMED = (
 
 
 def test_the_warm_up_is_not_in_what_was_produced() -> None:
-    expected = {"per_second": 1999.2, "p50": 1, "p95": 3, "p99": 7, "p999": 21}
-
-    assert expected == java_tools.parse_produced(PRODUCED)
+    assert {"per_second": 1999.2} == java_tools.parse_produced(PRODUCED)
 
 
 def test_joining_the_group_is_not_in_what_was_consumed() -> None:

@@ -9,12 +9,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import kafka  # type: ignore[import-untyped]
 import pytest
 
-from benchmarks import compare, partitions, profile, results
+from benchmarks import compare, java_tools, partitions, profile, results
+from benchmarks.measure import Unavailable
 from benchmarks.micro import __main__ as micro
 from benchmarks.programs import compiler
-from tests.support.broker_process import wait_for
+from tests.interop.conftest import unavailable
+from tests.support.broker_process import BrokerProcess, wait_for
 
 pytestmark = pytest.mark.interop
 ROOT = Path(__file__).parents[2]
@@ -74,6 +77,25 @@ def test_a_further_broker_is_measured_beside(
     assert measured.failed["Failing"].startswith("Failing has ended: ")
     assert "Failing failed at requests-single" in capsys.readouterr().out
     assert [file] == list(tmp_path.iterdir())
+
+
+def test_a_producer_of_java_is_timed_finer_than_by_kafkas_tool(broker: BrokerProcess) -> None:
+    """
+    And sends all that it was asked to.
+    """
+    counts = {"warm_up": 100, "records": 1000, "per_second": 10_000}
+    try:
+        found = java_tools.produce_paced(broker.bootstrap, "paced", size=100, **counts)
+    except Unavailable as missing:
+        unavailable(str(missing))
+
+    consumer = kafka.KafkaConsumer(bootstrap_servers=broker.bootstrap)
+    try:
+        assert [1100] == list(consumer.end_offsets([kafka.TopicPartition("paced", 0)]).values())
+    finally:
+        consumer.close()
+    assert 0 < found["p50"] <= found["p95"] <= found["p99"] <= found["p999"]
+    assert any(ms != round(ms) for ms in found.values())
 
 
 def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:

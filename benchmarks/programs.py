@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.measure import Unavailable
+from tests.support.undisturbed import undisturbed
 
 HERE: Final = Path(__file__).parent
 LONGEST: Final = 300.0
@@ -63,16 +64,25 @@ class Program:
         """
         if self._path is None:
             raise Unavailable("no C compiler")
-        command = [str(self._path), *arguments]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        with _started([str(self._path), *arguments]) as process:
 
             def result() -> str:
                 printed, _ = process.communicate(timeout=LONGEST)
                 if process.returncode != 0:
-                    raise subprocess.CalledProcessError(process.returncode, command)
+                    raise subprocess.CalledProcessError(process.returncode, process.args)
                 return printed
 
-            try:
-                yield result
-            finally:
+            yield result
+
+
+@contextmanager
+def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    process: subprocess.Popen[str] | None = None
+    try:
+        with undisturbed():
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        yield process
+    finally:
+        if process is not None:
+            with process:
                 process.kill()

@@ -18,6 +18,8 @@ from itertools import cycle, islice
 from pathlib import Path
 from typing import Final
 
+from tests.support.undisturbed import undisturbed
+
 LONGEST_LIFE = 3600
 """
 Seconds after which the kernel ends a broker whose test run was itself killed.
@@ -164,7 +166,7 @@ class BrokerProcess:
         command = list(self.command())
         if self.bounded:
             command = [sys.executable, "-I", "-S", "-c", _BOUNDED, str(LONGEST_LIFE), *command]
-        with self.log_path.open("ab") as log:
+        with self.log_path.open("ab") as log, undisturbed():
             self._log_start = log.tell()
             self._process = subprocess.Popen(
                 command,

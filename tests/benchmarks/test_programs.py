@@ -57,7 +57,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[subprocess.Popen[s
     signal.signal(signal.SIGTERM, before)
     for process in processes:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 def test_a_program_that_is_just_starting_ends_with_the_run(

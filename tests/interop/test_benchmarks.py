@@ -145,7 +145,7 @@ def test_calls_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     """
     Those that are not compiled, among them one for each request.
     """
-    assert 0 == profile.main(["requests-single", "--scale", "0.02"])
+    assert 0 == profile.main(["requests-single", "--scale", "0.2"])
 
     assert "{built-in method posix.pwrite}" in capsys.readouterr().out
 

@@ -39,18 +39,16 @@ class Settled:
     The answer is where the partitions start and end, and their segments begin.
 
     Args:
-        number: which wait of the topic this is.
         policy: the topic's ``cleanup.policy``. Topics that are compacted as well are checked by
             the cleaner.
     """
 
     topic: str
     partitions: Sequence[int]
-    number: int
     policy: str = "delete"
 
     async def run(self, session: Session) -> Any:
-        visits = Visits(session, f"visits-{self.number}-to-{self.topic}", self.policy)
+        visits = Visits(session, f"visits-to-{self.topic}", self.policy)
         await visits.begin()
         await visits.next()
         before, now = None, await self._bounds(session)
@@ -106,6 +104,7 @@ class Visits:
         )
         await self._session.ask(CreateTopicsRequest(topics=[topic]), 7)
         await Ready(self._topic, 1).run(self._session)
+        self._records = await self._offset(LATEST)  # It may be there from an earlier wait.
 
     async def next(self) -> None:
         """
@@ -118,13 +117,13 @@ class Visits:
         await self._session.ask(request, 9)
         self._records += 1
         for _ in range(round(PATIENCE / PAUSE)):
-            if await self._start() == self._records:
+            if await self._offset(EARLIEST) == self._records:
                 return
             await asyncio.sleep(PAUSE)
         raise TimeoutError(f"{self._session.side.name} does not apply retention to {self._topic}")
 
-    async def _start(self) -> int:
-        answer = await self._session.ask(list_offsets_request(self._topic, {0: EARLIEST}), 5)
+    async def _offset(self, timestamp: int) -> int:
+        answer = await self._session.ask(list_offsets_request(self._topic, {0: timestamp}), 5)
         return -1 if isinstance(answer, str) else answer.topics[0].partitions[0].offset
 
 

@@ -66,7 +66,7 @@ def rounds(script: Script, count: int, *, settles: bool = False) -> Iterator[int
         yield number
         if number % count == count - 1:
             if settles:
-                script.do(Settled(script.topic, range(script.partitions), number))
+                script.do(Settled(script.topic, range(script.partitions)))
             script.probe(3)
             if script.act < 2:
                 script.next_act()

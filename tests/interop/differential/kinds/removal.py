@@ -64,6 +64,6 @@ def retention(script: Script) -> None:
             limits = {"retention.ms": ages, "retention.bytes": (0, 1, 800, 2500, 10_000)}
             name = chance.choice(tuple(limits))
             script.alter({name: chance.choice(limits[name])})
-            script.do(Settled(script.topic, range(script.partitions), number, policy))
+            script.do(Settled(script.topic, range(script.partitions), policy))
             script.alter({"retention.ms": -1, "retention.bytes": None})
             script.list_offsets(-2)

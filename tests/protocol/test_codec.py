@@ -193,7 +193,7 @@ def way(request: pytest.FixtureRequest) -> Iterator[None]:
     All by the functions that are made for each version, and all field by field.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(first_structs, "FEW", request.param)
+        patch.setattr(first_structs, "ALLOWED", request.param)
         patch.setattr(codec, "_DECODERS", {})
         patch.setattr(codec, "_ENCODERS", {})
         yield

@@ -16,7 +16,7 @@ from barnabas.protocol.codec import decode, encode
 from barnabas.protocol.decoder import compile_decoder
 from barnabas.protocol.encoder import compile_encoder
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.first_structs import FEW, Allowance, Refused, read_struct, write_struct
+from barnabas.protocol.first_structs import ALLOWED, Allowance, Refused, read_struct, write_struct
 from barnabas.protocol.schema import Api, Message, int32, message
 from tests.support.messages import VERSIONS, messages, name_of
 
@@ -106,7 +106,7 @@ def test_a_function_is_made_when_there_are_more_than_a_few() -> None:
     It shows itself to debuggers under the name of the message, its version and the direction.
     """
     wall = Wall(gates=[])
-    for _ in range(FEW):
+    for _ in range(ALLOWED):
         assert wall == decode(Wall, 0, encode(wall, 0))
     assert not has_function(0, "encode")
     assert not has_function(0, "decode")
@@ -120,7 +120,7 @@ def test_one_large_message_is_enough() -> None:
     """
     Which is given up where the allowance ends, and done by the function from its start.
     """
-    wall = Wall(gates=[Gate(width=number) for number in range(FEW)])
+    wall = Wall(gates=[Gate(width=number) for number in range(ALLOWED)])
 
     assert wall == decode(Wall, 1, encode(wall, 1))
     assert has_function(1, "encode")

@@ -25,7 +25,7 @@ from barnabas.protocol.primitives import (
 )
 from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 
-FEW: Final = 100
+ALLOWED: Final = 100
 """
 So many structs are read or written field by field in the time in which a function is made; it is 30
 to 220, depending on the message.
@@ -48,7 +48,7 @@ class Allowance:
     __slots__ = ("left",)
 
     def __init__(self) -> None:
-        self.left = FEW
+        self.left = ALLOWED
 
     def take(self, count: int = 1) -> None:
         """

@@ -8,6 +8,7 @@ any library raises ends the process; whoever started it starts the next one.
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import random
 import sys
@@ -155,6 +156,28 @@ class KafkaPython:
         self._producer = KafkaProducer(
             bootstrap_servers=task.bootstrap, transactional_id=task.transactional_id
         )
+        self._never_forget_a_request()
+
+    def _never_forget_a_request(self) -> None:
+        """
+        Say that a coordinator is not ready where the library raises that it cannot be reached.
+
+        After the exception its sender looks the coordinator up, but has forgotten the request for
+        which it wanted it, whose caller then waits for ever (kafka-python 3.0.12). A node that is
+        not ready in time is looked up, and the request is sent later, as Kafka's client does.
+        """
+        from kafka.errors import KafkaConnectionError  # type: ignore[import-untyped]  # noqa: PLC0415  # as above
+
+        network = self._producer._sender._client
+        await_ready = network.await_ready
+
+        def is_ready(node_id: object, timeout_ms: float) -> bool:
+            try:
+                return bool(await_ready(node_id, timeout_ms=timeout_ms))
+            except KafkaConnectionError:
+                return False
+
+        network.await_ready = is_ready
 
     def start(self) -> int:
         self._producer.init_transactions()
@@ -311,6 +334,8 @@ def reason(error: Exception) -> str:
 if __name__ == "__main__":
     its_task = Task.parse(sys.argv[2:])
     its_ledger = Ledger(its_task.ledger)
+    # One that waits for ever says where, before the run loses its patience.
+    faulthandler.dump_traceback_later(3 * PATIENCE)
     try:
         transform(LIBRARIES[sys.argv[1]](its_task), its_ledger, its_task)
     except Exception as error:

@@ -343,6 +343,24 @@ def test_lz4_frames_that_kafka_refuses_are_refused(frame: str, reason: str) -> N
         decompress(LZ4, bytes.fromhex(frame))
 
 
+def test_an_lz4_frame_that_ends_early_is_refused_wherever_it_ends() -> None:
+    """
+    In each of its parts, of which this one has all.
+    """
+    frame = lz4_frame.compress(
+        TEXT[:70_000],
+        block_linked=False,
+        block_checksum=True,
+        content_checksum=True,
+        store_size=True,
+    )
+    assert TEXT[:70_000] == decompress(LZ4, frame)
+
+    for size in range(len(frame)):
+        with pytest.raises(CorruptCompressedData, match="ends early"):
+            decompress(LZ4, frame[:size])
+
+
 def test_a_wrong_checksum_of_an_lz4_block_is_noticed() -> None:
     """
     That of the content is not looked at.

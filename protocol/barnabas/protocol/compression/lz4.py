@@ -24,13 +24,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from io import BytesIO
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cramjam import DecompressionError
 from cramjam import lz4 as blocks
 
 from barnabas.protocol.compression.types import Buffer, CorruptCompressedData
 from barnabas.protocol.xxhash32 import xxhash32
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 _FRAME_HEADER: Final = bytes.fromhex("04224d18 60 40 82")
 _MAGIC: Final = _FRAME_HEADER[:4]
@@ -76,29 +79,28 @@ def _compress_block(plain: bytes, level: int) -> bytes:
 
 def decompress_chunks(data: Buffer, _chunk_bytes: int) -> Iterator[bytes]:
     view = memoryview(data)
+    size: i64 = len(view)
     flags, block_bytes, position = _read_frame_header(view)
+    behind: i64 = 4 if flags & _BLOCK_CHECKSUM else 0
     room = BytesIO(bytes(block_bytes))
     while True:
-        _need(view, position, 4)
-        (length,) = _LENGTH.unpack_from(view, position)
-        position += 4
-        if length & ~_NOT_COMPRESSED == 0:
-            if flags & _CONTENT_CHECKSUM:
-                _need(view, position, 4)
+        _need(size, position, 4)
+        (word,) = _LENGTH.unpack_from(view, position)
+        length: i64 = word & ~_NOT_COMPRESSED
+        begin = position + 4
+        position = begin + length
+        if length == 0:
+            _need(size, begin, 4 if flags & _CONTENT_CHECKSUM else 0)
             return
-        compressed = not length & _NOT_COMPRESSED
-        length &= ~_NOT_COMPRESSED
         if length > block_bytes:
             raise CorruptCompressedData(f"An LZ4 block of {length} bytes exceeds {block_bytes}.")
-        _need(view, position, length)
-        block = view[position : position + length]
-        position += length
-        if flags & _BLOCK_CHECKSUM:
-            _need(view, position, 4)
+        _need(size, begin, length + behind)
+        block = view[begin:position]
+        if behind > 0:
             if _LENGTH.unpack_from(view, position)[0] != xxhash32(bytes(block)):
                 raise CorruptCompressedData("An LZ4 block does not fit its checksum.")
-            position += 4
-        chunk = _decompress_block(block, room) if compressed else bytes(block)
+            position += behind
+        chunk = bytes(block) if word & _NOT_COMPRESSED else _decompress_block(block, room)
         if chunk:
             yield chunk
         del chunk  # Who kept it alive would make ``room`` take new memory.
@@ -111,20 +113,23 @@ def _decompress_block(block: memoryview, room: BytesIO) -> bytes:
     These are the very bytes of *room*, which takes others only if somebody still has them when the
     next block comes: who looks at one piece after the other does so without a copy.
     """
+    # A ``with`` takes longer than the rest of this.
+    memory = room.getbuffer()
     try:
-        with room.getbuffer() as memory:
-            size = blocks.decompress_block_into(block, memory)
+        size: int = blocks.decompress_block_into(block, memory)
     except DecompressionError as error:
         raise CorruptCompressedData(f"An LZ4 block is corrupt: {error}") from error
+    finally:
+        memory.release()
     chunk = room.getvalue()
     return chunk if size == len(chunk) else chunk[:size]
 
 
-def _read_frame_header(view: memoryview) -> tuple[int, int, int]:
+def _read_frame_header(view: memoryview) -> tuple[int, i64, i64]:
     """
     The flags, the size of the largest block, and where the first one begins.
     """
-    _need(view, 0, 7)
+    _need(len(view), 0, 7)
     if view[:4] != _MAGIC:
         raise CorruptCompressedData("There is no LZ4 frame.")
     flags, descriptor = view[4], view[5]
@@ -133,12 +138,12 @@ def _read_frame_header(view: memoryview) -> tuple[int, int, int]:
             f"An LZ4 frame with descriptor {flags:#04x} {descriptor:#04x} is not supported."
         )
     end = 14 if flags & _CONTENT_SIZE else 6
-    _need(view, end, 1)
+    _need(len(view), end, 1)
     if xxhash32(bytes(view[4:end])) >> 8 & 0xFF != view[end]:
         raise CorruptCompressedData("The descriptor of an LZ4 frame is corrupt.")
     return flags, 1 << (2 * (descriptor >> 4) + 8), end + 1
 
 
-def _need(view: memoryview, position: int, size: int) -> None:
-    if len(view) - position < size:
+def _need(size: i64, position: i64, needed: i64) -> None:
+    if size - position < needed:
         raise CorruptCompressedData("An LZ4 frame ends early.")

@@ -1,12 +1,11 @@
 /*
  * Loads a broker through librdkafka, as fast as that library goes.
  *
- *   load produce BOOTSTRAP TOPIC COUNT SIZE [NAME=VALUE ...]
- *   load consume BOOTSTRAP TOPIC COUNT      [NAME=VALUE ...]
+ *   load produce BOOTSTRAP TOPIC PARTITION COUNT SIZE [NAME=VALUE ...]
+ *   load consume BOOTSTRAP TOPIC PARTITION COUNT      [NAME=VALUE ...]
  *
- * Both work on partition 0, from offset 0 on, and print seconds: from the first record that is sent
- * until the last one is acknowledged, or from the first one that comes to the last. NAME=VALUE are
- * librdkafka's settings.
+ * Both print seconds: from the first record that is sent until the last one is acknowledged, or from
+ * the first one that comes, that at offset 0, to the last. NAME=VALUE are librdkafka's settings.
  *
  * The library is the one inside the confluent-kafka wheel, which ships without its header: what is
  * used of it is declared here. Its ABI has not changed since 1.0.
@@ -117,7 +116,8 @@ static char *payloads(long size, long *period) {
         return text;
 }
 
-static void produce(const char *bootstrap, const char *name, long count, long size, char **settings) {
+static void produce(
+    const char *bootstrap, const char *name, int partition, long count, long size, char **settings) {
         rd_kafka_conf_t *conf = configuration(bootstrap, settings);
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         rd_kafka_t *producer = client(PRODUCER, conf);
@@ -127,7 +127,7 @@ static void produce(const char *bootstrap, const char *name, long count, long si
         double began = now();
         for (long n = 0; n < count; n++) {
                 char *value = text + n * 61 % period;
-                while (rd_kafka_produce(topic, 0, 0, value, size, NULL, 0, NULL)) {
+                while (rd_kafka_produce(topic, partition, 0, value, size, NULL, 0, NULL)) {
                         if (rd_kafka_last_error() != QUEUE_FULL)
                                 die("produce", rd_kafka_err2str(rd_kafka_last_error()));
                         rd_kafka_poll(producer, 5);
@@ -140,16 +140,17 @@ static void produce(const char *bootstrap, const char *name, long count, long si
         printf("%.6f\n", now() - began);
 }
 
-static void consume(const char *bootstrap, const char *name, long count, char **settings) {
+static void consume(
+    const char *bootstrap, const char *name, int partition, long count, char **settings) {
         static rd_kafka_message_t *messages[BATCH];
         rd_kafka_t *consumer = client(CONSUMER, configuration(bootstrap, settings));
         rd_kafka_topic_t *topic = rd_kafka_topic_new(consumer, name, NULL);
         double began = 0;
-        if (rd_kafka_consume_start(topic, 0, 0))
+        if (rd_kafka_consume_start(topic, partition, 0))
                 die("consume", rd_kafka_err2str(rd_kafka_last_error()));
         for (long seen = 0; seen < count;) {
                 long wanted = !seen ? 1 : count - seen < BATCH ? count - seen : BATCH;
-                ssize_t got = rd_kafka_consume_batch(topic, 0, 1000, messages, wanted);
+                ssize_t got = rd_kafka_consume_batch(topic, partition, 1000, messages, wanted);
                 if (got < 0)
                         die("consume", rd_kafka_err2str(rd_kafka_last_error()));
                 if (!seen)
@@ -162,15 +163,16 @@ static void consume(const char *bootstrap, const char *name, long count, char **
         }
         printf("%.6f\n", now() - began);
         fflush(stdout);
-        rd_kafka_consume_stop(topic, 0);
+        rd_kafka_consume_stop(topic, partition);
 }
 
 int main(int argc, char **argv) {
-        if (argc >= 6 && !strcmp(argv[1], "produce"))
-                produce(argv[2], argv[3], atol(argv[4]), atol(argv[5]), argv + 6);
-        else if (argc >= 5 && !strcmp(argv[1], "consume"))
-                consume(argv[2], argv[3], atol(argv[4]), argv + 5);
+        if (argc >= 7 && !strcmp(argv[1], "produce"))
+                produce(argv[2], argv[3], atoi(argv[4]), atol(argv[5]), atol(argv[6]), argv + 7);
+        else if (argc >= 6 && !strcmp(argv[1], "consume"))
+                consume(argv[2], argv[3], atoi(argv[4]), atol(argv[5]), argv + 6);
         else
-                die("usage", "produce BOOTSTRAP TOPIC COUNT SIZE | consume BOOTSTRAP TOPIC COUNT");
+                die("usage", "produce BOOTSTRAP TOPIC PARTITION COUNT SIZE | "
+                             "consume BOOTSTRAP TOPIC PARTITION COUNT");
         return 0;
 }

@@ -33,7 +33,7 @@ FAR_AHEAD: Final[Settings] = {
 
 class Loader:
     """
-    Produces to and consumes from partition 0 of a topic.
+    Produces to and consumes from one partition of a topic.
 
     The library is that of the confluent-kafka wheel. The program is compiled into *directory*.
     """
@@ -46,7 +46,14 @@ class Loader:
         self._program = Program("load", directory, [str(library), f"-Wl,-rpath,{libraries}"])
 
     def produce(
-        self, bootstrap: str, topic: str, count: int, size: int, settings: Settings
+        self,
+        bootstrap: str,
+        topic: str,
+        count: int,
+        size: int,
+        settings: Settings,
+        *,
+        partition: int = 0,
     ) -> float:
         """
         Seconds until *count* records of *size* bytes are acknowledged.
@@ -55,12 +62,12 @@ class Loader:
             Unavailable: there is no compiler.
             SubprocessError: a record was not acknowledged.
         """
-        numbers = (str(count), str(size))
+        numbers = (str(partition), str(count), str(size))
         return float(self._program.output("produce", bootstrap, topic, *numbers, *_pairs(settings)))
 
     def consume(self, bootstrap: str, topic: str, count: int, settings: Settings) -> float:
         """
-        Seconds until the first *count* records have arrived.
+        Seconds until the first *count* records of partition 0 have arrived.
 
         Raises: as ``produce``.
         """
@@ -74,7 +81,7 @@ class Loader:
         """
         The same beside the body; the function waits for the seconds.
         """
-        arguments = ("consume", bootstrap, topic, str(count), *_pairs(settings))
+        arguments = ("consume", bootstrap, topic, "0", str(count), *_pairs(settings))
         with self._program.running(*arguments) as result:
             yield lambda: float(result())
 

@@ -242,7 +242,7 @@ def _cost(
     What *query* costs in each way.
     """
     for broker in brokers:
-        _fill(query, broker, loader)
+        fill(query, broker, loader)
     ways = _ways(query, spark, brokers)
     if query.from_files:
         _await_files(query, spark, brokers[0])
@@ -271,11 +271,19 @@ def _await_files(query: Query, spark: SparkSession, broker: BrokerProcess) -> No
         time.sleep(0.5)
 
 
-def _fill(query: Query, broker: BrokerProcess, loader: Loader) -> None:
+def fill(query: Query, broker: BrokerProcess, loader: Loader) -> None:
+    """
+    Make the topic of *query*, with as many records in each partition.
+    """
     client = Confluent()
     client.create_topic(broker.bootstrap, query.name, query.partitions, {})
     if query.partitions < SMALL_PARTITIONS:
-        loader.produce(broker.bootstrap, query.name, query.count, query.size, BIG_BATCHES)
+        # As much in each: Spark reads a partition of the topic in one task.
+        each = query.count // query.partitions
+        for partition in range(query.partitions):
+            loader.produce(
+                broker.bootstrap, query.name, each, query.size, BIG_BATCHES, partition=partition
+            )
         return
     records = [
         NewRecord(b"x" * query.size, partition=number % query.partitions)

@@ -1,0 +1,28 @@
+"""
+What the benchmark of Spark's Kafka connector puts into its topics.
+"""
+
+from __future__ import annotations
+
+from unittest.mock import Mock
+
+import pytest
+
+from benchmarks import spark_connector
+from benchmarks.loader import Loader
+from tests.support.broker_process import BrokerProcess
+
+
+@pytest.mark.parametrize("name", ["1k", "1k-defaults", "100", "100-defaults"])
+def test_each_partition_gets_as_much(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Spark reads each in one task: an empty one would leave a core without work, but for the files.
+    """
+    [query] = [query for query in spark_connector.queries(0.5) if query.name == name]
+    monkeypatch.setattr(spark_connector, "Confluent", Mock())
+    loader = Mock(spec=Loader)
+
+    spark_connector.fill(query, Mock(spec=BrokerProcess, bootstrap="127.0.0.1:1"), loader)
+
+    written = {call.kwargs["partition"]: call.args[2] for call in loader.produce.call_args_list}
+    assert dict.fromkeys(range(query.partitions), query.count // query.partitions) == written

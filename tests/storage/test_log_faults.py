@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log import FetchIsolation, Log
+from barnabas.storage.offsets_by_time import EARLIEST_TIMESTAMP
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
 from tests.support.logs import LogHome, end_transaction, produce, read_batches
 from tests.support.segments import FIRST_TIMESTAMP
@@ -287,6 +288,8 @@ def test_a_closed_log_refuses_and_blames_no_disk() -> None:
 
     with pytest.raises(KafkaStorageError, match="is closed"):
         produce(log, b"b")
+    with pytest.raises(KafkaStorageError, match="is closed"):
+        log.fetch_offset_by_timestamp(EARLIEST_TIMESTAMP)
     assert info.records is not None
     with pytest.raises(KafkaStorageError):
         info.records.read()

@@ -21,6 +21,7 @@ from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_loading import LOOK_EVERY
 from barnabas.storage.manager import LogManager
+from barnabas.storage.offsets_by_time import EARLIEST_TIMESTAMP
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.log_manager import T0, T1, TOPIC_ID, fill, load, open_manager
@@ -444,6 +445,8 @@ def test_a_failed_directory_takes_its_logs_offline_and_the_others_serve_on() -> 
 
     manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
 
+    with pytest.raises(KafkaStorageError, match="offline"):
+        lost.fetch_offset_by_timestamp(EARLIEST_TIMESTAMP)
     assert [T0] == manager.handle_failures()
     assert [OTHER] == list(manager.directories.live)
     assert (DATA,) == manager.directories.offline

@@ -22,7 +22,7 @@ from struct import Struct, error
 from typing import Final
 
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.primitives import UVARINTS, read_uvarint, string_length, uvarint
+from barnabas.protocol.primitives import compact_length, read_compact_length, string_length
 
 FIRST_START_OFFSET_VERSION: Final = 5
 FIRST_RECORD_ERRORS_VERSION: Final = 8
@@ -52,8 +52,6 @@ _NO_THROTTLE: Final = bytes(4)
 _COMPACT_END: Final = bytes(5)
 """Throttle time 0, no tagged fields."""
 _SIZE_BYTES: Final = 4
-_ONE_BYTE: Final = 127
-"""The largest uvarint that is one byte."""
 
 _NULL: Final = 0
 _EMPTY: Final = 1
@@ -144,21 +142,21 @@ def _read_classic(frame: memoryview, position: int) -> PlainProduce | None:
 
 def _read_compact(frame: memoryview, position: int, version: int) -> PlainProduce | None:
     id_length, acks, timeout_ms = _COMPACT.unpack_from(frame, position)
-    topics, position = _read_count(frame, position + _COMPACT.size)
+    topics, position = read_compact_length(frame, position + _COMPACT.size)
     if id_length != _NULL or topics < 1:
         return None
     request = PlainProduce(acks, timeout_ms)
     for _ in range(topics):
         size = _UUID_BYTES
         if version < FIRST_TOPIC_ID_VERSION:
-            size, position = _read_count(frame, position)
+            size, position = read_compact_length(frame, position)
         topic = ProducedTopic(bytes(frame[position : position + size]))
-        partitions, position = _read_count(frame, position + size)
+        partitions, position = read_compact_length(frame, position + size)
         if size < 0 or partitions < 1:
             return None
         for _ in range(partitions):
             (index,) = _INDEX.unpack_from(frame, position)
-            size, position = _read_count(frame, position + _INDEX.size)
+            size, position = read_compact_length(frame, position + _INDEX.size)
             end = position + size
             if size < 0 or frame[end] != _NO_TAGS:
                 return None
@@ -169,17 +167,6 @@ def _read_compact(frame: memoryview, position: int, version: int) -> PlainProduc
         position += 1
         request.topics.append(topic)
     return request if frame[position] == _NO_TAGS and position + 1 == len(frame) else None
-
-
-def _read_count(frame: memoryview, position: int) -> tuple[int, int]:
-    """
-    A compact length or count, -1 for null, and the position after it.
-    """
-    count = frame[position]
-    if count <= _ONE_BYTE:
-        return count - 1, position + 1
-    count, position = read_uvarint(frame, position)
-    return count - 1, position
 
 
 def plain_produce_answer(version: int, correlation_id: int, request: PlainProduce) -> bytes:
@@ -214,11 +201,11 @@ def _classic_entry(entry: Struct, version: int, batch: ProducedBatch) -> bytes:
 
 
 def _compact_answer(version: int, correlation_id: int, request: PlainProduce) -> bytes:
-    parts = [b"", _count(len(request.topics))]
+    parts = [b"", compact_length(len(request.topics))]
     for topic in request.topics:
         if version < FIRST_TOPIC_ID_VERSION:
             parts.append(string_length(len(topic.topic)))
-        parts += [topic.topic, _count(len(topic.batches))]
+        parts += [topic.topic, compact_length(len(topic.batches))]
         parts += [_compact_entry(batch) for batch in topic.batches]
         parts.append(_NO_TAGS_BYTE)
     parts.append(_COMPACT_END)
@@ -236,7 +223,3 @@ def _compact_entry(batch: ProducedBatch) -> bytes:
         _EMPTY,
         _NULL,
     )
-
-
-def _count(count: int) -> bytes:
-    return UVARINTS[count + 1] if count < _ONE_BYTE else uvarint(count + 1)

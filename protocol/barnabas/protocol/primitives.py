@@ -38,6 +38,8 @@ The uvarints of one byte, by value.
 """
 
 _MAX_UVARINT_BYTES = 5
+_ONE_BYTE = 127
+"""The largest uvarint that is one byte."""
 
 
 def uvarint(value: int) -> bytes:
@@ -57,6 +59,31 @@ def uvarint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+def compact_length(length: int) -> bytes:
+    """
+    What stands before a compact array or bytes of that *length*, -1 for null.
+
+    Raises:
+        ValueError: it needs more than 32 bits.
+    """
+    return UVARINTS[length + 1] if length < _ONE_BYTE else uvarint(length + 1)
+
+
+def read_compact_length(data: Buffer, position: int) -> tuple[int, int]:
+    """
+    The length of a compact array, string or bytes, -1 for null, and the position after it.
+
+    Raises:
+        DecodeError: it has more than five bytes.
+        IndexError: the data ends inside of it.
+    """
+    length = data[position]
+    if length <= _ONE_BYTE:
+        return length - 1, position + 1
+    length, position = read_uvarint(data, position)
+    return length - 1, position
 
 
 def string_length(size: int) -> bytes:

@@ -243,7 +243,9 @@ class LogView:
         Raises:
             KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._guarded("fetching offset by timestamp for"):
+        if self._closed or self._failures.any_offline:
+            self._check_usable()
+        try:
             return fetch_offset_by_timestamp(
                 target,
                 self._segments,
@@ -251,6 +253,9 @@ class LogView:
                 log_start_offset=self.log_start_offset,
                 log_end_offset=self.log_end_offset,
             )
+        except KafkaStorageError as error:
+            self._report("fetching offset by timestamp for", error)
+            raise
 
     def collect_aborted_transactions(
         self, start_offset: int, upper_bound_offset: int

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.primitives import (
     UVARINTS,
+    compact_length,
+    read_compact_length,
     read_uvarint,
     skip_tagged_fields,
     string_length,
@@ -59,6 +61,22 @@ def test_the_table_has_the_uvarints_of_one_byte() -> None:
     Most lengths are looked up there.
     """
     assert [uvarint(value) for value in range(128)] == list(UVARINTS)
+
+
+@pytest.mark.parametrize(
+    ("length", "encoded"),
+    [(-1, "00"), (0, "01"), (126, "7f"), (127, "8001"), (2**31, "8180808008")],
+)
+def test_a_compact_length_is_one_more_than_what_it_tells(length: int, encoded: str) -> None:
+    data = bytes.fromhex(encoded)
+
+    assert data == compact_length(length)
+    assert (length, 1 + len(data)) == read_compact_length(b"x" + data + b"y", 1)
+
+
+def test_a_length_below_that_of_null_is_refused() -> None:
+    with pytest.raises(ValueError, match="does not fit into an unsigned varint"):
+        compact_length(-2)
 
 
 @pytest.mark.parametrize("value", [-1, 2**32])

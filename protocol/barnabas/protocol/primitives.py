@@ -38,8 +38,6 @@ The uvarints of one byte, by value.
 """
 
 _MAX_UVARINT_BYTES = 5
-_ONE_BYTE = 127
-"""The largest uvarint that is one byte."""
 
 
 def uvarint(value: int) -> bytes:
@@ -63,27 +61,12 @@ def uvarint(value: int) -> bytes:
 
 def compact_length(length: int) -> bytes:
     """
-    What stands before a compact array or bytes of that *length*, -1 for null.
+    What stands before a compact array or compact bytes of that *length*, -1 for null.
 
     Raises:
-        ValueError: it needs more than 32 bits.
+        ValueError: there is no such length.
     """
-    return UVARINTS[length + 1] if length < _ONE_BYTE else uvarint(length + 1)
-
-
-def read_compact_length(data: Buffer, position: int) -> tuple[int, int]:
-    """
-    The length of a compact array, string or bytes, -1 for null, and the position after it.
-
-    Raises:
-        DecodeError: it has more than five bytes.
-        IndexError: the data ends inside of it.
-    """
-    length = data[position]
-    if length <= _ONE_BYTE:
-        return length - 1, position + 1
-    length, position = read_uvarint(data, position)
-    return length - 1, position
+    return uvarint(length + 1)
 
 
 def string_length(size: int) -> bytes:
@@ -119,6 +102,19 @@ def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
         if byte < 128:
             return value & 0xFFFFFFFF, position
     raise DecodeError(f"the varint before byte {position} does not end")
+
+
+def read_compact_length(data: Buffer, position: int) -> tuple[int, int]:
+    """
+    The length of the compact array, string or bytes at *position*, -1 for null, and the position
+    after it.
+
+    Raises:
+        DecodeError: it has more than five bytes.
+        IndexError: the data ends inside of it.
+    """
+    value, position = read_uvarint(data, position)
+    return value - 1, position
 
 
 def skip_tagged_fields(data: Buffer, position: int) -> int:

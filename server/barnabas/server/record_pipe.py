@@ -28,11 +28,12 @@ logger = logging.getLogger(__name__)
 
 PIPE_BYTES: Final = 1024 * 1024
 """As much as Linux grants everybody (``fs.pipe-max-size``)."""
-ROOM_BYTES: Final = 256 * 1024
+ROOM_BYTES: Final = 512 * 1024
 """
-The send buffer (SO_SNDBUF) of a connection that gets records in this way. It holds no memory but
-that of the page cache. With less a client waits for the broker too often, with more what it reads
-is out of the processor's cache.
+The send buffer (SO_SNDBUF) of a connection that gets records in this way, of which Linux grants
+twice as much: a partition's part of an answer as clients want it by default (1 MiB), which then
+goes out at once. It holds no memory but that of the page cache. With less a client waits for the
+broker once more for each answer, with more what it reads is out of the processor's cache.
 """
 
 

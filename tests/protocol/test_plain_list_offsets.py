@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TypeAlias
+from unittest.mock import ANY
 
 import pytest
 from hypothesis import given
@@ -23,19 +24,15 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.plain_list_offsets import (
     FIRST_FLEXIBLE_VERSION,
-    PlainListOffsets,
-    TopicOfOffsets,
-    WantedOffset,
-    plain_list_offsets_answer,
-    read_plain_list_offsets,
+    answer_plain_list_offsets,
 )
+from barnabas.protocol.primitives import MAX_STRING_BYTES, uvarint
 
 HEAD = b"header"
 
 Asked: TypeAlias = "tuple[int, int, int]"
 """Index, leader epoch, timestamp."""
-Found: TypeAlias = "tuple[int, int, list[tuple[bytes, list[Asked]]]]"
-"""Replica id, isolation level, and what is asked of each topic."""
+Topics: TypeAlias = "list[tuple[str, list[Asked]]]"
 
 int8s = st.integers(-(2**7), 2**7 - 1)
 int32s = st.integers(-(2**31), 2**31 - 1)
@@ -46,10 +43,18 @@ versions = st.sampled_from(
 older_versions = range(ListOffsetsRequest.api.versions[0], FIRST_FLEXIBLE_VERSION)
 names = st.text(max_size=300)
 wanted = st.tuples(int32s, int32s, int64s)
-few_or_many = st.lists(wanted, min_size=1, max_size=3) | st.lists(
-    wanted, min_size=126, max_size=130
+
+
+def lists_of(least: int, most: int) -> st.SearchStrategy[list[Asked]]:
+    return st.lists(wanted, min_size=least, max_size=most, unique_by=lambda asked: asked[0])
+
+
+contents = st.lists(
+    st.tuples(names, lists_of(1, 3) | lists_of(126, 130)),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda topic: topic[0],
 )
-contents = st.lists(st.tuples(names, few_or_many), min_size=1, max_size=3)
 
 
 def request_of(
@@ -76,48 +81,96 @@ def request_of(
     )
 
 
-def found_in(request: PlainListOffsets | None) -> Found | None:
-    if request is None:
-        return None
-    topics = [
-        (topic.name, [(one.index, one.leader_epoch, one.timestamp) for one in topic.partitions])
-        for topic in request.topics
-    ]
-    return request.replica_id, request.isolation_level, topics
+class Log:
+    """
+    What finds offsets, and remembers what it was asked.
+    """
+
+    def __init__(self, *, knows: bool = True) -> None:
+        self.asked: list[tuple[bytes, int, int, int, int]] = []
+        self._knows = knows
+
+    def __call__(
+        self, topic: bytes, index: int, leader_epoch: int, timestamp: int, isolation_level: int, /
+    ) -> tuple[int, int] | None:
+        self.asked.append((topic, index, leader_epoch, timestamp, isolation_level))
+        return (timestamp, leader_epoch) if self._knows else None
 
 
-def read(request: ListOffsetsRequest, version: int) -> Found | None:
-    frame = memoryview(HEAD + encode(request, version))
-    return found_in(read_plain_list_offsets(frame, len(HEAD), version))
+def answer(body: bytes, version: int, find: Log, correlation_id: int = 7) -> bytes | None:
+    frame = memoryview(HEAD + body)
+    return answer_plain_list_offsets(frame, len(HEAD), version, correlation_id, find)
 
 
-@given(versions, contents, int32s, int8s)
-def test_a_request_of_the_plain_form_is_read_as_the_codec_reads_it(
-    version: int, topics: list[tuple[str, list[Asked]]], replica_id: int, isolation_level: int
+def is_plain(request: ListOffsetsRequest, version: int) -> bool:
+    return answer(encode(request, version), version, Log()) is not None
+
+
+def encoded_answer(request: ListOffsetsRequest, version: int, correlation_id: int) -> bytes:
+    """
+    What the general codec answers with what ``Log`` finds.
+    """
+    response = ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ListOffsetsPartitionResponse(
+                        partition_index=one.partition_index,
+                        error_code=0,
+                        offset=one.timestamp,
+                        leader_epoch=one.current_leader_epoch,
+                    )
+                    for one in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+    header = response_header(ListOffsetsRequest.api.key, version, correlation_id)
+    encoded = header + encode(response, version)
+    return len(encoded).to_bytes(4) + encoded
+
+
+@given(versions, contents, int8s, int32s)
+def test_a_request_of_the_plain_form_is_read_and_answered_as_by_the_codec(
+    version: int, topics: Topics, isolation_level: int, correlation_id: int
 ) -> None:
-    found = read(request_of(topics, replica_id, isolation_level), version)
+    request = request_of(topics, isolation_level=isolation_level)
+    log = Log()
 
-    assert (
-        replica_id,
-        isolation_level,
-        [(name.encode(), partitions) for name, partitions in topics],
-    ) == found
+    frame = answer(encode(request, version), version, log, correlation_id)
+
+    assert encoded_answer(request, version, correlation_id) == frame
+    assert log.asked == [
+        (name.encode(), *asked, isolation_level)
+        for name, partitions in topics
+        for asked in partitions
+    ]
 
 
 @pytest.mark.parametrize("version", range(FIRST_FLEXIBLE_VERSION, 12))
 def test_requests_of_another_form_are_left_to_the_codec(version: int) -> None:
-    plain = request_of([("t", [(0, 0, -1)])])
+    one = (0, 0, -1)
+    plain = request_of([("t", [one])])
     # Without the count of 0 at its end, and one tagged field instead: tag 5, one byte.
     tagged = encode(plain, version)[:-1] + b"\1\5\1x"
 
-    assert read(plain, version) is not None
-    assert read(request_of([]), version) is None
-    assert read(request_of([("t", [])]), version) is None
-    assert read(request_of([("t", [(0, 0, -1)]), ("u", [])]), version) is None
+    assert is_plain(plain, version)
+    assert not is_plain(request_of([]), version)
+    assert not is_plain(request_of([("t", [])]), version)
+    assert not is_plain(request_of([("t", [one]), ("u", [])]), version)
+    assert not is_plain(request_of([("t", [one])], replica_id=1), version)
+    assert not is_plain(request_of([("t", [one, (1, 0, -1), one])]), version)
+    assert not is_plain(request_of([("t", [one]), ("u", [one]), ("t", [(1, 0, -1)])]), version)
     assert decode(ListOffsetsRequest, version, tagged) == decode(
         ListOffsetsRequest, version, encode(plain, version)
     )
-    assert read_plain_list_offsets(memoryview(tagged), 0, version) is None
+    assert answer(tagged, version, Log()) is None
+
+
+def test_what_is_not_found_is_left_to_the_codec() -> None:
+    assert answer(encode(request_of([("t", [(0, 0, -1)])]), 9), 9, Log(knows=False)) is None
 
 
 @pytest.mark.parametrize("behind", ["partition", "topic", "request"])
@@ -125,66 +178,50 @@ def test_each_count_of_tagged_fields_is_looked_at(behind: str) -> None:
     body = bytearray(encode(request_of([("t", [(0, 0, -1)])]), 9))
     body[{"partition": -3, "topic": -2, "request": -1}[behind]] = 1
 
-    assert read_plain_list_offsets(memoryview(body), 0, 9) is None
+    assert answer(bytes(body), 9, Log()) is None
 
 
-@pytest.mark.parametrize("size", [b"\xff" * 6, b"\xff" * 4 + b"\x0f"])
+def test_a_name_that_is_too_long_is_left_to_the_codec() -> None:
+    head, tail = encode(request_of([("t", [(0, 0, -1)])]), 9).split(b"\x02t")
+    longest, longer = b"n" * MAX_STRING_BYTES, b"n" * (MAX_STRING_BYTES + 1)
+
+    assert answer(head + uvarint(len(longest) + 1) + longest + tail, 9, Log()) is not None
+    assert answer(head + uvarint(len(longer) + 1) + longer + tail, 9, Log()) is None
+
+
+@pytest.mark.parametrize("size", [b"\0", b"\xff" * 6, b"\xff" * 4 + b"\x0f"])
 def test_a_size_that_cannot_be_is_left_to_the_codec(size: bytes) -> None:
     body = encode(request_of([("t", [(0, 0, -1)])]), 9).replace(b"\x02t", size + b"t")
 
-    assert read_plain_list_offsets(memoryview(body), 0, 9) is None
+    assert answer(body, 9, Log()) is None
 
 
 @pytest.mark.parametrize("version", older_versions)
 def test_older_versions_are_left_to_the_codec(version: int) -> None:
-    assert read(request_of([("t", [(0, 0, -1)])]), version) is None
+    assert not is_plain(request_of([("t", [(0, 0, -1)])]), version)
 
 
 @given(versions, contents, st.data())
-def test_what_is_read_of_damaged_requests_is_what_the_codec_reads_or_nothing(
-    version: int, topics: list[tuple[str, list[Asked]]], data: st.DataObject
+def test_damaged_requests_are_answered_as_by_the_codec_or_left_to_it(
+    version: int, topics: Topics, data: st.DataObject
 ) -> None:
     body = bytearray(encode(request_of(topics), version))
     body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     body = body[: data.draw(st.integers(0, len(body)))] + data.draw(st.binary(max_size=3))
+    log = Log()
 
-    found = found_in(read_plain_list_offsets(memoryview(body), 0, version))
+    frame = answer(bytes(body), version, log)
 
-    if found is not None:
+    if frame is not None:
         request = decode(ListOffsetsRequest, version, body)
-        assert (request.replica_id, request.isolation_level) == found[:2]
-        for topic, (name, partitions) in zip(request.topics, found[2], strict=True):
-            assert name.decode(errors="replace") == topic.name
-            assert partitions == [
-                (one.partition_index, one.current_leader_epoch, one.timestamp)
-                for one in topic.partitions
-            ]
-
-
-@given(versions, int32s, contents)
-def test_an_answer_is_written_as_the_codec_writes_it(
-    version: int, correlation_id: int, topics: list[tuple[str, list[Asked]]]
-) -> None:
-    request = PlainListOffsets(-1, 0)
-    responses = []
-    for name, partitions in topics:
-        topic = TopicOfOffsets(name.encode())
-        response = ListOffsetsTopicResponse(name=name, partitions=[])
-        for index, epoch, offset in partitions:
-            one = WantedOffset(index, -1, -1)
-            one.offset, one.epoch = offset, epoch
-            topic.partitions.append(one)
-            response.partitions.append(
-                ListOffsetsPartitionResponse(
-                    partition_index=index, error_code=0, offset=offset, leader_epoch=epoch
-                )
+        assert log.asked == [
+            (
+                ANY if "\N{REPLACEMENT CHARACTER}" in topic.name else topic.name.encode(),
+                one.partition_index,
+                one.current_leader_epoch,
+                one.timestamp,
+                request.isolation_level,
             )
-        request.topics.append(topic)
-        responses.append(response)
-    encoded = response_header(ListOffsetsRequest.api.key, version, correlation_id) + encode(
-        ListOffsetsResponse(topics=responses), version
-    )
-
-    frame = plain_list_offsets_answer(correlation_id, request)
-
-    assert len(encoded).to_bytes(4) + encoded == frame
+            for topic in request.topics
+            for one in topic.partitions
+        ]

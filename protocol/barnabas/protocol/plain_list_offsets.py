@@ -2,12 +2,13 @@
 ListOffsets as today's consumers send it, without the objects of the general codec.
 
 Spark's Kafka connector asks for both ends of a partition with each poll and waits for each answer,
-so that its queries wait as long as such requests take. What is read and written here is
-what ``codec`` reads and writes; whatever is not of the plain form is left to it::
+so that its queries wait as long as such requests take. So the answer is written while the request
+is read, by asking for one offset after the other. What is read and written here is what ``codec``
+reads and writes; whatever is not of the plain form is left to it::
 
-    replica_id, isolation_level         throttle_time_ms 0
+    replica_id -1, isolation_level      throttle_time_ms 0
     topics          at least one        topics, in the same order
-      name                                name
+      name          each once             name
       partitions    at least one          partitions, in the same order
         index, leader_epoch, timestamp      index, error_code 0, timestamp -1, offset, leader_epoch
     timeout_ms (v10)
@@ -19,120 +20,116 @@ This module is compiled when there is a compiler.
 from __future__ import annotations
 
 from struct import Struct, error
-from typing import Final
+from typing import Final, Protocol
 
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.primitives import compact_length, read_compact_length, string_length
+from barnabas.protocol.primitives import (
+    MAX_STRING_BYTES,
+    compact_length,
+    read_compact_length,
+    string_length,
+)
 
 FIRST_FLEXIBLE_VERSION: Final = 6
 FIRST_TIMEOUT_VERSION: Final = 10
 
+_CONSUMER: Final = -1
 _REQUEST: Final = Struct(">ib")
 """Replica id, isolation level."""
+_REQUEST_BYTES: Final = 5
 _PARTITION: Final = Struct(">iiqB")
 """Index, leader epoch, timestamp, tagged fields."""
+_PARTITION_BYTES: Final = 17
 _TIMEOUT_BYTES: Final = 4
 _NO_TAGS: Final = 0
 _NO_TAGS_BYTE: Final = bytes(1)
 
 _HEAD: Final = Struct(">iixi")
 """The size of the frame, the correlation id, no tagged fields, throttle time."""
+_HEAD_BYTES_COUNTED: Final = 9
+"""Without the size."""
 _ENTRY: Final = Struct(">ihqqix")
 """Index, error code, timestamp, offset, leader epoch, no tagged fields."""
-_SIZE_BYTES: Final = 4
 
 
-class WantedOffset:
+class FindOffset(Protocol):
     """
-    What the request asks of one partition, and, once it is found, the answer.
-    """
-
-    __slots__ = ("epoch", "index", "leader_epoch", "offset", "timestamp")
-
-    def __init__(self, index: int, leader_epoch: int, timestamp: int) -> None:
-        self.index = index
-        self.leader_epoch = leader_epoch
-        self.timestamp = timestamp
-        self.offset = -1
-        self.epoch = -1
-        """The leader epoch of the record at the offset."""
-
-
-class TopicOfOffsets:
-    """
-    What the request asks of one topic.
+    Where a log has what a consumer asks for.
     """
 
-    __slots__ = ("name", "partitions")
+    def __call__(
+        self, topic: bytes, index: int, leader_epoch: int, timestamp: int, isolation_level: int, /
+    ) -> tuple[int, int] | None:
+        """
+        The offset, and the leader epoch of the record there; None if the general way has to answer.
+        """
 
-    def __init__(self, name: bytes) -> None:
-        self.name = name
-        self.partitions: list[WantedOffset] = []
 
-
-class PlainListOffsets:
+def answer_plain_list_offsets(
+    frame: memoryview, position: int, version: int, correlation_id: int, find: FindOffset
+) -> bytes | None:
     """
-    A request of the plain form.
-    """
+    The frame that answers the request whose body begins at *position*, or None if that is not of
+    the plain form, or *find* has found nothing.
 
-    __slots__ = ("isolation_level", "replica_id", "topics")
-
-    def __init__(self, replica_id: int, isolation_level: int) -> None:
-        self.replica_id = replica_id
-        self.isolation_level = isolation_level
-        self.topics: list[TopicOfOffsets] = []
-
-
-def read_plain_list_offsets(
-    frame: memoryview, position: int, version: int
-) -> PlainListOffsets | None:
-    """
-    The request whose body begins at *position*, or None if it is not of the plain form.
+    Raises:
+        Exception: whatever *find* raises, unless it is what damaged requests raise.
     """
     if version < FIRST_FLEXIBLE_VERSION:
         return None
     try:
-        return _read(frame, position, version)
-    except (error, IndexError, DecodeError):
+        return _answer(frame[position:].tobytes(), version, correlation_id, find)
+    except (_OtherForm, error, IndexError, DecodeError):
         return None
 
 
-def _read(frame: memoryview, position: int, version: int) -> PlainListOffsets | None:
-    request = PlainListOffsets(*_REQUEST.unpack_from(frame, position))
-    topics, position = read_compact_length(frame, position + _REQUEST.size)
-    if topics < 1:
-        return None
+class _OtherForm(Exception):
+    """
+    The request is not of the plain form.
+    """
+
+
+def _answer(body: bytes, version: int, correlation_id: int, find: FindOffset) -> bytes:
+    replica_id: int
+    tags: int
+    replica_id, isolation_level = _REQUEST.unpack_from(body)
+    topics, position = read_compact_length(body, _REQUEST_BYTES)
+    _expect(replica_id == _CONSUMER and topics > 0)
+    parts = [compact_length(topics)]
+    names: list[bytes] = []
     for _ in range(topics):
-        size, position = read_compact_length(frame, position)
-        topic = TopicOfOffsets(bytes(frame[position : position + size]))
-        partitions, position = read_compact_length(frame, position + size)
-        if size < 0 or partitions < 1:
-            return None
+        size, position = read_compact_length(body, position)
+        _expect(
+            0 <= size <= MAX_STRING_BYTES
+        )  # Compiled, bytes have no slice of less than nothing.
+        name = body[position : position + size]
+        partitions, position = read_compact_length(body, position + size)
+        _expect(partitions > 0)
+        parts += [string_length(size), name, compact_length(partitions)]
+        names.append(name)
+        indexes: list[int] = []
         for _ in range(partitions):
-            index, leader_epoch, timestamp, tags = _PARTITION.unpack_from(frame, position)
-            if tags != _NO_TAGS:
-                return None
-            topic.partitions.append(WantedOffset(index, leader_epoch, timestamp))
-            position += _PARTITION.size
-        if frame[position] != _NO_TAGS:
-            return None
+            index, leader_epoch, timestamp, tags = _PARTITION.unpack_from(body, position)
+            found = find(name, index, leader_epoch, timestamp, isolation_level)
+            if found is None or tags != _NO_TAGS:
+                raise _OtherForm
+            offset, epoch = found
+            parts.append(_ENTRY.pack(index, 0, -1, offset, epoch))
+            indexes.append(index)
+            position += _PARTITION_BYTES
+        _expect(body[position] == _NO_TAGS)
+        _expect(partitions == 1 or len(set(indexes)) == partitions)
+        parts.append(_NO_TAGS_BYTE)
         position += 1
-        request.topics.append(topic)
     if version >= FIRST_TIMEOUT_VERSION:
         position += _TIMEOUT_BYTES
-    return request if frame[position] == _NO_TAGS and position + 1 == len(frame) else None
-
-
-def plain_list_offsets_answer(correlation_id: int, request: PlainListOffsets) -> bytes:
-    """
-    The frame that tells what was found for all partitions of *request*.
-    """
-    parts = [compact_length(len(request.topics))]
-    for topic in request.topics:
-        parts += [string_length(len(topic.name)), topic.name, compact_length(len(topic.partitions))]
-        for wanted in topic.partitions:
-            parts.append(_ENTRY.pack(wanted.index, 0, -1, wanted.offset, wanted.epoch))
-        parts.append(_NO_TAGS_BYTE)
+    _expect(body[position] == _NO_TAGS and position + 1 == len(body))
+    _expect(topics == 1 or len(set(names)) == topics)
     parts.append(_NO_TAGS_BYTE)
-    body = b"".join(parts)
-    return _HEAD.pack(_HEAD.size - _SIZE_BYTES + len(body), correlation_id, 0) + body
+    answer = b"".join(parts)
+    return _HEAD.pack(_HEAD_BYTES_COUNTED + len(answer), correlation_id, 0) + answer
+
+
+def _expect(holds: bool) -> None:
+    if not holds:
+        raise _OtherForm

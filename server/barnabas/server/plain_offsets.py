@@ -10,20 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.plain_list_offsets import (
-    PlainListOffsets,
-    WantedOffset,
-    plain_list_offsets_answer,
-    read_plain_list_offsets,
-)
-from barnabas.server.partition import NO_EPOCH, Partition
+from barnabas.protocol.plain_list_offsets import answer_plain_list_offsets
+from barnabas.server.partition import NO_EPOCH
 from barnabas.storage.offsets_by_time import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 
 if TYPE_CHECKING:
     from barnabas.server.context import Parts
     from barnabas.server.partitions import Partitions
 
-_CONSUMER: Final = -1
 _READ_UNCOMMITTED: Final = 0
 _READ_COMMITTED: Final = 1
 
@@ -37,50 +31,44 @@ def find_plain(
     Nothing is changed by looking, so whatever is found to be otherwise is left to the handler,
     which looks again and answers with Kafka's errors.
     """
-    request = read_plain_list_offsets(frame, position, version)
-    if request is None or request.replica_id != _CONSUMER:
-        return None
+    find = _Ends(parts.partitions).find
     try:
-        if _find_all(request, parts.partitions):
-            return plain_list_offsets_answer(correlation_id, request)
+        return answer_plain_list_offsets(frame, position, version, correlation_id, find)
     except KafkaError:
-        pass
-    return None
+        return None
 
 
-def _find_all(request: PlainListOffsets, partitions: Partitions) -> bool:
+class _Ends:
     """
-    Find what *request* wants; False if that is not an end of each of its partitions, once.
+    The ends of the logs of *partitions*.
     """
-    if request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
-        return False
-    committed = request.isolation_level == _READ_COMMITTED
-    found: list[Partition] = []
-    for topic in request.topics:
-        for wanted in topic.partitions:
-            partition = partitions.find(topic.name, wanted.index, is_id=False)
-            if partition is None or not _find(wanted, partition, committed=committed):
-                return False
-            found.append(partition)
-    if len(found) == 1:
-        return True
-    # A topic that is there twice is answered once.
-    topics = {topic.name for topic in request.topics}
-    return len(topics) == len(request.topics) and len(set(found)) == len(found)
 
+    __slots__ = ("_partitions",)
 
-def _find(wanted: WantedOffset, partition: Partition, *, committed: bool) -> bool:
-    if partition.error is not None or wanted.leader_epoch not in (NO_EPOCH, partition.leader_epoch):
-        return False
-    log = partition.log
-    if wanted.timestamp == LATEST_TIMESTAMP:
-        wanted.offset = log.last_stable_offset if committed else log.high_watermark
-        wanted.epoch = partition.leader_epoch
-        return True
-    if wanted.timestamp != EARLIEST_TIMESTAMP:
-        return False
-    earliest = log.fetch_offset_by_timestamp(EARLIEST_TIMESTAMP)
-    assert earliest is not None, "a log has a first offset even while it is empty"
-    wanted.offset = earliest.offset
-    wanted.epoch = NO_EPOCH if earliest.leader_epoch is None else earliest.leader_epoch
-    return True
+    def __init__(self, partitions: Partitions) -> None:
+        self._partitions = partitions
+
+    def find(
+        self, topic: bytes, index: int, leader_epoch: int, timestamp: int, isolation_level: int, /
+    ) -> tuple[int, int] | None:
+        """
+        The offset of the end that *timestamp* means, and the leader epoch there (``FindOffset``).
+        """
+        partition = self._partitions.find(topic, index, is_id=False)
+        if partition is None or partition.error is not None:
+            return None
+        if leader_epoch not in (NO_EPOCH, partition.leader_epoch):
+            return None
+        if isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
+            return None
+        log = partition.log
+        if timestamp == LATEST_TIMESTAMP:
+            committed = isolation_level == _READ_COMMITTED
+            offset = log.last_stable_offset if committed else log.high_watermark
+            return offset, partition.leader_epoch
+        if timestamp != EARLIEST_TIMESTAMP:
+            return None
+        earliest = log.fetch_offset_by_timestamp(EARLIEST_TIMESTAMP)
+        assert earliest is not None, "a log has a first offset even while it is empty"
+        epoch = NO_EPOCH if earliest.leader_epoch is None else earliest.leader_epoch
+        return earliest.offset, epoch

@@ -50,6 +50,7 @@ How much memory a frame gets for its announcement alone; beyond, it has to send 
 """
 
 _SIZE = struct.Struct(">i")
+_SIZE_BYTES: Final = 4
 _HTTP = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
 _TLS_HANDSHAKE = b"\x16\x03"
 
@@ -252,12 +253,13 @@ class FrameReceiver:
         The frames in *data*, of which the rest becomes the beginning of the next.
         """
         frames: list[memoryview] = []
+        size: int
         position, end = 0, len(data)
-        while end - position >= _SIZE.size:
+        while end - position >= _SIZE_BYTES:
             (size,) = _SIZE.unpack_from(data, position)
             if not 0 < size <= self.max_frame_bytes:
-                raise self._refusal(size, bytes(data[position : position + _SIZE.size]), frames)
-            position += _SIZE.size
+                raise self._refusal(size, bytes(data[position : position + _SIZE_BYTES]), frames)
+            position += _SIZE_BYTES
             stop = position + size
             if stop > end:
                 self._begin(size, data[position:])
@@ -275,7 +277,7 @@ class FrameReceiver:
         """
         self._size = size
         self._filled = len(head)
-        room = max(min(size, TRUSTED_BYTES), len(head)) if size else _SIZE.size
+        room = max(min(size, TRUSTED_BYTES), len(head)) if size else _SIZE_BYTES
         self._was_large = room >= LEAST_ROOM_BYTES
         self._view = self._large_frames.take(room)
         self._view[: len(head)] = head

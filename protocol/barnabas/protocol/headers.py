@@ -26,6 +26,7 @@ from barnabas.protocol.primitives import Buffer, skip_tagged_fields
 API_VERSIONS: Final = 18
 
 _REQUEST = struct.Struct(">hhih")
+_REQUEST_BYTES: Final = 10
 _RESPONSE = struct.Struct(">i")
 _NO_TAGGED_FIELDS = b"\0"
 _NEVER = 2**15
@@ -68,15 +69,18 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     Raises:
         DecodeError: the frame is too short, or no API has the key.
     """
+    api_key: int
+    api_version: int
+    length: int
     try:
         api_key, api_version, correlation_id, length = _REQUEST.unpack_from(frame)
-        position = _REQUEST.size
+        position = _REQUEST_BYTES
         client_id = None
         if length >= 0:
             end = position + length
             if end > len(frame):
                 raise DecodeError(f"the client id has {length} bytes, more than are there")
-            client_id = str(frame[position:end], "utf-8", "replace")
+            client_id = bytes(frame[position:end]).decode("utf-8", "replace")
             position = end
         if api_version >= _first_flexible(api_key):
             # Nobody sends tagged fields here so far.

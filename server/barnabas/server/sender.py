@@ -160,7 +160,8 @@ class Sender:
             self._flush_bulk()
         else:
             # Small answers, and none of them from a file: the most of what there is to send.
-            data = b"".join(cast("deque[Buffer]", parts))
+            small = cast("deque[Buffer]", parts)
+            data = small.popleft() if len(small) == 1 else b"".join(small)
             parts.clear()
             self._bytes_out.value += len(data)
             self._transport.write(data)

@@ -31,24 +31,23 @@ class Clock(Protocol):
         """
 
 
+seconds_now: Final[Callable[[], float]] = time.monotonic
+"""``SystemClock.monotonic``, without a function of ours in which another thread could run."""
+
+
 class SystemClock:
     """
     Real time.
     """
 
+    monotonic = staticmethod(seconds_now)
+
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        return time.monotonic()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
         # An interval of "never" is larger than what the platform can wait for at once.
         return event.wait(min(seconds, threading.TIMEOUT_MAX))
-
-
-seconds_now: Final[Callable[[], float]] = time.monotonic
-"""``SystemClock.monotonic``, without a function of ours in which another thread could run."""
 
 
 def offer_turn() -> None:

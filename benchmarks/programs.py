@@ -55,16 +55,27 @@ class Program:
             return result()
 
     @contextmanager
-    def running(self, *arguments: str) -> Iterator[Callable[[], str]]:
+    def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         """
-        Run it beside the body, with which it ends at the latest. The function waits for its end
-        and gives what it printed.
+        Run it beside the body, with which it ends at the latest.
 
-        Raises: as ``output``.
+        Raises:
+            Unavailable: there is no compiler.
         """
         if self._path is None:
             raise Unavailable("no C compiler")
         with _started([str(self._path), *arguments]) as process:
+            yield process
+
+    @contextmanager
+    def running(self, *arguments: str) -> Iterator[Callable[[], str]]:
+        """
+        The same with a program that ends by itself. The function waits for its end and gives what
+        it printed.
+
+        Raises: as ``output``.
+        """
+        with self.started(*arguments) as process:
 
             def result() -> str:
                 printed, _ = process.communicate(timeout=LONGEST)

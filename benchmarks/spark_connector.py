@@ -5,8 +5,9 @@ and through the source ``barnabas`` from the files.
     python -m benchmarks.spark_connector                  on all cores
     python -m benchmarks.spark_connector --cores 1        Spark and brokers share one core
     python -m benchmarks.spark_connector --only small --passes 5
+    python -m benchmarks.spark_connector --limit          beside a broker with all answers at hand
 
-Both brokers run at once, and the ways to read take turns. The files are those that Apache Kafka has
+All brokers run at once, and the ways to read take turns. The files are those that Apache Kafka has
 written. The first pass of each query warms up and is not counted; of the others the median counts.
 A query gives all its rows to Spark's ``noop`` sink; its cost is the processor time of Spark with
 its workers and of the broker together.
@@ -27,15 +28,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.pipeline.source import register
 from benchmarks.contender import BusyKafka
 from benchmarks.loader import BIG_BATCHES, Loader
+from benchmarks.measure import Unavailable
 from benchmarks.process_tree import ProcessTree
 from benchmarks.procfs import adopt_orphans
+from benchmarks.remembering import Remembering
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.apache_kafka import PrerequisiteMissing
@@ -74,6 +77,33 @@ class Query:
     goal_seconds: float | None = None
 
 
+class Broker(Protocol):
+    """
+    What the queries go through.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def bootstrap(self) -> str: ...
+
+    @property
+    def pid(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Brokers:
+    """
+    All that run, each with its own directory.
+    """
+
+    kafka: BrokerProcess
+    ours: BrokerProcess
+    ready: Remembering | None
+    """With all answers at hand, which shows what is left to a broker to be better at."""
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """
@@ -82,7 +112,7 @@ class Way:
 
     name: str
     read: Callable[[], DataFrame]
-    broker: BrokerProcess | None = None
+    broker: Broker | None = None
     goal: float | None = None
     """How many times as fast as the first way it is meant to be."""
 
@@ -138,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [query for query in queries(options.scale) if options.only in ("", query.name)]
     with (
         tempfile.TemporaryDirectory(prefix="barnabas-bench-", dir=options.directory) as name,
-        _running(Path(name), cores) as (spark, brokers),
+        _running(Path(name), cores, limit=options.limit) as (spark, brokers),
     ):
         loader = Loader(Path(name))
         results = {query.name: _cost(query, spark, brokers, loader, options) for query in chosen}
@@ -160,6 +190,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", metavar="NAME", help="one query")
     parser.add_argument("--cores", type=int, help="for Spark and the brokers together")
     parser.add_argument("--scale", type=float, default=1.0, help="a factor on all numbers")
+    parser.add_argument(
+        "--limit", action="store_true", help="also through a broker that has all answers at hand"
+    )
     parser.add_argument("--passes", type=int, default=3, help="of each query, after the first")
     parser.add_argument("--directory", type=Path, help="where the brokers write")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there as well")
@@ -177,38 +210,40 @@ def _pin(cores: int | None) -> int:
 
 
 @contextmanager
-def _running(directory: Path, cores: int) -> Iterator[tuple[SparkSession, list[BrokerProcess]]]:
-    brokers: list[BrokerProcess] = [
-        BusyKafka(directory / "apache", bounded=False),
-        Barnabas(directory / "barnabas", bounded=False),
-    ]
+def _running(directory: Path, cores: int, *, limit: bool) -> Iterator[tuple[SparkSession, Brokers]]:
+    kafka = BusyKafka(directory / "apache", bounded=False)
+    ours = Barnabas(directory / "barnabas", bounded=False)
+    ready = Remembering(directory) if limit else None
     with ExitStack() as running:
         try:
-            for broker in brokers:
-                running.callback(broker.close)
-                broker.start()
+            for broker in (kafka, ours, ready):
+                if broker is not None:
+                    running.callback(broker.close)
+                    broker.start()
             spark = start_session(directory / "spark", cores=cores, memory="2g", java_options="")
-        except PrerequisiteMissing as missing:
+        except (PrerequisiteMissing, Unavailable) as missing:
             sys.exit(f"this cannot be measured: {missing}")
         running.callback(spark.stop)
         register(spark)
-        yield spark, brokers
+        yield spark, Brokers(kafka, ours, ready)
 
 
-def _ways(query: Query, spark: SparkSession, brokers: Sequence[BrokerProcess]) -> list[Way]:
+def _ways(query: Query, spark: SparkSession, brokers: Brokers) -> list[Way]:
     """
     The first is what the others are compared with.
     """
 
-    def connector(broker: BrokerProcess) -> DataFrame:
+    def connector(broker: Broker) -> DataFrame:
         reader = spark.read.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
         return reader.options(subscribe=query.name, includeHeaders="true", **query.options).load()
 
-    kafka, ours = brokers
+    kafka, ours, ready = brokers.kafka, brokers.ours, brokers.ready
     ways = [
         Way(f"connector, {kafka.name}", partial(connector, kafka), kafka),
         Way(f"connector, {ours.name}", partial(connector, ours), ours, goal=1.2),
     ]
+    if ready is not None:
+        ways.append(Way(f"connector, {ready.name}", partial(connector, ready), ready))
     if not query.from_files:
         return ways
     files = partial(_files, spark, kafka, query)
@@ -237,20 +272,21 @@ def _files(
 def _cost(
     query: Query,
     spark: SparkSession,
-    brokers: Sequence[BrokerProcess],
+    brokers: Brokers,
     loader: Loader,
     options: argparse.Namespace,
 ) -> list[tuple[Way, Cost]]:
     """
     What *query* costs in each way.
     """
-    for broker in brokers:
-        fill(query, broker, loader)
     ways = _ways(query, spark, brokers)
+    for way in ways:
+        if way.broker is not None:
+            fill(query, way.broker, loader)
     if query.from_files:
-        _await_files(query, spark, brokers[0])
+        _await_files(query, spark, brokers.kafka)
     costs: dict[str, list[Cost]] = {way.name: [] for way in ways}
-    meter = _Meter(brokers)
+    meter = _Meter(ways, brokers)
     for number in range(options.passes + 1):
         # Who comes first differs: Spark may have to clear away what a query before has left.
         for way in (*ways[number % len(ways) :], *ways[: number % len(ways)]):
@@ -275,7 +311,7 @@ def _await_files(query: Query, spark: SparkSession, broker: BrokerProcess) -> No
         time.sleep(0.5)
 
 
-def fill(query: Query, broker: BrokerProcess, loader: Loader) -> None:
+def fill(query: Query, broker: Broker, loader: Loader) -> None:
     """
     Make the topic of *query*, with as many records in each partition.
     """
@@ -302,9 +338,11 @@ class _Meter:
     runs the tasks, and the Python that it starts for them; and that of each broker.
     """
 
-    def __init__(self, brokers: Sequence[BrokerProcess]) -> None:
-        self._spark = ProcessTree(os.getpid(), without=[broker.pid for broker in brokers])
-        self._brokers = {broker.pid: ProcessTree(broker.pid) for broker in brokers}
+    def __init__(self, ways: Sequence[Way], brokers: Brokers) -> None:
+        pids = [way.broker.pid for way in ways if way.broker is not None]
+        others = [] if brokers.ready is None else [brokers.ready.pid_behind]
+        self._spark = ProcessTree(os.getpid(), without=[*pids, *others])
+        self._brokers = {pid: ProcessTree(pid) for pid in pids}
 
     def spark(self) -> float:
         return self._spark.seconds()

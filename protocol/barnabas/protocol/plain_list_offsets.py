@@ -99,9 +99,8 @@ def _answer(body: bytes, version: int, correlation_id: int, find: FindOffset) ->
     names: list[bytes] = []
     for _ in range(topics):
         size, position = read_compact_length(body, position)
-        _expect(
-            0 <= size <= MAX_STRING_BYTES
-        )  # Compiled, bytes have no slice of less than nothing.
+        # Before the slice: compiled, there is none that ends before it begins.
+        _expect(0 <= size <= MAX_STRING_BYTES)
         name = body[position : position + size]
         partitions, position = read_compact_length(body, position + size)
         _expect(partitions > 0)

@@ -16,8 +16,9 @@ from tests.support.broker_process import Barnabas, free_port
 
 class Remembering:
     """
-    What a client gets from it the second time costs nobody but the system anything, so that no
-    broker could be faster. It holds all that was fetched, in memory.
+    What a client gets from it the second time costs nobody but the system anything. That is no
+    bound: a broker that sends less at once may leave more in the processor's cache for the client.
+    It holds all that was fetched, in memory.
     """
 
     name: Final = "answers at hand"

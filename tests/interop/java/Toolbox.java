@@ -36,6 +36,9 @@ public final class Toolbox {
     private static final InputStream REQUESTS = System.in;
 
     public static void main(String[] args) throws IOException {
+        // With direct encoders Log4j fills one buffer for all threads, and whoever comes first
+        // writes out the lines of others as well.
+        System.setProperty("log4j2.enable.direct.encoders", "false");
         System.setOut(routed(run -> run.out));
         System.setErr(routed(run -> run.err));
         System.setIn(new Given());

@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,7 @@ from barnabas.storage.file_records import (
 from barnabas.storage.files import Buffer, WouldBlock
 from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
+from tests.support.memory_disk import MemoryFile
 from tests.support.segments import batch_of, padded_batch
 
 D = Path("/data")
@@ -214,6 +216,32 @@ def test_small_batches_take_one_read() -> None:
         reads.clear()
         assert 50 - position // 150 == len(list(records.headers(position)))
         assert 1 == len(reads)
+
+
+def test_among_large_batches_headers_are_all_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Behind the first one, which could have been small.
+    """
+    records = records_of(*(padded_batch(at, size=20_000) for at in range(9)), padded_batch(9))
+    sizes: list[int] = []
+    read = MemoryFile.read
+
+    def counting(self: MemoryFile, position: int, size: int, **options: Any) -> bytes | bytearray:
+        sizes.append(size)
+        return read(self, position, size, **options)
+
+    monkeypatch.setattr(MemoryFile, "read", counting)
+
+    found = records.search_for_offset_from_position(8, 0)
+
+    assert found is not None
+    assert (8, 8 * 20_000, 20_000) == found
+    assert 9 == len(sizes)
+    assert sum(sizes[1:]) < 1000
+    sizes.clear()
+    assert 10 == len(list(records.headers()))
+    assert 10 == len(sizes)
+    assert sum(sizes[1:]) < 1000
 
 
 @pytest.mark.parametrize("rest", range(0, 150, 7))

@@ -17,7 +17,9 @@ import os
 import resource
 import stat
 import sys
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Final
 
 from barnabas.storage.disk_lock import DiskLock
@@ -72,6 +74,13 @@ def _sync(fd: int) -> None:
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)  # fsync of macOS stops at the cache of the drive.
     else:
         os.fsync(fd)
+
+
+@cache
+def _page_cache() -> ModuleType:
+    from barnabas.storage import page_cache  # noqa: PLC0415  # few processes need ctypes
+
+    return page_cache
 
 
 class _Handle:
@@ -184,10 +193,8 @@ class DiskFile:
             return None
 
     def splice_into(self, pipe: int, position: int, size: int) -> int:
-        from barnabas.storage import page_cache  # noqa: PLC0415  # few processes need ctypes
-
         handle = self._handle
-        if not self._knows_nowait or not page_cache.holds(handle.fd, position, size):
+        if not self._knows_nowait or not _page_cache().holds(handle.fd, position, size):
             return 0
         try:
             # What is there may be on its way from the disk: the end of it comes last.

@@ -3,7 +3,8 @@ Batches in a file, one after the other.
 
 A file is walked by reading chunks of it and looking at the headers that they hold, so that finding
 one batch among many small ones takes one system call and not one for each (Kafka's FileRecords and
-FileLogInputStream read them one by one; what they find is the same).
+FileLogInputStream read them one by one; what they find is the same). Among large ones, headers are
+all that is read.
 
 The walk ends without an error where the rest is too short to tell a batch, and where a batch says
 to be longer than the rest. Only a length that no batch can have is an error.
@@ -183,11 +184,12 @@ class FileRecords:
         """
         end = self.size
         unpack = SCAN.unpack_from
-        chunk, chunk_at, scannable = b"", position, -1
+        chunk: bytes | bytearray = b""
+        chunk_at, scannable = position, -1
         while position < end - MAGIC_END:
             at = position - chunk_at
             if at > scannable:
-                chunk = self._chunk(position, nowait)
+                chunk = self._chunk(position, at - len(chunk), nowait)
                 chunk_at, at, scannable = position, 0, len(chunk) - SCAN.size
             base_offset, length, _, magic, delta, _ = unpack(chunk, at)
             if length >= SMALLEST_LENGTH and length > end - LOG_OVERHEAD - position:
@@ -218,11 +220,12 @@ class FileRecords:
             CorruptRecord: there is no batch where one should begin.
         """
         end = self.size
-        chunk, chunk_at, scannable = b"", position, -1
+        chunk: bytes | bytearray = b""
+        chunk_at, scannable = position, -1
         while position < end - MAGIC_END:
             at = position - chunk_at
             if at > scannable:
-                chunk = self._chunk(position, nowait=False)
+                chunk = self._chunk(position, at - len(chunk), nowait=False)
                 chunk_at, at, scannable = position, 0, len(chunk) - SCAN.size
             base_offset, length, epoch, magic, delta, timestamp = SCAN.unpack_from(chunk, at)
             size = length + LOG_OVERHEAD
@@ -237,11 +240,16 @@ class FileRecords:
                 yield BatchHeader(base_offset, last_offset, epoch, timestamp, position, size)
             position += size
 
-    def _chunk(self, position: int, nowait: bool) -> bytes:
-        chunk = self._file.read(position, _SEARCH_CHUNK, nowait=nowait)
+    def _chunk(self, position: int, left_out: int, nowait: bool) -> bytes | bytearray:
+        """
+        The bytes from *position* on, with at least one header. Where bytes are *left_out* between
+        the last chunk and this one, batches are larger than chunks: then no more than that.
+        """
+        size = SCAN.size if left_out > 0 else _SEARCH_CHUNK
+        chunk = self._file.read(position, size, nowait=nowait)
         # A message of an old format may end before the fields that a batch has, which are not
         # looked at where the magic byte tells so; zeros stand in for them.
-        return bytes(chunk) if len(chunk) >= SCAN.size else bytes(chunk).ljust(SCAN.size, b"\0")
+        return chunk if len(chunk) >= SCAN.size else chunk.ljust(SCAN.size, b"\0")
 
     def batches(self, position: int = 0) -> Iterator[RecordBatch]:
         """

@@ -1,5 +1,7 @@
 """
 Binary search among the entries of an index.
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations

@@ -141,13 +141,13 @@ class Dispatcher:
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return self._unsupported(header)
-        result: Answer | bytes = None
+        result: Answer | list[Part] = None
         shortcut = route.shortcut
         if shortcut is not None:
             result = shortcut(frame, position, route.version, header.correlation_id, self._parts)
-            if isinstance(result, bytes):
+            if isinstance(result, list):
                 route.requests.value += 1
-                return [result]
+                return result
         try:
             request, _ = decode_from(route.registration.request, route.version, frame, position)
         except DecodeError as error:

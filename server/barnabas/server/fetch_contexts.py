@@ -99,7 +99,7 @@ class First:
 
     def response(self, wanted: Sequence[Wanted], data: Sequence[PartitionData]) -> FetchResponse:
         for each, told in zip(wanted, data, strict=True):
-            each.told(told)
+            each.told(told.high_watermark, told.log_start_offset)
         session_id = self._sessions.create(
             {each.key: each for each in wanted},
             is_privileged=self._is_privileged,

@@ -1,5 +1,7 @@
 """
 What a fetch asks of one partition.
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations
@@ -140,12 +142,12 @@ class Wanted:
             raise InconsistentTopicId
         return found
 
-    def told(self, data: PartitionData) -> None:
+    def told(self, high_watermark: int, log_start_offset: int) -> None:
         """
         The client is going to know this.
         """
-        self.high_watermark = data.high_watermark
-        self.log_start_offset = data.log_start_offset
+        self.high_watermark = high_watermark
+        self.log_start_offset = log_start_offset
 
     def has_news(self, data: PartitionData) -> bool:
         """
@@ -160,7 +162,7 @@ class Wanted:
             or data.diverging_epoch.epoch >= 0
         )
         if has_news:
-            self.told(data)
+            self.told(data.high_watermark, data.log_start_offset)
         return has_news
 
 

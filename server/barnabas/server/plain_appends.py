@@ -36,13 +36,14 @@ from barnabas.server.produced_records import is_plain
 if TYPE_CHECKING:
     from barnabas.server.context import Parts
     from barnabas.server.partitions import Partitions
+    from barnabas.server.sender import Part
 
 _ACKNOWLEDGED: Final = (1, ALL_REPLICAS)
 
 
 def append_plain(
     frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
-) -> bytes | ProduceResponse | DelayedProduce | None:
+) -> list[Part] | ProduceResponse | DelayedProduce | None:
     """
     Serve a request that has one batch for each of its partitions, and no transaction.
 
@@ -60,7 +61,7 @@ def append_plain(
         for batch in topic.batches:
             appends.append(batch)
     if not appends.others:
-        return plain_produce_answer(version, correlation_id, request)
+        return [plain_produce_answer(version, correlation_id, request)]
     return appends.answer(request)
 
 

@@ -17,6 +17,7 @@ from barnabas.storage.offsets_by_time import EARLIEST_TIMESTAMP, LATEST_TIMESTAM
 if TYPE_CHECKING:
     from barnabas.server.context import Parts
     from barnabas.server.partitions import Partitions
+    from barnabas.server.sender import Part
 
 _READ_UNCOMMITTED: Final = 0
 _READ_COMMITTED: Final = 1
@@ -24,7 +25,7 @@ _READ_COMMITTED: Final = 1
 
 def find_plain(
     frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
-) -> bytes | None:
+) -> list[Part] | None:
     """
     Serve a request of a consumer for the first or the last offset of partitions that are well.
 
@@ -33,9 +34,10 @@ def find_plain(
     """
     find = _Ends(parts.partitions).find
     try:
-        return answer_plain_list_offsets(frame, position, version, correlation_id, find)
+        frame_of_answer = answer_plain_list_offsets(frame, position, version, correlation_id, find)
     except KafkaError:
         return None
+    return None if frame_of_answer is None else [frame_of_answer]
 
 
 class _Ends:

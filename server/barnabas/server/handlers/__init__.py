@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from barnabas.protocol import apis
 from barnabas.protocol.errors import ErrorCode
@@ -32,6 +32,9 @@ from barnabas.protocol.schema import Message
 from barnabas.protocol.structs import struct
 from barnabas.server.context import Context, Parts
 from barnabas.server.purgatory import Delayed
+
+if TYPE_CHECKING:
+    from barnabas.server.sender import Part
 
 Req = TypeVar("Req", bound=Message)
 Answer: TypeAlias = "Message | Delayed | Awaitable[Message | None] | None"
@@ -47,7 +50,7 @@ class Shortcut(Protocol):
 
     def __call__(
         self, frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
-    ) -> bytes | Message | Delayed | None:
+    ) -> list[Part] | Message | Delayed | None:
         """
         Args:
             position: where in the frame the body begins.

@@ -35,6 +35,7 @@ from barnabas.server.fetch_wanted import (
 from barnabas.server.fetching import FetchPlan, Reading, error_data, size_of
 from barnabas.server.handlers import handles
 from barnabas.server.partition import NO_EPOCH
+from barnabas.server.plain_fetches import fetch_plain
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import WouldBlock
 
@@ -65,7 +66,7 @@ def error_response(
     )
 
 
-@handles(FetchRequest, error_response=error_response)
+@handles(FetchRequest, error_response=error_response, shortcut=fetch_plain)
 def fetch(request: FetchRequest, context: Context) -> FetchResponse | DelayedFetch:
     replica_id = _replica_id(request, context.version)
     try:

@@ -1,0 +1,127 @@
+"""
+Serving Fetch without decoding it first, where it is of the plain form: one partition, read from
+where there are records.
+
+::
+
+    frame --> partition --> session --> records found --> session moves --> the frame of the answer
+                  |            |              |
+             not served    another     none, too few, or not
+             any more       state      in the page cache: the handler
+
+Nothing is changed before the records are found, so whatever is found to be otherwise is left to the
+handler, which looks again, and waits, or answers with Kafka's errors.
+
+This module is compiled when there is a compiler.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.plain_fetch import PlainFetch, plain_fetch_answer, read_plain_fetch
+from barnabas.server.fetch_sessions import FINAL_EPOCH, NO_SESSION
+from barnabas.server.stored_records import StoredRecords
+from barnabas.storage.fetch_isolation import FetchIsolation
+
+if TYPE_CHECKING:
+    from barnabas.protocol.messages.fetch import FetchPartition
+    from barnabas.server.context import Parts
+    from barnabas.server.fetch_sessions import FetchSession, FetchSessions
+    from barnabas.server.fetch_wanted import Wanted
+    from barnabas.server.partition import FetchResult, Partition
+    from barnabas.server.sender import Part
+    from barnabas.storage.fetch_data import FileSlice
+
+_ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED)
+
+
+def fetch_plain(
+    frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
+) -> list[Part] | None:
+    """
+    Serve a request of a consumer for records that are there, on its own or as the next one of a
+    session that has this partition only.
+    """
+    request = read_plain_fetch(frame, position, version)
+    if request is None or not 0 <= request.isolation_level < len(_ISOLATION):
+        return None
+    asked = request.partition
+    partition = parts.partitions.find(request.topic_id, asked.partition, is_id=True)
+    if partition is None or partition.error is not None:
+        return None
+    wanted: Wanted | None = None
+    session: FetchSession | None = None
+    if request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH:
+        session = _session_of(request, parts.fetch_sessions)
+        if session is None:
+            return None
+        wanted = next(iter(session.partitions.values()))
+        if wanted.partition is not partition:
+            return None
+    max_bytes = min(request.max_bytes, parts.config.fetch_max_bytes)
+    result = _read(partition, asked, max_bytes, _ISOLATION[request.isolation_level])
+    records = None if result is None else _plain_records(result)
+    if records is None or records.size < min(request.min_bytes, max_bytes):
+        return None
+    assert result is not None, "it has records"
+    if session is not None and wanted is not None:
+        session.use(parts.clock.now_ms())
+        wanted.request = asked
+        wanted.empty = None
+        wanted.told(result.high_watermark, result.log_start_offset)
+    head, tail = plain_fetch_answer(
+        correlation_id,
+        request,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        records_bytes=records.size,
+    )
+    return [head, StoredRecords(records), tail]
+
+
+def _session_of(request: PlainFetch, sessions: FetchSessions) -> FetchSession | None:
+    """
+    The session of which *request* is the next one, if it has one partition.
+    """
+    try:
+        session = sessions.get(request.session_id)
+    except KafkaError:
+        return None
+    if session is None or session.epoch != request.session_epoch or not session.uses_topic_ids:
+        return None
+    return session if len(session.partitions) == 1 else None
+
+
+def _read(
+    partition: Partition, asked: FetchPartition, max_bytes: int, isolation: FetchIsolation
+) -> FetchResult | None:
+    log = partition.log
+    limit = min(asked.partition_max_bytes, max_bytes)
+    # Most of those who wait for records are known by this.
+    if limit < 0 or asked.fetch_offset >= log.high_watermark:
+        return None
+    try:
+        return partition.read(
+            asked.fetch_offset,
+            limit,
+            isolation,
+            min_one_message=True,
+            current_leader_epoch=asked.current_leader_epoch,
+            last_fetched_epoch=asked.last_fetched_epoch,
+            nowait=True,
+        )
+    except Exception:  # whatever it is, the handler meets it again and knows what to say
+        return None
+
+
+def _plain_records(result: FetchResult) -> FileSlice | None:
+    """
+    The records of an answer that has nothing else to tell.
+    """
+    data = result.data
+    if data is None or data.first_entry_incomplete or data.aborted_transactions:
+        return None
+    return data.records if data.records else None

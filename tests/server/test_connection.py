@@ -27,7 +27,7 @@ from barnabas.server.kept_buffers import BUFFER_BYTES, MOST_KEPT
 from barnabas.server.listening import LoopProtocol
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.sender import LEAST_SPLICED, MOST_AT_ONCE, SEGMENT_BYTES
+from barnabas.server.sender import LEAST_SPLICED, MOST_AT_ONCE, SMALL
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import FileSlice
 from barnabas.storage.files import WouldBlock
@@ -434,7 +434,7 @@ async def test_a_socket_that_is_full_takes_the_rest_when_its_peer_has_read(
     assert sent < size
     assert b"<" + server.desk.file.read(0, size) + b">" == frame
     assert ["after"] == await client.hear()
-    assert 0 < server.desk.file.largest_read <= SEGMENT_BYTES
+    assert 0 < server.desk.file.largest_read <= SMALL
 
 
 async def test_others_have_their_turn_within_a_long_answer() -> None:

@@ -28,8 +28,6 @@ Part: TypeAlias = Buffer | StoredRecords
 SMALL = 4096
 # So many bytes of records are not copied; with fewer, that costs less than to do without.
 LEAST_SPLICED = 64 * 1024
-# What the loopback interface carries in one piece.
-SEGMENT_BYTES = 65_483
 # So much of what one peer has asked for is sent before others have their turn.
 MOST_AT_ONCE = 1024 * 1024
 
@@ -185,7 +183,7 @@ class Sender:
             buffer = self._buffers.take()
             try:
                 # A full socket gets no more than it takes to hear from the transport when to go on.
-                size = self._gather(buffer if taken is None else buffer[:SEGMENT_BYTES])
+                size = self._gather(buffer if taken is None else buffer[:SMALL])
             except Exception as error:
                 self._failed(error)
                 return

@@ -210,19 +210,31 @@ def test_what_only_brokers_that_follow_say_of_a_partition_is_left_to_the_codec()
     assert not is_plain(request_of(one(high_watermark=1)), 18)
 
 
-@pytest.mark.parametrize("at", [-5, -4, -3, -1], ids=["partition", "topic", "forgotten", "request"])
-def test_each_count_at_the_end_is_looked_at(at: int) -> None:
+@pytest.mark.parametrize(
+    "at",
+    [21, 38, -5, -4, -3, -1],
+    ids=["topics", "partitions", "partition", "topic", "forgotten", "request"],
+)
+def test_each_count_is_looked_at(at: int) -> None:
     body = bytearray(encode(request_of(ONE), 17))
     body[at] ^= 1
 
     assert read(bytes(body), 17) is None
 
 
+def test_a_length_of_two_bytes_is_left_to_the_codec() -> None:
+    head, end = encode(request_of(ONE), 17)[:-2], bytes(1)
+
+    assert read(head + b"\x7f" + b"r" * 126 + end, 17) is not None
+    assert read(head + b"\x80" + b"r" * 127 + end, 17) is None
+
+
 @pytest.mark.parametrize("version", range(FetchRequest.api.versions[0], FIRST_TOPIC_ID_VERSION))
 def test_older_versions_are_left_to_the_codec(version: int) -> None:
-    request = request_of(ONE, topics=[FetchTopic(topic="t", partitions=[ONE])])
+    for name in ("t", "long as ids are"):
+        request = request_of(ONE, topics=[FetchTopic(topic=name, partitions=[ONE])])
 
-    assert not is_plain(request, version)
+        assert not is_plain(request, version)
 
 
 @given(versions, requests, st.data())

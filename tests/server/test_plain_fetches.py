@@ -24,8 +24,6 @@ from barnabas.server.partition import Partition
 from barnabas.server.plain_fetches import fetch_plain
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.append_origin import AppendOrigin
-from barnabas.storage.files import WouldBlock
-from barnabas.storage.log import Log
 from tests.support.disk import MemoryFiles
 from tests.support.server import (
     START_MS,
@@ -103,7 +101,7 @@ async def test_records_that_are_there_are_served_without_decoding(
 
 
 async def test_what_is_to_be_waited_for_or_refused_is_decoded(
-    broker: TestBroker, topic: UUID, monkeypatch: pytest.MonkeyPatch
+    broker: TestBroker, topic: UUID
 ) -> None:
     others = [
         asking(topic, 3),
@@ -127,14 +125,28 @@ async def test_what_is_to_be_waited_for_or_refused_is_decoded(
     assert served(broker, asking(topic, partition_max_bytes=0)) is not None
     assert [] == [request for request in others if served(broker, request) is not None]
 
-    def cold(*_: Any, **__: Any) -> None:
-        raise WouldBlock
 
-    with monkeypatch.context() as patched:
-        patched.setattr(Log, "read", cold)
-        assert served(broker, asking(topic)) is None
+async def test_so_is_what_the_page_cache_lacks_or_a_partition_that_is_not_served(
+    broker: TestBroker, topic: UUID
+) -> None:
+    files = broker.files
+    assert isinstance(files, MemoryFiles)
+
+    files.is_cold = True
+    assert served(broker, asking(topic, 1)) is None
+    files.is_cold = False
+    assert served(broker, asking(topic, 1)) is not None
     broker.partitions.expect("orders", 0).close(NotLeaderOrFollower())
-    assert served(broker, asking(topic)) is None
+    assert served(broker, asking(topic, 1)) is None
+
+
+async def test_so_is_a_log_that_is_not_the_clients(broker: TestBroker, topic: UUID) -> None:
+    broker.partitions.expect("orders", 0).leader_epoch = 2
+    append(broker, 0, ONE)
+    append(broker, 0, ONE)
+
+    assert served(broker, asking(topic, 4, last_fetched_epoch=0)) is None
+    assert served(broker, asking(topic, 4, last_fetched_epoch=2)) is not None
 
 
 async def test_no_more_is_served_than_everybody_allows(broker: TestBroker, topic: UUID) -> None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from barnabas.protocol.messages.fetch import FetchPartition
     from barnabas.server.context import Parts
     from barnabas.server.fetch_sessions import FetchSession, FetchSessions
-    from barnabas.server.fetch_wanted import Wanted
     from barnabas.server.partition import FetchResult, Partition
     from barnabas.server.sender import Part
     from barnabas.storage.fetch_data import FileSlice
@@ -49,27 +48,24 @@ def fetch_plain(
         return None
     asked = request.partition
     partition = parts.partitions.find(request.topic_id, asked.partition, is_id=True)
-    if partition is None or partition.error is not None:
+    if partition is None:
         return None
-    wanted: Wanted | None = None
     session: FetchSession | None = None
     if request.session_id != NO_SESSION or request.session_epoch != FINAL_EPOCH:
-        session = _session_of(request, parts.fetch_sessions)
+        session = _session_of(request, partition, parts.fetch_sessions)
         if session is None:
             return None
-        wanted = next(iter(session.partitions.values()))
-        if wanted.partition is not partition:
-            return None
     max_bytes = min(request.max_bytes, parts.config.fetch_max_bytes)
-    result = _read(partition, asked, max_bytes, _ISOLATION[request.isolation_level])
-    records = None if result is None else _plain_records(result)
-    if records is None or records.size < min(request.min_bytes, max_bytes):
+    found = _find(partition, asked, max_bytes, _ISOLATION[request.isolation_level])
+    if found is None:
         return None
-    assert result is not None, "it has records"
-    if session is not None and wanted is not None:
+    result, records = found
+    if records.size < max(1, min(request.min_bytes, max_bytes)):
+        return None
+    if session is not None:
         session.use(parts.clock.now_ms())
+        (wanted,) = session.partitions.values()
         wanted.request = asked
-        wanted.empty = None
         wanted.told(result.high_watermark, result.log_start_offset)
     head, tail = plain_fetch_answer(
         correlation_id,
@@ -82,9 +78,11 @@ def fetch_plain(
     return [head, StoredRecords(records), tail]
 
 
-def _session_of(request: PlainFetch, sessions: FetchSessions) -> FetchSession | None:
+def _session_of(
+    request: PlainFetch, partition: Partition, sessions: FetchSessions
+) -> FetchSession | None:
     """
-    The session of which *request* is the next one, if it has one partition.
+    The session of which *request* is the next one, if it has this partition and no other.
     """
     try:
         session = sessions.get(request.session_id)
@@ -92,21 +90,25 @@ def _session_of(request: PlainFetch, sessions: FetchSessions) -> FetchSession | 
         return None
     if session is None or session.epoch != request.session_epoch or not session.uses_topic_ids:
         return None
-    return session if len(session.partitions) == 1 else None
+    if len(session.partitions) != 1:
+        return None
+    (wanted,) = session.partitions.values()
+    return session if wanted.partition is partition else None
 
 
-def _read(
+def _find(
     partition: Partition, asked: FetchPartition, max_bytes: int, isolation: FetchIsolation
-) -> FetchResult | None:
-    log = partition.log
-    limit = min(asked.partition_max_bytes, max_bytes)
+) -> tuple[FetchResult, FileSlice] | None:
+    """
+    Where the records are, unless there is something else to tell.
+    """
     # Most of those who wait for records are known by this.
-    if limit < 0 or asked.fetch_offset >= log.high_watermark:
+    if asked.fetch_offset >= partition.log.high_watermark:
         return None
     try:
-        return partition.read(
+        result = partition.read(
             asked.fetch_offset,
-            limit,
+            min(asked.partition_max_bytes, max_bytes),
             isolation,
             min_one_message=True,
             current_leader_epoch=asked.current_leader_epoch,
@@ -115,13 +117,7 @@ def _read(
         )
     except Exception:  # whatever it is, the handler meets it again and knows what to say
         return None
-
-
-def _plain_records(result: FetchResult) -> FileSlice | None:
-    """
-    The records of an answer that has nothing else to tell.
-    """
     data = result.data
-    if data is None or data.first_entry_incomplete or data.aborted_transactions:
+    if data is None or data.records is None or data.aborted_transactions:
         return None
-    return data.records if data.records else None
+    return result, data.records

@@ -9,10 +9,11 @@ Measures Barnabas and Apache Kafka side by side, on this machine, in one run.
     python -m benchmarks.compare --json results.json --page docs/performance.md --plots docs/images
     python -m benchmarks.compare --from results.json          the table of a run that has been
 
-The brokers take turns, so that what else the machine does hits all of them; the two run with the
-same options, a further one as its command says. The first runs of a measure warm a broker up and do
-not count (a virtual machine compiles its hot code meanwhile). Of the others the median counts, and
-the ratio of the best ones stands beside it, for noise only ever makes things slower.
+The brokers take turns, so that what else the machine does hits all of them, and another one is
+first each time; the two run with the same options, a further one as its command says. The first
+runs of a measure warm a broker up and do not count (a virtual machine compiles its hot code
+meanwhile). Of the others the median counts, and the ratio of the best ones stands beside it, for
+noise only ever makes things slower.
 """
 
 from __future__ import annotations

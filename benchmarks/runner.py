@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException
 from benchmarks.contender import Contender
 from benchmarks.measure import Measure, Unavailable, Values
 from benchmarks.results import Measured
+from benchmarks.turns import turns
 
 FAILURES: Final = (
     Unavailable,
@@ -157,7 +158,7 @@ def _taken(
         for turn in range(1 - measure.warm_ups, passes + 1):
             if turn > 1 and time.monotonic() > end:
                 break
-            for seat in seats:
+            for seat in turns(seats, turn):
                 seat.run(turn)
     return seats
 

@@ -39,6 +39,7 @@ from benchmarks.measure import Unavailable
 from benchmarks.process_tree import ProcessTree
 from benchmarks.procfs import adopt_orphans
 from benchmarks.remembering import Remembering
+from benchmarks.turns import turns
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.support.apache_kafka import PrerequisiteMissing
@@ -288,8 +289,8 @@ def _cost(
     costs: dict[str, list[Cost]] = {way.name: [] for way in ways}
     meter = _Meter(ways, brokers)
     for number in range(options.passes + 1):
-        # Who comes first differs: Spark may have to clear away what a query before has left.
-        for way in (*ways[number % len(ways) :], *ways[: number % len(ways)]):
+        # Spark may have to clear away what a query before has left.
+        for way in turns(ways, number):
             cost = _run(way, meter)
             print(f"{query.name} {number}: {way.name}: {_words(cost)}", file=sys.stderr)
             if number > 0:

@@ -13,7 +13,9 @@ from benchmarks.loader import Loader
 from tests.support.broker_process import BrokerProcess
 
 
-@pytest.mark.parametrize("name", ["1k", "1k-defaults", "100", "100-defaults"])
+@pytest.mark.parametrize(
+    "name", ["1k", "1k-polls", "1k-defaults", "100", "100-polls", "100-defaults"]
+)
 def test_each_partition_gets_as_much(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """
     Spark reads each in one task: an empty one would leave a core without work, but for the files.

@@ -35,9 +35,9 @@ _CONSUMER: Final = b"\xff\xff\xff\xff"
 _CONSUMER_BYTES: Final = 4
 _REQUEST: Final = Struct(">4xiibiiB16sBiiqiqiBBB")
 """
-Longest wait, least and most bytes, isolation level, session id and epoch; a count of topics, the id
-of the one; a count of partitions, the one; two counts of tagged fields, behind the partition and
-behind the topic; a count of topics to be forgotten.
+Behind the longest wait: least and most bytes, isolation level, session id and epoch; a count of
+topics, the id of the one; a count of partitions, the one; two counts of tagged fields, behind the
+partition and behind the topic; a count of topics to be forgotten.
 """
 _REQUEST_BYTES: Final = 74
 _NONE: Final = 1

@@ -16,7 +16,7 @@ import pytest
 
 from barnabas.protocol.codec import encode
 from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.errors import NotLeaderOrFollower
+from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic
 from barnabas.server.clock import ManualClock
 from barnabas.server.handlers import fetch as handler
@@ -24,7 +24,7 @@ from barnabas.server.partition import Partition
 from barnabas.server.plain_fetches import fetch_plain
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.append_origin import AppendOrigin
-from tests.support.disk import MemoryFiles
+from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.server import (
     START_MS,
     TestBroker,
@@ -147,6 +147,20 @@ async def test_so_is_a_log_that_is_not_the_clients(broker: TestBroker, topic: UU
 
     assert served(broker, asking(topic, 4, last_fetched_epoch=0)) is None
     assert served(broker, asking(topic, 4, last_fetched_epoch=2)) is not None
+
+
+async def test_a_disk_that_fails_meanwhile_is_told() -> None:
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        for _ in range(3):
+            append(broker, 0, ONE)
+        request = asking(await broker.topic_id("orders"), 1)
+        async with await broker.client() as client:
+            files.fail(only=frozenset({"read"}), forever=True)
+            for _ in range(2):
+                (topic,) = (await client.ask(request, 17)).responses
+                assert ErrorCode.KAFKA_STORAGE_ERROR == topic.partitions[0].error_code
 
 
 async def test_no_more_is_served_than_everybody_allows(broker: TestBroker, topic: UUID) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "peak_bytes",
     "resident_bytes",
     "spent_by",
+    "user_seconds",
 ]
 
 
@@ -63,6 +64,14 @@ def spent_by(pid: int) -> Iterator[Spent]:
     cpu, began = cpu_seconds(pid), time.perf_counter()
     yield spent
     spent.seconds, spent.cpu = time.perf_counter() - began, cpu_seconds(pid) - cpu
+
+
+def user_seconds(pid: int) -> float:
+    """
+    The processor time that the process has used so far for its own code, without the system's.
+    """
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) / os.sysconf("SC_CLK_TCK")
 
 
 def peak_bytes(pid: int) -> int:

@@ -10,13 +10,15 @@ and through the source ``barnabas`` from the files.
 All brokers run at once, and the ways to read take turns. The files are those that Apache Kafka has
 written. The first pass of each query warms up and is not counted; of the others the median counts.
 A query gives all its rows to Spark's ``noop`` sink; its cost is the processor time of Spark with
-its workers and of the broker together.
+its workers and of the broker together. What of the broker's its own code took is given apart: the
+rest is the system's, for whichever broker, and mostly the network's.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import operator
 import os
 import platform
 import statistics
@@ -37,7 +39,7 @@ from benchmarks.contender import BusyKafka
 from benchmarks.loader import BIG_BATCHES, Loader
 from benchmarks.measure import Unavailable
 from benchmarks.process_tree import ProcessTree
-from benchmarks.procfs import adopt_orphans
+from benchmarks.procfs import adopt_orphans, user_seconds
 from benchmarks.remembering import Remembering
 from benchmarks.turns import turns
 from tests.interop.clients.base import NewRecord
@@ -130,6 +132,8 @@ class Cost:
     wall: float
     spark: float
     broker: float
+    own: float
+    """Of the broker's, that of its own code: what the system does for it is not in it."""
 
     @property
     def cpu(self) -> float:
@@ -350,19 +354,23 @@ class _Meter:
         self._spark = ProcessTree(os.getpid(), without=[*pids, *others])
         self._brokers = {pid: ProcessTree(pid) for pid in pids}
 
-    def spark(self) -> float:
-        return self._spark.seconds()
-
-    def broker(self, way: Way) -> float:
-        return 0.0 if way.broker is None else self._brokers[way.broker.pid].seconds()
+    def so_far(self, way: Way) -> tuple[float, float, float]:
+        """
+        What Spark has used, what the broker of *way*, and what of that its own code.
+        """
+        if way.broker is None:
+            return self._spark.seconds(), 0.0, 0.0
+        pid = way.broker.pid
+        return self._spark.seconds(), self._brokers[pid].seconds(), user_seconds(pid)
 
 
 def _run(way: Way, meter: _Meter) -> Cost:
-    before_spark, before_broker = meter.spark(), meter.broker(way)
+    before = meter.so_far(way)
     began = time.monotonic()
     way.read().write.format("noop").mode("overwrite").save()
     wall = time.monotonic() - began
-    return Cost(wall, meter.spark() - before_spark, meter.broker(way) - before_broker)
+    spark, broker, own = map(operator.sub, meter.so_far(way), before)
+    return Cost(wall, spark, broker, own)
 
 
 def _median(costs: Sequence[Cost]) -> Cost:
@@ -373,11 +381,12 @@ def _median(costs: Sequence[Cost]) -> Cost:
         median(lambda cost: cost.wall),
         median(lambda cost: cost.spark),
         median(lambda cost: cost.broker),
+        median(lambda cost: cost.own),
     )
 
 
 def _words(cost: Cost) -> str:
-    return f"{cost.wall:.2f} s, CPU {cost.spark:.2f} + {cost.broker:.2f} s"
+    return f"{cost.wall:.2f} s, CPU {cost.spark:.2f} + {cost.broker:.2f} s, own {cost.own:.2f} s"
 
 
 def _table(results: Mapping[str, Sequence[tuple[Way, Cost]]], chosen: Sequence[Query]) -> str:
@@ -386,7 +395,7 @@ def _table(results: Mapping[str, Sequence[tuple[Way, Cost]]], chosen: Sequence[Q
         lines.append(f"\n{query.title}, {query.count:,} records")
         base = results[query.name][0][1]
         for way, cost in results[query.name]:
-            line = f"  {way.name:26}{_words(cost):>28}"
+            line = f"  {way.name:26}{_words(cost):>40}"
             if way.broker is None or cost is not base:
                 line += f"{base.wall / cost.wall:>9.2f}x as fast, CPU {cost.cpu / base.cpu:.2f}x"
             if way.goal is not None:

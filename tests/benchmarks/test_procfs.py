@@ -1,16 +1,20 @@
 """
-Whether a machine is quiet.
+Whether a machine is quiet, and what a process does with its time.
 """
 
+import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from benchmarks.procfs import busy_cores
+from benchmarks.procfs import busy_cores, cpu_seconds, user_seconds
+
+ONLY_LINUX = pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells")
 
 
-@pytest.mark.skipif(not Path("/proc/stat").exists(), reason="only Linux tells")
+@ONLY_LINUX
 def test_a_core_that_works_is_busy() -> None:
     done = threading.Event()
 
@@ -27,3 +31,27 @@ def test_a_core_that_works_is_busy() -> None:
         worker.join()
 
     assert busy > 0.1
+
+
+@ONLY_LINUX
+def test_what_the_system_does_is_no_own_code() -> None:
+    """
+    Zeros are the system's work, and sums our own.
+    """
+    pid = os.getpid()
+    before = user_seconds(pid)
+    until = cpu_seconds(pid) + 0.3
+    room = bytearray(1 << 20)
+    with open("/dev/zero", "rb", buffering=0) as zeros:
+        while cpu_seconds(pid) < until:
+            for _ in range(20):
+                zeros.readinto(room)
+    of_the_system = user_seconds(pid) - before
+
+    before = user_seconds(pid)
+    until = time.thread_time() + 0.3
+    while time.thread_time() < until:
+        sum(range(100_000))
+    of_our_own = user_seconds(pid) - before
+
+    assert of_the_system < of_our_own / 2

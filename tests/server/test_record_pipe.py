@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.server.record_pipe import PIPE_BYTES, ROOM_BYTES, RecordPipe
+from barnabas.server.record_pipe import PIPE_BYTES, RecordPipe
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import FileSlice
 
@@ -104,24 +104,6 @@ def test_what_a_socket_does_not_take_is_forgotten(
     assert 0 == more == after_the_end
     assert 3 == pipe.fill([b"new"])
     pipe.forget()
-
-
-@pytest.mark.parametrize(
-    ("configured", "grows"), [(100 * 1024, True), (ROOM_BYTES, False), (-1, False)]
-)
-def test_a_socket_is_given_room_unless_it_has_it(
-    configured: int,
-    peers: tuple[socket.socket, socket.socket],
-    *,
-    grows: bool,
-) -> None:
-    ours, _ = peers
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)
-    before = ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
-
-    RecordPipe(configured).make_room(ours)
-
-    assert grows == (ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) > before)
 
 
 def test_what_an_error_has_left_is_sent_to_nobody(

@@ -18,7 +18,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterable
-from socket import SO_SNDBUF, SOL_SOCKET, socket
 from typing import TYPE_CHECKING, Final
 
 from barnabas.server.stored_records import StoredRecords
@@ -30,13 +29,6 @@ logger = logging.getLogger(__name__)
 
 PIPE_BYTES: Final = 1024 * 1024
 """As much as Linux grants everybody (``fs.pipe-max-size``)."""
-ROOM_BYTES: Final = 512 * 1024
-"""
-The send buffer (SO_SNDBUF) of a connection that gets records in this way, of which Linux grants
-twice as much: a partition's part of an answer as clients want it by default (1 MiB), which then
-goes out at once. It holds no memory but that of the page cache. With less a client waits for the
-broker once more for each answer, with more what it reads is out of the processor's cache.
-"""
 
 
 class RecordPipe:
@@ -46,16 +38,16 @@ class RecordPipe:
     It is empty but between ``fill`` and the ``empty_into`` or ``forget`` that follows.
     """
 
-    __slots__ = ("_entrance", "_exit", "_held", "_nowhere", "_room_bytes", "is_usable")
+    __slots__ = ("_entrance", "_exit", "_held", "_nowhere", "is_usable", "send_buffer_bytes")
 
     def __init__(self, send_buffer_bytes: int) -> None:
         """
         Args:
             send_buffer_bytes: the send buffer that connections have (``socket.send.buffer.bytes``).
         """
+        self.send_buffer_bytes = send_buffer_bytes
         self.is_usable = sys.platform == "linux" and hasattr(os, "splice")
         """Whether the system has what this needs, as far as is known."""
-        self._room_bytes = ROOM_BYTES if 0 <= send_buffer_bytes < ROOM_BYTES else None
         self._entrance = self._exit = self._nowhere = -1
         self._held = 0
 
@@ -102,14 +94,6 @@ class RecordPipe:
             logger.info("Records are copied to sockets, for there is no large pipe: %s", error)
             self.close()
         return self.is_usable
-
-    def make_room(self, peer: socket) -> None:
-        """
-        Let *peer* hold more of what comes out of here, unless it holds that much already, or the
-        system was to choose.
-        """
-        if self._room_bytes is not None:
-            peer.setsockopt(SOL_SOCKET, SO_SNDBUF, self._room_bytes)
 
     def empty_into(self, peer: int) -> int:
         """

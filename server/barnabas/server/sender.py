@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, TypeAlias, cast
 
+from barnabas.server.send_room import SendRoom
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.files import WouldBlock
 
@@ -50,7 +51,6 @@ class Sender:
         "_buffers",
         "_bytes_out",
         "_failed",
-        "_has_room",
         "_io",
         "_is_ending",
         "_is_full",
@@ -60,6 +60,7 @@ class Sender:
         "_parts",
         "_pipe",
         "_progressed",
+        "_room",
         "_transport",
         "is_bulky",
     )
@@ -90,7 +91,7 @@ class Sender:
         self._failed = failed
         self._parts: deque[Part] = deque()
         self._pipe = pipe
-        self._has_room = False
+        self._room: SendRoom | None = None
         self._is_full = False
         self._is_loading = False
         self._is_yielding = False
@@ -209,10 +210,13 @@ class Sender:
         if size < LEAST_SPLICED:
             pipe.forget()
             return None
-        if not self._has_room:
-            self._has_room = True
-            pipe.make_room(peer)
+        if self._room is None:
+            self._room = SendRoom(pipe.send_buffer_bytes)
+        if not isinstance(self._parts[0], StoredRecords):  # An answer does not begin with records.
+            self._room.before_answer(peer)
         sent = pipe.empty_into(peer.fileno())
+        if sent < size:
+            self._room.note_full()
         self._bytes_out.value += sent
         self._drop(sent)
         return sent == size

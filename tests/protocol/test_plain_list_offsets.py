@@ -24,11 +24,10 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.plain_list_offsets import (
     FIRST_FLEXIBLE_VERSION,
-    answer_plain_list_offsets,
+    PlainListOffsets,
+    read_plain_list_offsets,
 )
 from barnabas.protocol.primitives import MAX_STRING_BYTES, uvarint
-
-HEAD = b"header"
 
 Asked: TypeAlias = "tuple[int, int, int]"
 """Index, leader epoch, timestamp."""
@@ -81,34 +80,21 @@ def request_of(
     )
 
 
-class Log:
+def read(request: ListOffsetsRequest, version: int) -> PlainListOffsets | None:
+    return read_plain_list_offsets(encode(request, version), version)
+
+
+def answer(plain: PlainListOffsets, correlation_id: int) -> bytes:
     """
-    What finds offsets, and remembers what it was asked.
+    The answer with the timestamps as offsets.
     """
-
-    def __init__(self, *, knows: bool = True) -> None:
-        self.asked: list[tuple[bytes, int, int, int, int]] = []
-        self._knows = knows
-
-    def __call__(
-        self, topic: bytes, index: int, leader_epoch: int, timestamp: int, isolation_level: int, /
-    ) -> tuple[int, int] | None:
-        self.asked.append((topic, index, leader_epoch, timestamp, isolation_level))
-        return (timestamp, leader_epoch) if self._knows else None
-
-
-def answer(body: bytes, version: int, find: Log, correlation_id: int = 7) -> bytes | None:
-    frame = memoryview(HEAD + body)
-    return answer_plain_list_offsets(frame, len(HEAD), version, correlation_id, find)
-
-
-def is_plain(request: ListOffsetsRequest, version: int) -> bool:
-    return answer(encode(request, version), version, Log()) is not None
+    found = [(timestamp, leader_epoch) for _, _, leader_epoch, timestamp in plain.asked]
+    return plain.answer(correlation_id.to_bytes(4, signed=True), found)
 
 
 def encoded_answer(request: ListOffsetsRequest, version: int, correlation_id: int) -> bytes:
     """
-    What the general codec answers with what ``Log`` finds.
+    The same as the general codec writes it.
     """
     response = ListOffsetsResponse(
         topics=[
@@ -132,21 +118,21 @@ def encoded_answer(request: ListOffsetsRequest, version: int, correlation_id: in
     return len(encoded).to_bytes(4) + encoded
 
 
-@given(versions, contents, int8s, int32s)
+@given(versions, contents, int8s, st.lists(int32s, min_size=1, max_size=2))
 def test_a_request_of_the_plain_form_is_read_and_answered_as_by_the_codec(
-    version: int, topics: Topics, isolation_level: int, correlation_id: int
+    version: int, topics: Topics, isolation_level: int, correlation_ids: list[int]
 ) -> None:
     request = request_of(topics, isolation_level=isolation_level)
-    log = Log()
 
-    frame = answer(encode(request, version), version, log, correlation_id)
+    plain = read(request, version)
 
-    assert encoded_answer(request, version, correlation_id) == frame
-    assert log.asked == [
-        (name.encode(), *asked, isolation_level)
-        for name, partitions in topics
-        for asked in partitions
+    assert plain is not None
+    assert plain.isolation_level == isolation_level
+    assert plain.asked == [
+        (name.encode(), *asked) for name, partitions in topics for asked in partitions
     ]
+    for correlation_id in correlation_ids:
+        assert encoded_answer(request, version, correlation_id) == answer(plain, correlation_id)
 
 
 @pytest.mark.parametrize("version", range(FIRST_FLEXIBLE_VERSION, 12))
@@ -156,21 +142,17 @@ def test_requests_of_another_form_are_left_to_the_codec(version: int) -> None:
     # Without the count of 0 at its end, and one tagged field instead: tag 5, one byte.
     tagged = encode(plain, version)[:-1] + b"\1\5\1x"
 
-    assert is_plain(plain, version)
-    assert not is_plain(request_of([]), version)
-    assert not is_plain(request_of([("t", [])]), version)
-    assert not is_plain(request_of([("t", [one]), ("u", [])]), version)
-    assert not is_plain(request_of([("t", [one])], replica_id=1), version)
-    assert not is_plain(request_of([("t", [one, (1, 0, -1), one])]), version)
-    assert not is_plain(request_of([("t", [one]), ("u", [one]), ("t", [(1, 0, -1)])]), version)
+    assert read(plain, version) is not None
+    assert read(request_of([]), version) is None
+    assert read(request_of([("t", [])]), version) is None
+    assert read(request_of([("t", [one]), ("u", [])]), version) is None
+    assert read(request_of([("t", [one])], replica_id=1), version) is None
+    assert read(request_of([("t", [one, (1, 0, -1), one])]), version) is None
+    assert read(request_of([("t", [one]), ("u", [one]), ("t", [(1, 0, -1)])]), version) is None
     assert decode(ListOffsetsRequest, version, tagged) == decode(
         ListOffsetsRequest, version, encode(plain, version)
     )
-    assert answer(tagged, version, Log()) is None
-
-
-def test_what_is_not_found_is_left_to_the_codec() -> None:
-    assert answer(encode(request_of([("t", [(0, 0, -1)])]), 9), 9, Log(knows=False)) is None
+    assert read_plain_list_offsets(tagged, version) is None
 
 
 @pytest.mark.parametrize("behind", ["partition", "topic", "request"])
@@ -178,49 +160,51 @@ def test_each_count_of_tagged_fields_is_looked_at(behind: str) -> None:
     body = bytearray(encode(request_of([("t", [(0, 0, -1)])]), 9))
     body[{"partition": -3, "topic": -2, "request": -1}[behind]] = 1
 
-    assert answer(bytes(body), 9, Log()) is None
+    assert read_plain_list_offsets(bytes(body), 9) is None
 
 
 def test_a_name_that_is_too_long_is_left_to_the_codec() -> None:
     head, tail = encode(request_of([("t", [(0, 0, -1)])]), 9).split(b"\x02t")
     longest, longer = b"n" * MAX_STRING_BYTES, b"n" * (MAX_STRING_BYTES + 1)
 
-    assert answer(head + uvarint(len(longest) + 1) + longest + tail, 9, Log()) is not None
-    assert answer(head + uvarint(len(longer) + 1) + longer + tail, 9, Log()) is None
+    def named(name: bytes) -> bytes:
+        return head + uvarint(len(name) + 1) + name + tail
+
+    assert read_plain_list_offsets(named(longest), 9) is not None
+    assert read_plain_list_offsets(named(longer), 9) is None
 
 
 @pytest.mark.parametrize("size", [b"\0", b"\xff" * 6, b"\xff" * 4 + b"\x0f"])
 def test_a_size_that_cannot_be_is_left_to_the_codec(size: bytes) -> None:
     body = encode(request_of([("t", [(0, 0, -1)])]), 9).replace(b"\x02t", size + b"t")
 
-    assert answer(body, 9, Log()) is None
+    assert read_plain_list_offsets(body, 9) is None
 
 
 @pytest.mark.parametrize("version", older_versions)
 def test_older_versions_are_left_to_the_codec(version: int) -> None:
-    assert not is_plain(request_of([("t", [(0, 0, -1)])]), version)
+    assert read(request_of([("t", [(0, 0, -1)])]), version) is None
 
 
 @given(versions, contents, st.data())
-def test_damaged_requests_are_answered_as_by_the_codec_or_left_to_it(
+def test_damaged_requests_are_read_as_by_the_codec_or_left_to_it(
     version: int, topics: Topics, data: st.DataObject
 ) -> None:
     body = bytearray(encode(request_of(topics), version))
     body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     body = body[: data.draw(st.integers(0, len(body)))] + data.draw(st.binary(max_size=3))
-    log = Log()
 
-    frame = answer(bytes(body), version, log)
+    plain = read_plain_list_offsets(bytes(body), version)
 
-    if frame is not None:
+    if plain is not None:
         request = decode(ListOffsetsRequest, version, body)
-        assert log.asked == [
+        assert plain.isolation_level == request.isolation_level
+        assert plain.asked == [
             (
                 ANY if "\N{REPLACEMENT CHARACTER}" in topic.name else topic.name.encode(),
                 one.partition_index,
                 one.current_leader_epoch,
                 one.timestamp,
-                request.isolation_level,
             )
             for topic in request.topics
             for one in topic.partitions

@@ -16,13 +16,15 @@ from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.structs import replace
 from barnabas.server.connection import Connection
-from barnabas.server.context import CloseConnection, Context
+from barnabas.server.context import CloseConnection, Context, Parts
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.error_response import error_response
-from barnabas.server.handlers import HANDLERS, Handler, Registration
+from barnabas.server.handlers import HANDLERS, Handler, ReadQuestion, Registration
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed
+from barnabas.server.repeated_requests import Question
 from tests.support.samples import sample
 from tests.support.unconnected import unconnected
 from tests.support.wire_client import request_frame
@@ -30,7 +32,11 @@ from tests.support.wire_client import request_frame
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
-def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
+def dispatcher(
+    handler: Handler,
+    metrics: Metrics | None = None,
+    read_question: ReadQuestion | None = None,
+) -> Dispatcher:
     """
     A dispatcher that knows Heartbeat, and ApiVersions as it is.
     """
@@ -43,6 +49,7 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
         versions=versions,
         advertised=versions,
         error_response=None,
+        read_question=read_question,
     )
     table = {12: registration, 18: HANDLERS[18]}
     return Dispatcher(table, cast(Any, SimpleNamespace(metrics=metrics or Metrics())))
@@ -74,6 +81,44 @@ def test_a_handler_gets_the_request_and_its_response_is_framed(version: int) -> 
 
     assert [(HEARTBEAT, version, "me")] == seen
     assert 27 == answered(answer, version).error_code
+
+
+def test_a_question_is_read_once_and_answered_each_time() -> None:
+    class Asked:
+        def answer(self, correlation_id: bytes, parts: Parts) -> bytes | None:
+            assert parts.metrics is metrics
+            return correlation_id + b"no" if is_known else None
+
+    def read(frame: memoryview, position: int, version: int) -> Question | None:
+        body = frame[position:].tobytes()
+        read_bodies.append((body, version))
+        return Asked() if body == encode(HEARTBEAT, 4) else None
+
+    def heartbeat(request: HeartbeatRequest, _: Context) -> HeartbeatResponse:
+        handled.append(request)
+        return HeartbeatResponse(error_code=0)
+
+    is_known = True
+    read_bodies: list[tuple[bytes, int]] = []
+    handled: list[HeartbeatRequest] = []
+    metrics = Metrics()
+    connection = unconnected()
+    dispatch = dispatcher(heartbeat, metrics, read)
+
+    for correlation_id in (7, 8):
+        frame = request_frame(HEARTBEAT, 4, correlation_id, "me")
+        assert [pack(">i", correlation_id) + b"no"] == call(dispatch, frame, connection)
+        assert connection.client_id == "me"
+        connection.client_id = None
+    assert [(encode(HEARTBEAT, 4), 4)] == read_bodies
+    assert not handled
+
+    is_known = False
+    call(dispatch, request_frame(HEARTBEAT, 4, 7, "me"), connection)
+    other = replace(HEARTBEAT, generation_id=2)
+    call(dispatch, request_frame(other, 4, 7, "me"), connection)
+    assert [HEARTBEAT, other] == handled
+    assert 4 == metrics.value("requests", api="Heartbeat")
 
 
 def test_a_request_without_answer_has_none() -> None:

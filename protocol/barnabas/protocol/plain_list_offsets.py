@@ -2,9 +2,9 @@
 ListOffsets as today's consumers send it, without the objects of the general codec.
 
 Spark's Kafka connector asks for both ends of a partition with each poll and waits for each answer,
-so that its queries wait as long as such requests take. So the answer is written while the request
-is read, by asking for one offset after the other. What is read and written here is what ``codec``
-reads and writes; whatever is not of the plain form is left to it::
+so that its queries wait as long as such requests take. It asks the same each time: a request is
+read once, and what was read answers all that follow. What is read and written here is what
+``codec`` reads and writes; whatever is not of the plain form is left to it::
 
     replica_id -1, isolation_level      throttle_time_ms 0
     topics          at least one        topics, in the same order
@@ -20,7 +20,7 @@ This module is compiled when there is a compiler.
 from __future__ import annotations
 
 from struct import Struct, error
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.primitives import (
@@ -33,6 +33,11 @@ from barnabas.protocol.primitives import (
 FIRST_FLEXIBLE_VERSION: Final = 6
 FIRST_TIMEOUT_VERSION: Final = 10
 
+Asked: TypeAlias = "tuple[bytes, int, int, int]"
+"""Topic, index, leader epoch, timestamp."""
+Found: TypeAlias = "tuple[int, int]"
+"""The offset, and the leader epoch of the record there."""
+
 _CONSUMER: Final = -1
 _REQUEST: Final = Struct(">ib")
 """Replica id, isolation level."""
@@ -44,41 +49,59 @@ _TIMEOUT_BYTES: Final = 4
 _NO_TAGS: Final = 0
 _NO_TAGS_BYTE: Final = bytes(1)
 
-_HEAD: Final = Struct(">iixi")
-"""The size of the frame, the correlation id, no tagged fields, throttle time."""
-_HEAD_BYTES_COUNTED: Final = 9
-"""Without the size."""
-_ENTRY: Final = Struct(">ihqqix")
-"""Index, error code, timestamp, offset, leader epoch, no tagged fields."""
+_SIZE_BYTES: Final = 4
+_NO_TAGS_NO_THROTTLE: Final = bytes(1 + 4)
+_INDEX_NO_ERROR_NO_TIMESTAMP: Final = Struct(">ihq")
 
 
-class FindOffset(Protocol):
+class PlainListOffsets:
     """
-    Where a log has what a consumer asks for.
+    What a request of the plain form asks for, and all of its answer but what is found.
     """
 
-    def __call__(
-        self, topic: bytes, index: int, leader_epoch: int, timestamp: int, isolation_level: int, /
-    ) -> tuple[int, int] | None:
+    __slots__ = ("_end", "_form", "_heads", "_size", "asked", "isolation_level")
+
+    def __init__(
+        self, isolation_level: int, asked: list[Asked], heads: list[bytes], end: bytes
+    ) -> None:
         """
-        The offset, and the leader epoch of the record there; None if the general way has to answer.
+        Args:
+            heads: for each of *asked*, what stands in the answer between the correlation id, or the
+                one before, and what is found.
+            end: what stands behind the last.
         """
+        self.isolation_level = isolation_level
+        self.asked = asked
+        self._heads = heads
+        self._end = end
+        found = "".join([f"{len(head)}sqix" for head in heads])
+        self._form = Struct(f">i4s{found}{len(end)}s")
+        self._size = self._form.size - _SIZE_BYTES
+
+    def answer(self, correlation_id: bytes, found: list[Found]) -> bytes:
+        """
+        The frame of the answer.
+
+        Args:
+            correlation_id: of the request, as it stands there.
+            found: what there is for each of ``asked``, in the same order.
+        """
+        fields: list[object] = [self._size, correlation_id]
+        for number, head in enumerate(self._heads):
+            offset, leader_epoch = found[number]
+            fields += (head, offset, leader_epoch)
+        fields.append(self._end)
+        return self._form.pack(*fields)
 
 
-def answer_plain_list_offsets(
-    frame: memoryview, position: int, version: int, correlation_id: int, find: FindOffset
-) -> bytes | None:
+def read_plain_list_offsets(body: bytes, version: int) -> PlainListOffsets | None:
     """
-    The frame that answers the request whose body begins at *position*, or None if that is not of
-    the plain form, or *find* has found nothing.
-
-    Raises:
-        Exception: whatever *find* raises, unless it is what damaged requests raise.
+    What a request asks for, or None if that is not of the plain form.
     """
     if version < FIRST_FLEXIBLE_VERSION:
         return None
     try:
-        return _answer(frame[position:].tobytes(), version, correlation_id, find)
+        return _read(body, version)
     except (_OtherForm, error, IndexError, DecodeError):
         return None
 
@@ -89,13 +112,17 @@ class _OtherForm(Exception):
     """
 
 
-def _answer(body: bytes, version: int, correlation_id: int, find: FindOffset) -> bytes:
+def _read(body: bytes, version: int) -> PlainListOffsets:
     replica_id: int
+    isolation_level: int
+    index: int
     tags: int
     replica_id, isolation_level = _REQUEST.unpack_from(body)
     topics, position = read_compact_length(body, _REQUEST_BYTES)
     _expect(replica_id == _CONSUMER and topics > 0)
-    parts = [compact_length(topics)]
+    head = _NO_TAGS_NO_THROTTLE + compact_length(topics)
+    asked: list[Asked] = []
+    heads: list[bytes] = []
     names: list[bytes] = []
     for _ in range(topics):
         size, position = read_compact_length(body, position)
@@ -104,29 +131,26 @@ def _answer(body: bytes, version: int, correlation_id: int, find: FindOffset) ->
         name = body[position : position + size]
         partitions, position = read_compact_length(body, position + size)
         _expect(partitions > 0)
-        parts += [string_length(size), name, compact_length(partitions)]
+        head += string_length(size) + name + compact_length(partitions)
         names.append(name)
         indexes: list[int] = []
         for _ in range(partitions):
             index, leader_epoch, timestamp, tags = _PARTITION.unpack_from(body, position)
-            found = find(name, index, leader_epoch, timestamp, isolation_level)
-            if found is None or tags != _NO_TAGS:
-                raise _OtherForm
-            offset, epoch = found
-            parts.append(_ENTRY.pack(index, 0, -1, offset, epoch))
+            _expect(tags == _NO_TAGS)
+            asked.append((name, index, leader_epoch, timestamp))
+            heads.append(head + _INDEX_NO_ERROR_NO_TIMESTAMP.pack(index, 0, -1))
             indexes.append(index)
+            head = b""
             position += _PARTITION_BYTES
         _expect(body[position] == _NO_TAGS)
         _expect(partitions == 1 or len(set(indexes)) == partitions)
-        parts.append(_NO_TAGS_BYTE)
+        head = _NO_TAGS_BYTE
         position += 1
     if version >= FIRST_TIMEOUT_VERSION:
         position += _TIMEOUT_BYTES
     _expect(body[position] == _NO_TAGS and position + 1 == len(body))
     _expect(topics == 1 or len(set(names)) == topics)
-    parts.append(_NO_TAGS_BYTE)
-    answer = b"".join(parts)
-    return _HEAD.pack(_HEAD_BYTES_COUNTED + len(answer), correlation_id, 0) + answer
+    return PlainListOffsets(isolation_level, asked, heads, head + _NO_TAGS_BYTE)
 
 
 def _expect(holds: bool) -> None:

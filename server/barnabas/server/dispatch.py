@@ -5,6 +5,7 @@ From the bytes of a request to the bytes of its answer.
 
     frame -> header -> registration of key and version -> decode -> handler -> encode -> parts
                                                       -> shortcut ----------------------> parts
+          -> as before -----------------------> question -------------------------------> parts
 
 What goes wrong on the way is answered as Kafka does: what cannot be understood closes the
 connection, what a handler refuses is an error code in that API's own slots, and what it did not
@@ -30,6 +31,7 @@ from barnabas.server.error_response import error_response
 from barnabas.server.handlers import Answer, Registration
 from barnabas.server.handlers.api_versions import unsupported_version
 from barnabas.server.purgatory import Delayed, Outcome, Unanswered
+from barnabas.server.repeated_requests import RepeatedRequests
 
 if TYPE_CHECKING:
     from barnabas.server.connection import Connection
@@ -42,6 +44,7 @@ Later: TypeAlias = "tuple[Unanswered, Delayed | Awaitable[Message | None]]"
 
 SIZE_BYTES = 4
 _HEAD = Struct(">ii")  # size, correlation id
+_CORRELATION_ID = Struct(">i")
 _TAGGED_HEAD = Struct(">iix")  # and no tagged fields
 API_VERSIONS = apis.API_VERSIONS.key
 
@@ -99,13 +102,14 @@ class Route:
     What there is to know of one version of one API.
     """
 
-    __slots__ = ("has_tags", "registration", "requests", "shortcut", "version")
+    __slots__ = ("has_tags", "read_question", "registration", "requests", "shortcut", "version")
 
     def __init__(self, registration: Registration, version: int, requests: Counter) -> None:
         self.registration = registration
         self.version = version
         self.requests = requests
         self.shortcut = registration.shortcut
+        self.read_question = registration.read_question
         # ApiVersions is answered with the classic header in every version: whoever reads it does
         # not know yet what the broker understands (KIP-511).
         api = registration.request.api
@@ -121,6 +125,7 @@ class Dispatcher:
         self._parts = parts
         self._handlers = handlers
         self._routes: dict[tuple[int, int], Route] = {}
+        self._repeated = RepeatedRequests()
 
     def __call__(self, frame: memoryview, connection: Connection) -> list[Part] | Later | None:
         """
@@ -132,6 +137,10 @@ class Dispatcher:
         Raises:
             CloseConnection: the request is not one that can be answered.
         """
+        answer = self._repeated.answer(frame, connection, self._parts)
+        return self._serve(frame, connection) if answer is None else answer
+
+    def _serve(self, frame: memoryview, connection: Connection) -> list[Part] | Later | None:
         try:
             header, position = decode_request_header(frame)
         except DecodeError as error:
@@ -141,13 +150,10 @@ class Dispatcher:
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return self._unsupported(header)
-        result: Answer | list[Part] = None
-        shortcut = route.shortcut
-        if shortcut is not None:
-            result = shortcut(frame, position, route.version, header.correlation_id, self._parts)
-            if isinstance(result, list):
-                route.requests.value += 1
-                return result
+        result = self._answer_undecoded(frame, position, header, route)
+        if isinstance(result, list):
+            route.requests.value += 1
+            return result
         try:
             request, _ = decode_from(route.registration.request, route.version, frame, position)
         except DecodeError as error:
@@ -166,6 +172,25 @@ class Dispatcher:
             return exchange, result
         except Exception as error:  # whatever it is, the client gets an answer
             return exchange.parts(error)
+
+    def _answer_undecoded(
+        self, frame: memoryview, position: int, header: RequestHeader, route: Route
+    ) -> Answer | list[Part]:
+        """
+        Answer one of the commonest form; None if the handler has to.
+        """
+        if route.shortcut is not None:
+            return route.shortcut(
+                frame, position, route.version, header.correlation_id, self._parts
+            )
+        if route.read_question is None:
+            return None
+        question = route.read_question(frame, position, route.version)
+        if question is None:
+            return None
+        self._repeated.note(frame, header.client_id, route.requests, question)
+        answer = question.answer(_CORRELATION_ID.pack(header.correlation_id), self._parts)
+        return None if answer is None else [answer]
 
     def _find_route(self, key: int, version: int) -> Route | None:
         """

@@ -32,6 +32,7 @@ from barnabas.protocol.schema import Message
 from barnabas.protocol.structs import struct
 from barnabas.server.context import Context, Parts
 from barnabas.server.purgatory import Delayed
+from barnabas.server.repeated_requests import Question
 
 if TYPE_CHECKING:
     from barnabas.server.sender import Part
@@ -61,6 +62,22 @@ class Shortcut(Protocol):
         """
 
 
+class ReadQuestion(Protocol):
+    """
+    What reads the commonest form of a request that changes nothing, for it may come again.
+    """
+
+    def __call__(self, frame: memoryview, position: int, version: int) -> Question | None:
+        """
+        Args:
+            position: where in the frame the body begins.
+
+        Returns:
+            What is asked for, which depends on the bytes of the body and on the version alone; None
+            for a request of another form.
+        """
+
+
 @struct(kw_only=True)
 class Registration:
     """
@@ -75,6 +92,7 @@ class Registration:
     advertised: range  # what ApiVersions lists, which may be more: see Produce
     error_response: ErrorResponse | None  # (request, version, code, message) -> response
     shortcut: Shortcut | None = None
+    read_question: ReadQuestion | None = None
 
     @property
     def name(self) -> str:
@@ -130,6 +148,7 @@ def handles(
     *,
     error_response: Callable[[Req, int, ErrorCode, str | None], Message] | None = None,
     shortcut: Shortcut | None = None,
+    read_question: ReadQuestion | None = None,
 ) -> Callable[[H], H]:
     """
     Register the handler of an API.
@@ -139,6 +158,7 @@ def handles(
             Needed only where the generic one (``dispatch.error_response``), which fills the
             top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
         shortcut: is asked before the request is decoded.
+        read_question: the same, for requests that are sent again and again.
     """
 
     def register(handler: H) -> H:
@@ -154,6 +174,7 @@ def handles(
             advertised=request.api.advertised,
             error_response=error_response,
             shortcut=shortcut,
+            read_question=read_question,
         )
         return handler
 

@@ -29,7 +29,7 @@ from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.partition import Partition
-from barnabas.server.plain_offsets import find_plain
+from barnabas.server.plain_offsets import read_ends_wanted
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -62,7 +62,7 @@ def error_response(
     )
 
 
-@handles(ListOffsetsRequest, error_response=error_response, shortcut=find_plain)
+@handles(ListOffsetsRequest, error_response=error_response, read_question=read_ends_wanted)
 def list_offsets(
     request: ListOffsetsRequest, context: Context
 ) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:

@@ -114,6 +114,7 @@ def test_a_large_request_is_not_kept(asked: Asked) -> None:
 
     assert [b"0001"] == asked.answer(largest)
     assert asked.answer(larger) is None
+    assert len(asked.repeated) == 1
 
 
 def test_only_so_many_are_kept(asked: Asked) -> None:
@@ -123,6 +124,8 @@ def test_only_so_many_are_kept(asked: Asked) -> None:
 
     assert asked.answer(requests[0]) is None
     assert [b"0001"] == asked.answer(requests[-1])
+
+    assert len(asked.repeated) == 1
 
     asked.note(requests[0], b"")
     assert [b"0001"] == asked.answer(requests[0])

@@ -58,7 +58,7 @@ class _Understood:
 
 class RepeatedRequests:
     """
-    What was understood of the requests that came last.
+    What was understood of the requests that came last, at most ``MOST_REQUESTS`` of them.
     """
 
     __slots__ = ("_api_keys", "_understood")
@@ -66,6 +66,9 @@ class RepeatedRequests:
     def __init__(self) -> None:
         self._understood: dict[bytes, _Understood] = {}
         self._api_keys: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._understood)
 
     def answer(self, frame: memoryview, connection: Connection, parts: Parts) -> list[Part] | None:
         """

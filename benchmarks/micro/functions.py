@@ -14,7 +14,7 @@ from crc32c import crc32c
 
 from barnabas.protocol.codec import decode_from, encode_parts
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.framing import FrameReceiver
+from barnabas.protocol.framing import FrameMemory, FrameReceiver
 from barnabas.protocol.headers import decode_request_header
 from barnabas.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -88,7 +88,7 @@ def _batch(count: int, size: int, codec: CompressionType = CompressionType.NONE)
 def _frames() -> list[Function]:
     produce = wire.produce_batch_request("topic", bytes(_batch(16, 1024)))
     fetch = wire.fetch_request("topic", 1000)
-    receiver = FrameReceiver(_FRAME_LIMIT)
+    receiver = FrameReceiver(_FRAME_LIMIT, FrameMemory())
 
     def receive() -> None:
         remaining = memoryview(produce)
@@ -97,6 +97,8 @@ def _frames() -> list[Function]:
             count = min(len(room), len(remaining))
             room[:count] = remaining[:count]
             receiver.buffer_updated(count)
+            while receiver.take_frame() is not None:
+                pass
             remaining = remaining[count:]
 
     def decoded(frame: bytes, kind: type[ProduceRequest | FetchRequest], version: int) -> Work:

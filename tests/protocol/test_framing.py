@@ -5,7 +5,6 @@ Cutting a stream of bytes into frames.
 from __future__ import annotations
 
 import struct
-import threading
 import tracemalloc
 from collections.abc import Iterable
 
@@ -15,10 +14,12 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.framing import (
     CHUNK_BYTES,
+    FIRST_ROOM_BYTES,
     HEAD_BYTES,
     KEPT_FRAME_BYTES,
     LEAST_ROOM_BYTES,
     TRUSTED_BYTES,
+    FrameMemory,
     FrameReceiver,
     InvalidFrame,
     size_prefix,
@@ -26,6 +27,24 @@ from barnabas.protocol.framing import (
 from barnabas.protocol.primitives import Buffer
 
 LIMIT = 100 * 1024 * 1024
+MEMORY = FrameMemory()
+
+
+def receiving(memory: FrameMemory = MEMORY, limit: int = LIMIT) -> FrameReceiver:
+    """
+    A connection, one of those that share *memory*.
+    """
+    return FrameReceiver(limit, memory)
+
+
+def taken(receiver: FrameReceiver) -> list[memoryview]:
+    """
+    All frames that are whole.
+    """
+    frames = []
+    while (frame := receiver.take_frame()) is not None:
+        frames.append(frame)
+    return frames
 
 
 def framed(*bodies: bytes) -> bytes:
@@ -46,7 +65,8 @@ def put(receiver: FrameReceiver, data: bytes) -> list[memoryview]:
         assert count > 0
         buffer[:count] = data[:count]
         data = data[count:]
-        frames += receiver.buffer_updated(count)
+        receiver.buffer_updated(count)
+        frames += taken(receiver)
     return frames
 
 
@@ -78,7 +98,7 @@ def test_however_a_stream_is_split_its_frames_are_the_same(
     pieces = [
         stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)
     ]
-    receiver = FrameReceiver(LIMIT)
+    receiver = receiving()
 
     assert bodies == put_all(receiver, pieces)
     assert not receiver.is_inside_frame
@@ -91,7 +111,7 @@ def test_bytes_that_come_one_by_one_make_the_same_frames() -> None:
     bodies = [b"a", b"bc", b"def"]
     stream = framed(*bodies)
 
-    assert bodies == put_all(FrameReceiver(LIMIT), [stream[i : i + 1] for i in range(len(stream))])
+    assert bodies == put_all(receiving(), [stream[i : i + 1] for i in range(len(stream))])
 
 
 TURNS = st.tuples(st.integers(0, 2), st.sampled_from([1, 3, 500, 40_000, 100_000]))
@@ -106,7 +126,7 @@ def test_connections_that_share_memory_do_not_disturb_each_other(
     """
     bodies = [[bytes([65 + i]) * size for size in (1, 700, 90_000, 5)] for i in range(3)]
     streams = [framed(*some) for some in bodies]
-    receivers = [FrameReceiver(LIMIT) for _ in range(3)]
+    receivers = [receiving() for _ in range(3)]
     frames: list[list[memoryview]] = [[], [], []]
 
     for i, size in [*turns, (0, len(streams[0])), (1, len(streams[1])), (2, len(streams[2]))]:
@@ -120,13 +140,14 @@ def test_a_buffer_that_was_asked_for_in_vain_is_not_given_to_another_connection(
     """
     A read may fail after the buffer was asked for, or take its time.
     """
-    slow, quick = FrameReceiver(LIMIT), FrameReceiver(LIMIT)
+    slow, quick = receiving(), receiving()
     buffer = slow.get_buffer()
     frame = put(quick, framed(b"quick"))[0]
 
     buffer[:8] = framed(b"slow")
 
-    assert [b"slow"] == [bytes(frame) for frame in slow.buffer_updated(8)]
+    slow.buffer_updated(8)
+    assert [b"slow"] == [bytes(frame) for frame in taken(slow)]
     assert b"quick" == bytes(frame)
     assert [b"again"] == [bytes(frame) for frame in put(quick, framed(b"again"))]
     assert b"quick" == bytes(frame)
@@ -136,7 +157,7 @@ def test_who_asks_again_as_nothing_has_arrived_is_given_the_same_buffer() -> Non
     """
     A read in vain would otherwise take new memory, which has to be filled with zeros.
     """
-    receiver = FrameReceiver(LIMIT)
+    receiver = receiving()
 
     first, second = receiver.get_buffer(), receiver.get_buffer()
 
@@ -148,7 +169,7 @@ def test_connections_that_end_leave_their_memory_to_others() -> None:
     """
     A thousand of them at once would otherwise take a chunk each.
     """
-    buffers = [ended(FrameReceiver(LIMIT)) for _ in range(1000)]
+    buffers = [ended(receiving()) for _ in range(1000)]
 
     assert all(buffer.obj is buffers[0].obj for buffer in buffers)
 
@@ -166,7 +187,7 @@ def test_memory_is_given_back_once() -> None:
     """
     What another connection has been lent meanwhile is its own.
     """
-    first, second, third = (FrameReceiver(LIMIT) for _ in range(3))
+    first, second, third = (receiving() for _ in range(3))
     first.get_buffer()
     first.give_back()
     lent = second.get_buffer()
@@ -180,7 +201,7 @@ def test_a_slow_read_does_not_make_room_that_is_in_use() -> None:
     """
     Two reads are under way, and the first one ends.
     """
-    first, second, third = (FrameReceiver(LIMIT) for _ in range(3))
+    first, second, third = (receiving() for _ in range(3))
     first_buffer, second_buffer = first.get_buffer(), second.get_buffer()
     first_buffer[:9] = framed(b"first")
     first.buffer_updated(9)
@@ -188,20 +209,9 @@ def test_a_slow_read_does_not_make_room_that_is_in_use() -> None:
 
     second_buffer[:20] = framed(b"second", b"second")
 
-    assert [b"second"] * 2 == [bytes(frame) for frame in second.buffer_updated(20)]
+    second.buffer_updated(20)
+    assert [b"second"] * 2 == [bytes(frame) for frame in taken(second)]
     assert b"third" == bytes(frame)
-
-
-def test_threads_do_not_share_memory() -> None:
-    """
-    Two event loops read at the same time.
-    """
-    buffers = [FrameReceiver(LIMIT).get_buffer()]
-    thread = threading.Thread(target=lambda: buffers.append(FrameReceiver(LIMIT).get_buffer()))
-    thread.start()
-    thread.join()
-
-    assert buffers[0].obj is not buffers[1].obj
 
 
 def test_frames_can_be_written_to() -> None:
@@ -209,7 +219,7 @@ def test_frames_can_be_written_to() -> None:
     Offsets are assigned in place, whether a frame was cut from a chunk or has its own buffer.
     """
     for size in (5, 2 * CHUNK_BYTES):
-        frame = put(FrameReceiver(LIMIT), framed(b"x" * size))[0]
+        frame = put(receiving(), framed(b"x" * size))[0]
 
         frame[:2] = b"ab"
 
@@ -220,13 +230,14 @@ def test_a_large_frame_arrives_where_it_stays() -> None:
     """
     After its beginning nothing of it is copied: the buffer is the rest of the frame.
     """
-    receiver = FrameReceiver(LIMIT)
+    receiver = receiving()
     stream = framed(b"x" * 1_000_000)
     assert [] == put(receiver, stream[:1000])
 
     buffer = receiver.get_buffer()
     buffer[:] = stream[1000:]
-    frames = receiver.buffer_updated(len(buffer))
+    receiver.buffer_updated(len(buffer))
+    frames = taken(receiver)
 
     assert len(stream) - 1000 == len(buffer)
     assert buffer.obj is frames[0].obj
@@ -237,7 +248,7 @@ def test_a_receiver_knows_what_is_missing_of_a_frame() -> None:
     """
     Once it knows the size of the frame, and until that is whole.
     """
-    receiver = FrameReceiver(LIMIT)
+    receiver = receiving()
     stream = framed(b"x" * 1_000_000)
 
     missing = []
@@ -252,7 +263,7 @@ def test_of_what_follows_a_large_frame_only_the_beginning_comes_into_the_chunk()
     """
     For that has to be copied, if it is another large frame. Once it is none, all may come again.
     """
-    receiver = FrameReceiver(LIMIT)
+    receiver = receiving()
     assert len(receiver.get_buffer()) >= LEAST_ROOM_BYTES
     receiver.give_back()
 
@@ -270,7 +281,7 @@ def test_memory_is_used_again_when_nobody_looks_at_it(size: int) -> None:
     """
     And not before, however many frames come meanwhile.
     """
-    receiver = FrameReceiver(LIMIT)
+    receiver = receiving()
     bodies = [bytes([number]) * size for number in range(60)]
     kept = [put(receiver, framed(body))[0] for body in bodies]
     assert bodies == kept
@@ -291,7 +302,7 @@ def test_a_part_of_a_frame_keeps_all_of_it() -> None:
     """
     What a handler takes out of a frame may outlive the frame.
     """
-    receiver = FrameReceiver(LIMIT)
+    receiver = receiving()
     parts = [
         put(receiver, framed(bytes([number]) * 200_000))[0][100_000:100_010] for number in range(10)
     ]
@@ -305,33 +316,117 @@ def test_a_frame_beyond_what_is_trusted_arrives_whole() -> None:
     """
     body = bytes(range(256)) * (3 * TRUSTED_BYTES // 256) + b"end"
 
-    assert [body] == put_all(FrameReceiver(LIMIT), [framed(body)])
+    assert [body] == put_all(receiving(), [framed(body)])
 
 
-def test_announcing_a_frame_does_not_take_its_memory() -> None:
+def test_an_announcement_costs_little_once_too_much_is_believed() -> None:
     """
-    A thousand clients that announce 100 MB and send nothing would be 100 GB.
+    A thousand clients that announce 1 MB and send nothing would be 1 GB.
     """
-    put(FrameReceiver(LIMIT), framed(b"warm up"))
-    receiver = FrameReceiver(LIMIT)
+    memory = FrameMemory()
+    claim = struct.pack(">i", 1_000_000) + b"beginning"
     tracemalloc.start()
     try:
-        put(receiver, struct.pack(">i", LIMIT) + b"beginning")
+        receivers = [receiving(memory) for _ in range(1000)]
+        for receiver in receivers:
+            put(receiver, claim)
 
-        assert tracemalloc.get_traced_memory()[1] < TRUSTED_BYTES + 2 * CHUNK_BYTES
-        assert receiver.is_inside_frame
+        rooms = [receiver.held_bytes for receiver in receivers]
+        assert 1_000_000 == max(rooms)
+        assert FIRST_ROOM_BYTES == min(rooms)
+        most = TRUSTED_BYTES + 1000 * (FIRST_ROOM_BYTES + 1000)
+        assert tracemalloc.get_traced_memory()[1] < most + 2 * CHUNK_BYTES
     finally:
         tracemalloc.stop()
+
+
+def test_an_announcement_of_a_very_large_frame_is_never_believed() -> None:
+    """
+    Its producer copies so much that one more copy is little.
+    """
+    receiver = receiving(FrameMemory())
+
+    put(receiver, struct.pack(">i", LIMIT) + b"beginning")
+
+    assert FIRST_ROOM_BYTES == receiver.held_bytes
+    assert LIMIT == receiver.announced_bytes
+
+
+def test_a_frame_never_has_more_than_twice_the_room_of_what_has_arrived() -> None:
+    """
+    Whatever its announcement says.
+    """
+    receiver = receiving(FrameMemory())
+    put(receiver, struct.pack(">i", LIMIT))
+    arrived = 0
+    for _ in range(500):
+        put(receiver, b"x" * 10_007)
+        arrived += 10_007
+
+        assert receiver.held_bytes <= max(FIRST_ROOM_BYTES, 2 * arrived)
+
+
+@pytest.mark.parametrize("ended", ["whole", "closed"])
+def test_what_was_believed_is_believed_of_others_afterwards(ended: str) -> None:
+    """
+    Once the frame has arrived, or its connection is gone.
+    """
+    memory = FrameMemory()
+    receiver = receiving(memory)
+    put(receiver, framed(b"x" * 500_000)[:100])
+    believed = memory.trusted_bytes
+    if ended == "whole":
+        put(receiver, b"x" * (500_000 + 4 - 100))
+    else:
+        receiver.close()
+
+    assert 500_000 == believed
+    assert 0 == memory.trusted_bytes
+
+
+def test_frames_that_cannot_be_taken_keep_no_chunk() -> None:
+    """
+    They are copied to memory of their own size, and are the same.
+    """
+    memory = FrameMemory()
+    receiver, other = receiving(memory), receiving(memory)
+    stream = framed(b"first", b"second", b"third")
+    receiver.get_buffer()[: len(stream)] = stream
+    receiver.buffer_updated(len(stream))
+    first = receiver.take_frame()
+
+    receiver.keep()
+
+    chunk = other.get_buffer().obj
+    assert first is not None
+    rest = taken(receiver)
+    assert chunk is first.obj
+    assert [b"second", b"third"] == [bytes(frame) for frame in rest]
+    assert all(frame.obj is not chunk for frame in rest)
+
+
+def test_a_connection_that_ends_leaves_its_memory_to_others() -> None:
+    """
+    Also when it ends in the middle of a read, of which nobody tells it.
+    """
+    memory = FrameMemory()
+    buffers = []
+    for _ in range(100):
+        receiver = receiving(memory)
+        buffers.append(receiver.get_buffer())
+        receiver.close()
+
+    assert all(buffer.obj is buffers[0].obj for buffer in buffers)
 
 
 def test_connections_that_wait_hold_no_memory() -> None:
     """
     Between two requests a connection has nothing to keep.
     """
-    put(FrameReceiver(LIMIT), framed(b"warm up"))
+    put(receiving(), framed(b"warm up"))
     tracemalloc.start()
     try:
-        receivers = [FrameReceiver(LIMIT) for _ in range(1000)]
+        receivers = [receiving() for _ in range(1000)]
         for receiver in receivers:
             put(receiver, framed(b"request"))
 
@@ -344,7 +439,7 @@ def test_a_frame_as_large_as_the_limit_is_fine() -> None:
     """
     The limit is the largest size, and can be raised on the way.
     """
-    receiver = FrameReceiver(5)
+    receiver = receiving(limit=5)
 
     assert [b"12345"] == put_all(receiver, [framed(b"12345")])
     receiver.max_frame_bytes = 6
@@ -371,17 +466,22 @@ def test_a_size_that_cannot_be_is_refused(start: bytes, reason: str, at_once: bo
     pieces = [start] if at_once else [start[i : i + 1] for i in range(len(start))]
 
     with pytest.raises(InvalidFrame, match=reason):
-        put_all(FrameReceiver(LIMIT), pieces)
+        put_all(receiving(), pieces)
 
 
 def test_frames_before_one_that_is_refused_are_not_lost() -> None:
     """
     They came in the same read and deserve their answers.
     """
-    with pytest.raises(InvalidFrame) as caught:
-        put(FrameReceiver(LIMIT), framed(b"first", b"second") + b"GET /")
+    receiver = receiving()
+    stream = framed(b"first", b"second") + b"GET /"
+    receiver.get_buffer()[: len(stream)] = stream
+    receiver.buffer_updated(len(stream))
 
-    assert [b"first", b"second"] == [bytes(frame) for frame in caught.value.frames]
+    frames = [receiver.take_frame(), receiver.take_frame()]
+    assert [b"first", b"second"] == [bytes(frame) for frame in frames if frame is not None]
+    with pytest.raises(InvalidFrame):
+        receiver.take_frame()
 
 
 def test_a_size_prefix_counts_all_buffers() -> None:
@@ -390,6 +490,4 @@ def test_a_size_prefix_counts_all_buffers() -> None:
     """
     parts: list[Buffer] = [b"header", memoryview(b"records"), bytearray(b"!")]
 
-    assert [b"headerrecords!"] == put_all(
-        FrameReceiver(LIMIT), [size_prefix(parts) + b"".join(parts)]
-    )
+    assert [b"headerrecords!"] == put_all(receiving(), [size_prefix(parts) + b"".join(parts)])

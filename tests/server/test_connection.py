@@ -14,24 +14,26 @@ from collections.abc import AsyncIterator, Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from struct import pack
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
+from barnabas.protocol.framing import FIRST_ROOM_BYTES
 from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.connection import Connection
-from barnabas.server.connections import Connections
+from barnabas.server.connections import MOST_REQUEST_BYTES, Connections
 from barnabas.server.context import CloseConnection
-from barnabas.server.kept_buffers import BUFFER_BYTES, MOST_KEPT
 from barnabas.server.listening import LoopProtocol
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.sender import LEAST_SPLICED, MOST_AT_ONCE, SMALL
+from barnabas.server.request_memory import LOOK_EVERY_S, PATIENCE_S
+from barnabas.server.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import FileSlice
 from barnabas.storage.files import WouldBlock
 from tests.support.fake_transport import FakeTransport, feed
+from tests.support.limits import stated
 from tests.support.wire_client import Disconnected, WireClient
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
@@ -52,6 +54,8 @@ class Answer:
     """
     Stands for the exchange of the dispatcher.
     """
+
+    held_bytes = 1000
 
     def parts(self, outcome: Outcome) -> list[Any]:
         if isinstance(outcome, CloseConnection):
@@ -355,7 +359,7 @@ async def test_a_buffer_that_is_not_sent_yet_is_used_for_nothing_else(
     While several peers do not read, what is prepared for others does not get into their answers.
     """
     size = 8 << 20
-    slow = [await server.client() for _ in range(MOST_KEPT + 2)]
+    slow = [await server.client() for _ in range(6)]
     for number, other in enumerate(slow):
         other.pause_reading()
         server.desk.file = Numbers(size, cached=True, first=number)
@@ -526,20 +530,226 @@ async def test_a_peer_that_does_not_read_costs_a_piece_of_a_file(
     assert server.metrics.value("network_bytes_out") < 64 * 1024 * 1024
 
 
+def test_limits_of_the_page() -> None:
+    """
+    docs/limits.md states what the code has.
+    """
+    config = BrokerConfig()
+
+    assert stated("announcement") == FIRST_ROOM_BYTES
+    assert stated("unread-records") == SMALL
+    assert stated("request-memory") == MOST_REQUEST_BYTES
+    assert stated("request-patience") == PATIENCE_S
+    assert stated("queued-requests") == config.queued_max_requests
+
+
+@pytest.mark.parametrize(
+    ("machine", "limit"),
+    [(2**40, MOST_REQUEST_BYTES), (2**34, 2**28), (2**20, 100 * 2**20)],
+    ids=["huge", "16 GiB", "tiny"],
+)
+def test_the_memory_of_requests_fits_the_machine(
+    monkeypatch: pytest.MonkeyPatch, machine: int, limit: int
+) -> None:
+    """
+    Unless ``queued.max.request.bytes`` says how much it is.
+    """
+    monkeypatch.setattr("barnabas.server.connections.memory_bytes", lambda: machine)
+
+    assert limit == Server().connections.request_memory.limit_bytes
+    assert 12_000_000 == limited().connections.request_memory.limit_bytes
+
+
 async def test_only_so_many_requests_wait_for_answers() -> None:
+    """
+    The first of each connection is always started; of those behind it ``queued.max.requests`` are,
+    over all connections.
+    """
     server = Server(queued_max_requests="3")
     await server.start()
-    async with await server.client() as client:
-        client.say(*(f"delay:{n}" for n in range(6)))
+    async with await server.client() as first, await server.client() as second:
+        first.say(*(f"delay:{n}" for n in range(6)))
         await turns()
-        waiting = len(server.desk.started)
-        for n in range(6):
+        second.say(*(f"delay:{n}" for n in range(6, 8)))
+        await turns()
+        started = list(server.desk.started)
+        for n in (0, 1, 2, 3, 6, 4, 5, 7):
             server.desk.delayed[str(n)].answer(cast(Any, n))
             await turns(3)
 
-        assert 3 == waiting
-        assert [str(n) for n in range(6)] == await client.hear(6)
+        assert [f"delay:{n}" for n in (0, 1, 2, 3, 6)] == started
+        assert [str(n) for n in range(6)] == await first.hear(6)
+        assert ["6", "7"] == await second.hear(2)
+        assert 0 == server.connections.queued_requests
     await server.stop()
+
+
+async def test_a_long_poll_ends_when_requests_behind_it_cannot_be_started() -> None:
+    """
+    Otherwise the broker would not even notice that their peer is gone: it does not read from it.
+    """
+    server = Server(queued_max_requests="1")
+    await server.start()
+    async with await server.client() as client:
+        client.say(*(f"poll:{n}" for n in range(1000)))
+
+        assert ["hurried"] * 998 == await client.hear(998)
+        await turns()
+        assert not any(server.desk.delayed[n].done for n in ("998", "999"))
+    await server.stop()
+
+
+async def test_requests_of_a_peer_that_is_gone_are_not_counted() -> None:
+    server = Server(queued_max_requests="3")
+    await server.start()
+    client = await server.client()
+    client.say(*(f"delay:{n}" for n in range(4)))
+    await turns()
+    queued = server.connections.queued_requests
+
+    await client.close()
+    await turns()
+
+    assert 3 == queued
+    assert 0 == server.connections.queued_requests
+    assert 0 == server.connections.request_memory.used_bytes
+    await server.stop()
+
+
+def connected(server: Server) -> tuple[Connection, FakeTransport]:
+    """
+    A connection without a socket.
+    """
+    connection = Connection(server.connections, LISTENER)
+    transport = FakeTransport(connection.connection_lost)
+    connection.connection_made(transport)
+    return connection, transport
+
+
+LARGE: Final = 9_000_000
+"""
+A frame whose announcement is not believed.
+"""
+
+
+def limited() -> Server:
+    """
+    A server whose peers may hold 12 MB.
+    """
+    return Server(queued_max_request_bytes="12000000", socket_request_max_bytes="12000000")
+
+
+async def test_large_requests_are_finished_one_after_the_other() -> None:
+    """
+    Three peers hold more than the budget in requests that are not whole: two are not read from.
+    """
+    server = limited()
+    peers = [connected(server) for _ in range(3)]
+    stream = framed("now:" + "x" * LARGE)
+    left = [stream] * 3
+    fewest = 3
+    while any(left):
+        for n, (connection, transport) in enumerate(peers):
+            if transport.reading and left[n]:
+                piece, left[n] = left[n][:100_000], left[n][100_000:]
+                feed(connection, piece)
+        await asyncio.sleep(0)
+        fewest = min(fewest, [transport.reading for _, transport in peers].count(True))
+        assert server.connections.request_memory.used_bytes <= 12_000_000 + 2 * LARGE
+
+    assert 1 == fewest
+    for _, transport in peers:
+        assert framed("x" * LARGE) == transport.take()
+        transport.close()
+    assert 0 == server.connections.request_memory.used_bytes
+
+
+async def test_small_requests_are_served_while_the_memory_is_used_up() -> None:
+    server = limited()
+    (hog, _), (small, answers) = connected(server), connected(server)
+    server.connections.request_memory.limit_bytes = 100_000
+    feed(hog, framed("now:" + "x" * LARGE)[:200_000])
+    feed(small, framed("now:" + "y" * 50_000))
+
+    assert server.connections.request_memory.is_used_up
+    assert framed("y" * 50_000) == answers.take()
+
+
+async def test_a_long_poll_is_answered_at_once_while_the_memory_is_used_up() -> None:
+    server = limited()
+    (hog, _), (poll, answers) = connected(server), connected(server)
+    server.connections.request_memory.limit_bytes = 100_000
+    feed(poll, framed("poll:before"))
+    feed(hog, framed("now:" + "x" * LARGE)[:200_000])
+    before = answers.take()
+
+    feed(poll, framed("poll:after"))
+
+    assert b"" == before
+    assert framed("hurried") * 2 == answers.take()
+
+
+@pytest.mark.parametrize("short", [True, False])
+async def test_a_request_that_does_not_arrive_gives_way_to_those_that_wait(
+    caplog: pytest.LogCaptureFixture, *, short: bool
+) -> None:
+    """
+    After 30 seconds, and only while the memory is used up: the largest first, and no more of them
+    than it takes.
+    """
+    caplog.set_level("INFO")
+    server = limited()
+    (large, large_end), (little, little_end) = connected(server), connected(server)
+    feed(large, framed("now:" + "x" * LARGE)[:900_000])
+    feed(little, framed("now:" + "x" * LARGE)[:100_000])
+    server.connections.request_memory.limit_bytes = 500_000 if short else 2_500_000
+    feed(little, b"x" * 200_000)
+    await server.clock.pass_time(PATIENCE_S - LOOK_EVERY_S)
+    early = large_end.closed
+
+    await server.clock.pass_time(2 * LOOK_EVERY_S)
+
+    assert not early
+    assert short == large_end.closed
+    assert short == ("queued.max.request.bytes are used up" in caplog.text)
+    assert not little_end.closed
+
+
+async def test_answers_that_are_not_read_count(server: Server) -> None:
+    """
+    As long as they are not, and their peer is disconnected for them if others wait for memory.
+    """
+    client = await server.client()
+    client.pause_reading()
+    client.say(*["big:1000000"] * 30)
+    await turns(50)
+    memory = server.connections.request_memory
+    held = memory.used_bytes
+    memory.limit_bytes = 1
+    memory.wait(next(iter(memory.holders)))
+
+    await server.clock.pass_time(PATIENCE_S + LOOK_EVERY_S)
+    await turns()
+
+    assert held > 0
+    assert 0 == memory.used_bytes == len(server.connections)
+    await client.close()
+
+
+async def test_the_heap_is_given_back_when_a_crowd_has_left() -> None:
+    freed = []
+    server = Server()
+    memory = server.connections.request_memory
+    memory._freed = lambda: freed.append(memory.used_bytes)
+    peers = [connected(server) for _ in range(20)]
+    for connection, _ in peers:
+        feed(connection, framed("now:" + "x" * LARGE)[:2_000_000])
+    for _, transport in peers:
+        transport.close()
+
+    await server.clock.pass_time(LOOK_EVERY_S)
+
+    assert [0] == freed
 
 
 async def test_a_dead_peer_is_waited_for_by_nobody(server: Server) -> None:
@@ -567,6 +777,26 @@ async def test_a_task_outlives_its_connection(server: Server) -> None:
     server.desk.tasks["a"].set()
     await turns()
     assert 0 == len(server.connections.tasks)
+
+
+async def test_a_task_outlives_a_connection_that_is_aborted(server: Server) -> None:
+    """
+    As that of a transaction which ends, while records that were promised cannot be read.
+    """
+    client = await server.client()
+    client.say("task:a")
+    await turns()
+    (connection,) = server.connections._open
+
+    connection.abort()
+    await turns()
+    running = len(server.connections.tasks)
+    server.desk.tasks["a"].set()
+    await turns()
+
+    assert 1 == running
+    assert 0 == len(server.connections.tasks)
+    await client.close()
 
 
 async def test_a_silent_connection_is_closed_in_the_end() -> None:

@@ -9,11 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from barnabas.server.kept_buffers import KeptBuffers
 from barnabas.server.metrics import Counter
 from barnabas.server.outbox import CLOSELY_S, CROWD, LARGE_BYTES, MOST_TOGETHER, Outbox
 from barnabas.server.record_pipe import RecordPipe
-from barnabas.server.sender import SMALL, Sender
+from barnabas.server.sender import BUFFER_BYTES, SMALL, Sender
 from tests.support.fake_transport import FakeTransport
 
 SMALL_REQUEST = 100
@@ -29,7 +28,7 @@ class Peer:
         self.sender = Sender(
             self.transport,
             ThreadPoolExecutor(1),
-            KeptBuffers(),
+            memoryview(bytearray(BUFFER_BYTES)),
             Counter(),
             RecordPipe(-1),
             progressed=lambda: None,

@@ -16,11 +16,10 @@ from unittest.mock import Mock
 
 import pytest
 
-from barnabas.server.kept_buffers import KeptBuffers
 from barnabas.server.metrics import Counter
 from barnabas.server.record_pipe import RecordPipe
 from barnabas.server.send_room import LARGE_ROOM_BYTES, LOOKS, ROOM_BYTES, SendRoom
-from barnabas.server.sender import Sender
+from barnabas.server.sender import BUFFER_BYTES, Sender
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.fetch_data import FileSlice
 
@@ -205,7 +204,7 @@ class Sending(asyncio.Protocol):
         self.sender = Sender(
             self.transport,
             Mock(),  # Nothing has to be read from a disk.
-            KeptBuffers(),
+            memoryview(bytearray(BUFFER_BYTES)),
             Counter(),
             self.pipe,
             progressed=Mock(),

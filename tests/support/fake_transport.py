@@ -64,6 +64,9 @@ class FakeTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         self.reading = True
 
+    def is_closing(self) -> bool:
+        return self.closed
+
     def close(self) -> None:
         if not self.closed:
             self.closed = True

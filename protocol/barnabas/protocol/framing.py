@@ -2,25 +2,30 @@
 Cutting what arrives on a connection into frames: a size (int32), then that many bytes.
 
 A receiver fits ``asyncio.BufferedProtocol``: it is asked for a buffer, then told how many bytes
-were put there. Nothing is read twice, and hardly anything is copied::
+were put there, then asked for the frames. Nothing is read twice, and hardly anything is copied::
 
     chunk    | size frame size frame size fr|             shared by all connections
                     -----      -----      --
                     frames, in place      |
-    buffer                                |frame|         of the size of the frame
+    buffer                                |frame|         grows with what arrives
 
-Bytes arrive in a chunk which all connections of a thread share. Frames that are whole are slices of
-it; it is never written to again where something has arrived, as long as there is a slice of it.
-The beginning of a frame that is not whole moves into a buffer of its own, and the rest arrives
-there. So a connection that waits for its next request holds no memory at all.
+Bytes arrive in a chunk which all connections share. Frames that are whole are slices of it; it is
+never written to again where something has arrived, as long as there is a slice of it. The beginning
+of a frame that is not whole moves into a buffer of its own, and the rest arrives there. So a
+connection that waits for its next request holds no memory at all.
+
+The size that a peer announces is a claim. ``FrameMemory`` believes it up to ``TRUSTED_BYTES`` for
+all peers together, since a buffer of the right size costs an honest producer no copy. Beyond that a
+buffer has at most twice the size of what has arrived.
 
 Memory that nobody looks at any more is used again, for new memory has to be filled with zeros.
+
+This module is compiled when there is a compiler.
 """
 
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Iterable
 from typing import Final
 
@@ -44,13 +49,23 @@ Room for a request with a batch as large as topics take by default.
 """
 MOST_KEPT_FRAMES: Final = 2
 
-TRUSTED_BYTES: Final = 8 * 1024 * 1024
+TRUSTED_BYTES: Final = 16 * 1024 * 1024
 """
-How much memory a frame gets for its announcement alone; beyond, it has to send first.
+How much memory all unfinished frames together get for their announcements alone.
+"""
+MOST_TRUSTED_BYTES: Final = 8 * 1024 * 1024
+"""
+A frame that announces more gets nothing for it.
+"""
+FIRST_ROOM_BYTES: Final = 4 * 1024
+"""
+The buffer of a frame whose announcement is not believed, before anything of it has arrived.
 """
 
 _SIZE = struct.Struct(">i")
 _SIZE_BYTES: Final = 4
+_REFUSED: Final = -1  # the end of a frame that cannot be
+_WHOLE: Final = -1  # the position of data that is one frame, without its size
 _HTTP = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
 _TLS_HANDSHAKE = b"\x16\x03"
 
@@ -58,14 +73,7 @@ _TLS_HANDSHAKE = b"\x16\x03"
 class InvalidFrame(DecodeError):
     """
     The size of a frame cannot be, so that nothing after it can be understood.
-
-    Args:
-        frames: those that came before it in the same read.
     """
-
-    def __init__(self, sentence: str, frames: list[memoryview]) -> None:
-        super().__init__(sentence)
-        self.frames = frames
 
 
 def is_unused(memory: bytearray) -> bool:
@@ -149,17 +157,27 @@ class LargeFrames:
         return memoryview(self._kept[-1])[:size]
 
 
-class _ThreadMemory(threading.local):
+class FrameMemory:
     """
-    The memory of each thread, since event loops of two threads read at the same time.
+    The memory in which the frames of all connections of one event loop arrive.
     """
+
+    __slots__ = ("chunks", "large_frames", "trusted_bytes")
 
     def __init__(self) -> None:
         self.chunks = Chunks()
         self.large_frames = LargeFrames()
+        self.trusted_bytes = 0  # in buffers of unfinished frames that were made for a claim
 
-
-_THREADS = _ThreadMemory()
+    def trust(self, size: int) -> bool:
+        """
+        Believe that *size* bytes will arrive, if not too much is believed already. What was
+        believed is given back with ``trusted_bytes``.
+        """
+        if size > MOST_TRUSTED_BYTES or self.trusted_bytes + size > TRUSTED_BYTES:
+            return False
+        self.trusted_bytes += size
+        return True
 
 
 class FrameReceiver:
@@ -170,33 +188,43 @@ class FrameReceiver:
 
     1. ``_view`` is where bytes arrive while a frame is not whole: the four bytes of its size, or
        its body; ``_filled`` of them are there. Otherwise it is ``None``.
-    2. A frame that was handed out is writable, belongs to the receiver of the frame, and never
+    2. ``_data`` has what has arrived behind the last frame that was taken: at ``_position`` a whole
+       frame, which ends at ``_stop``, or a size that cannot be. Otherwise it is ``None``. Nothing
+       arrives before all of its frames were taken.
+    3. A frame that was handed out is writable, belongs to the receiver of the frame, and never
        changes by itself.
 
     Args:
         max_frame_bytes: a frame that announces more is refused (``socket.request.max.bytes``). May
             be changed at any time, as it is once a client has authenticated.
+        memory: shared by the connections of an event loop.
     """
 
     __slots__ = (
-        "_chunks",
+        "_data",
         "_filled",
-        "_large_frames",
         "_lent",
+        "_memory",
+        "_position",
         "_size",
+        "_stop",
+        "_trusted",
         "_view",
         "_was_large",
         "max_frame_bytes",
     )
 
-    def __init__(self, max_frame_bytes: int) -> None:
+    def __init__(self, max_frame_bytes: int, memory: FrameMemory) -> None:
         self.max_frame_bytes = max_frame_bytes
-        self._chunks = _THREADS.chunks
-        self._large_frames = _THREADS.large_frames
+        self._memory = memory
         self._lent: memoryview | None = None
         self._view: memoryview | None = None
         self._filled = 0
         self._size = 0  # of the frame in _view, 0 while its size is arriving
+        self._trusted = 0  # of the bytes in _view, those that FrameMemory has believed in
+        self._data: memoryview | None = None
+        self._position = 0
+        self._stop = 0
         self._was_large = False  # the last frame, or the one in _view
 
     @property
@@ -207,36 +235,121 @@ class FrameReceiver:
         return self._view is not None
 
     @property
+    def has_frame(self) -> bool:
+        """
+        Whether ``take_frame`` has something to give, or to refuse.
+        """
+        return self._data is not None
+
+    @property
     def missing_bytes(self) -> int:
         """
         How many bytes of a frame of which the beginning has arrived are still to come.
         """
         return self._size - self._filled if self._view is not None and self._size else 0
 
-    def get_buffer(self, _sizehint: int = -1) -> memoryview:
+    @property
+    def announced_bytes(self) -> int:
+        """
+        The size of the frame that is arriving, 0 if none is.
+        """
+        return self._size if self._view is not None else 0
+
+    @property
+    def is_holding(self) -> bool:
+        """
+        Whether there is a frame that is not whole, or one that was not taken.
+        """
+        return self._view is not None or self._data is not None
+
+    @property
+    def held_bytes(self) -> int:
+        """
+        The memory of a frame that is not whole, and of frames that were not taken.
+        """
+        held = 0 if self._view is None else len(self._view)
+        return held if self._data is None else held + len(self._data)
+
+    @property
+    def is_full(self) -> bool:
+        """
+        Whether the buffer of the frame has to ``grow`` before more of it can arrive.
+        """
+        view = self._view
+        return view is not None and self._filled == len(view)
+
+    def get_buffer(self, most: int = -1) -> memoryview:
         """
         Where the next bytes are to be put. Never empty.
+
+        Args:
+            most: of a request of which nothing has arrived, not more than so many bytes; -1 for as
+                many as there is room for.
         """
         if self._view is not None:
+            if self.is_full:
+                self.grow()
             return self._view[self._filled :]
         if self._lent is None:  # else nothing has arrived there yet
-            lent = self._chunks.lend()
+            lent = self._memory.chunks.lend()
             self._lent = lent[:HEAD_BYTES] if self._was_large else lent
-        return self._lent
+        return self._lent if most < 0 else self._lent[:most]
 
-    def buffer_updated(self, count: int) -> list[memoryview]:
+    def buffer_updated(self, count: int) -> None:
         """
-        The frames that are whole now that *count* more bytes have arrived in the buffer.
-
-        Raises:
-            InvalidFrame: the size of a frame is not between 1 and ``max_frame_bytes``.
+        So many more bytes have arrived in the buffer: there may be frames to take, or the buffer
+        may be full.
         """
         if self._view is not None:
-            return self._advance(self._view, count)
+            self._filled += count
+            if self._filled == (self._size or _SIZE_BYTES):
+                self._complete(self._view)
+            return
         assert self._lent is not None, "bytes have arrived, but no buffer was asked for"
-        data = self._chunks.take(self._lent, count)
+        data = self._memory.chunks.take(self._lent, count)
         self._lent = None
-        return self._cut(data)
+        self._look(data, 0)
+
+    def take_frame(self) -> memoryview | None:
+        """
+        The next whole frame, or None if the rest of it is still to come.
+
+        Raises:
+            InvalidFrame: its size is not between 1 and ``max_frame_bytes``.
+        """
+        data = self._data
+        if data is None:
+            return None
+        position = self._position
+        if position < 0:  # It has arrived in a buffer of its own.
+            self._data = None
+            self._position = 0
+            return data
+        stop = self._stop
+        if stop < 0:
+            raise self._refusal(bytes(data[position : position + _SIZE_BYTES]))
+        self._was_large = False
+        self._look(data, stop)
+        return data[position + _SIZE_BYTES : stop]
+
+    def keep(self) -> None:
+        """
+        Let frames that cannot be taken soon stay in memory of their own size: a slice of a chunk
+        would keep all of it.
+        """
+        data = self._data
+        if data is not None and self._position >= 0:
+            self._look(memoryview(bytearray(data[self._position :])), 0)
+
+    def grow(self) -> None:
+        """
+        Make room for as much again as has arrived.
+        """
+        assert self._view is not None, "there is nothing that could grow"
+        bigger = memoryview(bytearray(min(self._size, 2 * self._filled)))
+        bigger[: self._filled] = self._view
+        self._stop_trusting()
+        self._view = bigger
 
     def give_back(self) -> None:
         """
@@ -245,60 +358,75 @@ class FrameReceiver:
         A thousand connections that end at once would otherwise keep a chunk each.
         """
         if self._lent is not None:
-            self._chunks.take(self._lent, 0)
+            self._memory.chunks.take(self._lent, 0)
             self._lent = None
 
-    def _cut(self, data: memoryview) -> list[memoryview]:
+    def close(self) -> None:
         """
-        The frames in *data*, of which the rest becomes the beginning of the next.
+        Let go of all memory: nothing more will arrive, and nothing will be taken.
         """
-        frames: list[memoryview] = []
+        self.give_back()
+        self._stop_trusting()
+        self._view = self._data = None
+
+    def _look(self, data: memoryview, position: int) -> None:
+        """
+        Find out whether the next frame of *data* is there. The beginning of one is kept apart.
+        """
         size: int
-        position, end = 0, len(data)
-        while end - position >= _SIZE_BYTES:
+        left = len(data) - position
+        if left >= _SIZE_BYTES:
             (size,) = _SIZE.unpack_from(data, position)
             if not 0 < size <= self.max_frame_bytes:
-                raise self._refusal(size, bytes(data[position : position + _SIZE_BYTES]), frames)
-            position += _SIZE_BYTES
-            stop = position + size
-            if stop > end:
-                self._begin(size, data[position:])
-                return frames
-            frames.append(data[position:stop])
-            position = stop
-            self._was_large = False
-        if position < end:
+                self._data, self._position, self._stop = data, position, _REFUSED
+                return
+            if size <= left - _SIZE_BYTES:
+                self._data, self._position = data, position
+                self._stop = position + _SIZE_BYTES + size
+                return
+            self._begin(size, data[position + _SIZE_BYTES :])
+        elif left:
             self._begin(0, data[position:])
-        return frames
+        self._data = None
 
     def _begin(self, size: int, head: memoryview) -> None:
         """
         Make a buffer for a frame of which *head* is there, or for a size of which *head* is there.
         """
+        filled = len(head)
         self._size = size
-        self._filled = len(head)
-        room = max(min(size, TRUSTED_BYTES), len(head)) if size else _SIZE_BYTES
-        self._was_large = room >= LEAST_ROOM_BYTES
-        self._view = self._large_frames.take(room)
-        self._view[: len(head)] = head
+        self._filled = filled
+        if not size:
+            room = _SIZE_BYTES
+        elif size <= FIRST_ROOM_BYTES:
+            room = size
+        elif self._memory.trust(size):
+            self._trusted = room = size
+        else:
+            room = min(size, max(FIRST_ROOM_BYTES, 2 * filled))
+        self._was_large = size >= LEAST_ROOM_BYTES
+        self._view = self._memory.large_frames.take(room)
+        self._view[:filled] = head
 
-    def _advance(self, view: memoryview, count: int) -> list[memoryview]:
+    def _complete(self, view: memoryview) -> None:
         """
-        Go on with the frame, or the size of one, that is arriving in *view*.
+        The frame, or the size of one, has arrived in *view*.
         """
-        self._filled += count
-        if self._filled < len(view):
-            return []
-        if self._filled < self._size:
-            # Each step believes three times what has been sent.
-            bigger = memoryview(bytearray(min(self._size, 4 * self._filled)))
-            bigger[: self._filled] = view
-            self._view = bigger
-            return []
         self._view = None
-        return [view] if self._size else self._cut(view)
+        self._stop_trusting()
+        if self._size:
+            self._data = view
+            self._position = _WHOLE
+        else:
+            self._look(view, 0)
 
-    def _refusal(self, size: int, start: bytes, frames: list[memoryview]) -> InvalidFrame:
+    def _stop_trusting(self) -> None:
+        self._memory.trusted_bytes -= self._trusted
+        self._trusted = 0
+
+    def _refusal(self, start: bytes) -> InvalidFrame:
+        size: int
+        (size,) = _SIZE.unpack(start)
         if size > self.max_frame_bytes and start.startswith(_TLS_HANDSHAKE):
             sentence = "a TLS handshake on a listener that does not speak TLS"
         elif size > self.max_frame_bytes and start in _HTTP:
@@ -307,7 +435,7 @@ class FrameReceiver:
             sentence = f"a frame of {size} bytes, {self.max_frame_bytes} are the limit"
         else:
             sentence = f"a frame of {size} bytes"
-        return InvalidFrame(sentence, frames)
+        return InvalidFrame(sentence)
 
 
 def size_prefix(buffers: Iterable[Buffer]) -> bytes:

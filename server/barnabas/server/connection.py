@@ -3,11 +3,11 @@ One client's connection: bytes in, bytes out, order and back-pressure.
 
 ::
 
-    socket --> FrameReceiver --> backlog --> dispatch --> slots --> Sender --> socket
-                                    |                       |
-                        held while a task runs,     in the order of the
-                        the peer does not read,     requests, whatever is
-                        or too much is unanswered   finished first
+    socket --> FrameReceiver --> frames --> dispatch --> slots --> Sender --> socket
+                                    |                      |
+                        held while a task runs,    in the order of the
+                        the peer does not read,    requests, whatever is
+                        or too much is unanswered  finished first
 
 What a request means is not known here. Requests that were read together are answered with one
 write, and an answer that is ready at once costs no task and no future.
@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 from collections import deque
 from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from barnabas.protocol.framing import FrameReceiver, InvalidFrame
+from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
 from barnabas.server.context import CloseConnection
 from barnabas.server.purgatory import Delayed, Outcome, Unanswered
 from barnabas.server.sender import Part, Sender
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from barnabas.server.config import Listener
     from barnabas.server.connections import Connections
     from barnabas.server.outbox import Outbox
+    from barnabas.server.request_memory import RequestMemory
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +45,9 @@ LARGE_FRAME_ROOM_BYTES: Final = 1024 * 1024
 """
 The receive buffer (SO_RCVBUF) of a connection that sends frames larger than the one it began with.
 """
+
+
+_NEVER: Final = math.inf
 
 
 class ClientSoftware(NamedTuple):
@@ -59,10 +64,11 @@ class Slot:
     The place of one answer in the order of answers.
     """
 
-    __slots__ = ("delayed", "done", "exchange", "parts", "task")
+    __slots__ = ("delayed", "done", "exchange", "held_bytes", "parts", "task")
 
-    def __init__(self, exchange: Unanswered | None) -> None:
+    def __init__(self, exchange: Unanswered | None, held_bytes: int) -> None:
         self.exchange = exchange
+        self.held_bytes = held_bytes
         self.parts: list[Part] = []
         self.done = False
         self.delayed: Delayed | None = None
@@ -78,9 +84,11 @@ class Connection:
     1. Answers leave in the order of their requests: ``_slots`` has a slot for every request that
        was started and whose answer was not put into the sender, and only its front ever is.
     2. Requests are started in order, and none while the task of an earlier one runs.
-    3. The peer is read from only while it reads, and while few requests wait.
+    3. The peer is read from only while it reads, and while few requests wait: further ones are
+       started only while fewer than ``queued.max.requests`` stand behind others in all connections.
     4. An answer that is ready never stands behind a wait that could end: those in front of it are
        hurried (``Delayed.hurry``), so that a long poll holds nobody up.
+    5. ``held_bytes`` is what the broker's budget counts for this peer (``RequestMemory``).
     """
 
     def __init__(self, connections: Connections, listener: Listener) -> None:
@@ -90,13 +98,19 @@ class Connection:
         self.client_id: str | None = None
         self.software: ClientSoftware | None = None
         self.last_active = 0.0
+        self.held_bytes = 0
         self._connections = connections
-        self._receiver = FrameReceiver(connections.max_frame_bytes)
+        self._memory: RequestMemory = connections.request_memory
+        self._receiver = FrameReceiver(connections.max_frame_bytes, connections.frame_memory)
         self._transport: asyncio.Transport | None = None
         self._sender: Sender | None = None
         self._outbox: Outbox = connections.outbox
-        self._backlog: deque[memoryview] = deque()
         self._slots: deque[Slot] = deque()
+        self._slots_bytes = 0
+        self._arriving_since = _NEVER
+        self._unread_since = _NEVER
+        self._waits_for_memory = False
+        self._has_waited = False  # for memory, in the frame that is arriving
         self._room_bytes = connections.receive_buffer_bytes
         self._has_room = self._room_bytes >= LARGE_FRAME_ROOM_BYTES or self._room_bytes < 0
         self._task_running = False
@@ -115,7 +129,7 @@ class Connection:
         self._sender = Sender(
             transport,
             self._connections.io,
-            self._connections.send_buffers,
+            self._connections.send_buffer,
             self._connections.bytes_out,
             self._connections.record_pipe,
             progressed=self._proceed,
@@ -130,38 +144,49 @@ class Connection:
     def connection_lost(self, error: Exception | None) -> None:
         self._closing = True
         self._transport = None
-        self._receiver = FrameReceiver(0)  # what has arrived of a frame may be large
-        self._backlog.clear()
+        self._receiver.close()
         if self._sender is not None:
             self._sender.stop()
             self._sender = None
         slots, self._slots = self._slots, deque()
+        self._slots_bytes = 0
+        self._connections.queued_requests -= max(0, len(slots) - 1)
+        self._account()
+        self._memory.finished(self)
         for slot in slots:
             # A task is not cancelled: what it changes is changed whole, only nobody hears of it.
             if slot.delayed is not None:
                 slot.delayed.cancel()
         self._connections.lost(self)
 
-    def get_buffer(self, sizehint: int) -> memoryview | bytearray:
-        return self._receiver.get_buffer(sizehint)
+    def get_buffer(self, _sizehint: int) -> memoryview | bytearray:
+        # What is read has to be kept, if it is the beginning of a large request.
+        return self._receiver.get_buffer(HEAD_BYTES if self._memory.is_used_up else -1)
 
     def buffer_updated(self, size: int) -> None:
         connections = self._connections
+        receiver = self._receiver
         connections.bytes_in.value += size
         self.last_active = now = connections.now()
         self._outbox.note(self._sender, now, size)
-        try:
-            frames = self._receiver.buffer_updated(size)
-        except InvalidFrame as error:
-            self._backlog.extend(error.frames)
-            self.finish(str(error))
+        if self._closing:
+            receiver.give_back()
             return
-        if not frames:
-            if not self._has_room and self._receiver.missing_bytes > self._room_bytes:
-                self._make_room()
-        elif not self._closing:
-            self._backlog.extend(frames)
+        receiver.buffer_updated(size)
+        if receiver.has_frame:
+            self._arriving_since = _NEVER
+            if self._has_waited:
+                self._has_waited = False
+                self._memory.finished(self)
             self._proceed()
+            return
+        if not self._has_room and receiver.missing_bytes > self._room_bytes:
+            self._make_room()
+        if receiver.is_full and not self._memory.may_grow(self):
+            self._waits_for_memory = self._has_waited = True
+            self._pause_reading()
+            self._memory.wait(self)
+        self._account()
 
     def _make_room(self) -> None:
         """
@@ -183,9 +208,11 @@ class Connection:
     def pause_writing(self) -> None:
         assert self._sender is not None
         self._sender.pause()
+        self._unread_since = self._connections.now()
 
     def resume_writing(self) -> None:
         assert self._sender is not None
+        self._unread_since = _NEVER
         self._sender.resume()
         self._proceed()
 
@@ -196,7 +223,7 @@ class Connection:
         Begin to serve the peer, now that there is room for it.
         """
         self._admitted = True
-        if self._backlog or self._read_paused:
+        if self._receiver.has_frame or self._read_paused:
             self._proceed()
 
     def hold(self) -> None:
@@ -213,6 +240,27 @@ class Connection:
         """
         return bool(self._slots)
 
+    @property
+    def announced_bytes(self) -> int:
+        """
+        The size of the request that is arriving.
+        """
+        return int(self._receiver.announced_bytes)
+
+    @property
+    def stalled_since(self) -> float:
+        """
+        When the request began to arrive, or the peer to not read; infinity if neither is the case.
+        """
+        return min(self._arriving_since, self._unread_since)
+
+    def read_on(self) -> None:
+        """
+        There is memory for the rest of the request that is arriving.
+        """
+        self._waits_for_memory = False
+        self._proceed()
+
     def finish(self, reason: str | None = None) -> None:
         """
         Take no more from the peer, answer what it has asked, and close.
@@ -220,9 +268,7 @@ class Connection:
         self._finishing = True
         self._reason = reason
         self._pause_reading()
-        for slot in tuple(self._slots):
-            if slot.delayed is not None and not slot.done:
-                slot.delayed.hurry()
+        self._hurry()
         self._proceed()
 
     def close(self, reason: str | None = None) -> None:
@@ -235,20 +281,17 @@ class Connection:
         self._closing = True
         if reason is not None:
             logger.info("closing the connection of %s: %s", self, reason)
-        self._backlog.clear()
         if self._transport is not None and self._sender is not None:
             self._sender.end()
             self._transport.close()
 
-    def abort(self) -> None:
+    def abort(self, reason: str | None = None) -> None:
         """
-        Close without sending anything more.
+        Close without sending anything more. A task goes on: what it changes is changed whole.
         """
+        if reason is not None and not self._closing:
+            logger.info("closing the connection of %s: %s", self, reason)
         self._closing = True
-        self._backlog.clear()
-        for slot in self._slots:
-            if slot.task is not None:
-                slot.task.cancel()
         if self._transport is not None:
             self._transport.abort()
 
@@ -267,32 +310,67 @@ class Connection:
         sender = self._sender
         if self._proceeding or self._closing or sender is None:
             return
-        backlog = self._backlog
-        limit = self._connections.max_queued_requests
+        connections = self._connections
+        receiver = self._receiver
+        slots = self._slots
+        limit = connections.max_queued_requests
         self._proceeding = True
         try:
             while (
-                backlog
-                and self._admitted
+                self._admitted
                 and not self._task_running
                 and not sender.is_blocked
-                and len(self._slots) < limit
+                and (not slots or connections.queued_requests < limit)
             ):
-                self._start(backlog.popleft(), sender)
+                frame = receiver.take_frame()
+                if frame is None:
+                    break
+                self._start(frame, sender)
                 if sender.is_bulky:
                     sender.flush()
+        except InvalidFrame as error:  # nothing behind it can be understood
+            receiver.close()
+            self._finishing = True
+            self._reason = str(error)
         finally:
             self._proceeding = False
         self._outbox.send(sender)
-        held = bool(backlog) or sender.is_blocked or len(self._slots) >= limit
+        self._read_or_not(sender)
+        if slots or self.held_bytes or receiver.is_holding or sender.is_blocked:
+            self._account()
+
+    def _read_or_not(self, sender: Sender) -> None:
+        is_held = self._receiver.has_frame or sender.is_blocked
         if self._finishing:
-            if not held and not self._slots and not self._task_running:
-                self.close(self._reason)
-        elif held or not self._admitted:
             self._pause_reading()
+            if not is_held and not self._slots:
+                self.close(self._reason)
+        elif is_held or not self._admitted or self._waits_for_memory:
+            self._receiver.keep()
+            self._pause_reading()
+            if self._slots and not self._task_running and not sender.is_blocked:
+                # Too much is unanswered. A long poll must not keep what stands behind it, for of a
+                # peer that is not read from nobody hears that it is gone.
+                asyncio.get_running_loop().call_soon(self._hurry_before_frames)
         elif self._read_paused and self._transport is not None:
             self._read_paused = False
             self._transport.resume_reading()
+
+    def _account(self) -> None:
+        """
+        Tell the budget what is held for this peer.
+        """
+        receiver = self._receiver
+        if not receiver.missing_bytes:
+            self._arriving_since = _NEVER
+        elif self._arriving_since == _NEVER:
+            self._arriving_since = self._connections.now()
+        held = int(receiver.held_bytes) + self._slots_bytes
+        if self._sender is not None:
+            held += self._sender.unread_bytes
+        if held != self.held_bytes:
+            before, self.held_bytes = self.held_bytes, held
+            self._memory.change(self, before, held)
 
     def _start(self, frame: memoryview, sender: Sender) -> None:
         try:
@@ -304,20 +382,30 @@ class Connection:
             return
         if isinstance(answer, list):
             if self._slots:
-                slot = Slot(None)
-                self._slots.append(slot)
-                self._ready(slot, answer)
+                self._ready(self._queue(None, 0), answer)
             else:
                 sender.put(answer)
             return
         exchange, result = answer
-        slot = Slot(exchange)
-        self._slots.append(slot)
+        slot = self._queue(exchange, exchange.held_bytes)
         if isinstance(result, Delayed):
             slot.delayed = result
             result.then(lambda outcome: self._settled(slot, outcome))
+            if self._memory.is_used_up:
+                result.hurry()
         else:
             self._run(slot, result)
+
+    def _queue(self, exchange: Unanswered | None, held_bytes: int) -> Slot:
+        """
+        The place of the next answer.
+        """
+        slot = Slot(exchange, held_bytes)
+        if self._slots:
+            self._connections.queued_requests += 1
+        self._slots.append(slot)
+        self._slots_bytes += held_bytes
+        return slot
 
     def _run(self, slot: Slot, work: Awaitable[Message | None]) -> None:
         self._task_running = True
@@ -358,8 +446,21 @@ class Connection:
             return
         assert self._sender is not None
         while slots and slots[0].done:
-            if done := slots.popleft().parts:
-                self._sender.put(done)
+            first = slots.popleft()
+            self._slots_bytes -= first.held_bytes
+            if slots:
+                self._connections.queued_requests -= 1
+            if first.parts:
+                self._sender.put(first.parts)
+
+    def _hurry(self) -> None:
+        for slot in tuple(self._slots):
+            if slot.delayed is not None and not slot.done:
+                slot.delayed.hurry()
+
+    def _hurry_before_frames(self) -> None:
+        if self._receiver.has_frame:
+            self._hurry()
 
     def _hurry_before(self, slot: Slot) -> None:
         for earlier in tuple(self._slots):

@@ -18,12 +18,16 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from barnabas.protocol.framing import FrameMemory
 from barnabas.protocol.structs import struct
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
-from barnabas.server.kept_buffers import KeptBuffers
+from barnabas.server.heap import trim
+from barnabas.server.machine import memory_bytes
 from barnabas.server.outbox import Outbox
 from barnabas.server.record_pipe import RecordPipe
+from barnabas.server.request_memory import RequestMemory
+from barnabas.server.sender import BUFFER_BYTES
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from barnabas.server.sender import Part
 
 A_MOMENT = 0.001  # not worth another timer
+PART_OF_MEMORY = 64
+MOST_REQUEST_BYTES = 512 * 1024 * 1024
 
 Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
 
@@ -86,9 +92,14 @@ class Connections:
         self.max_frame_bytes = config.socket_request_max_bytes
         self.receive_buffer_bytes = config.socket_receive_buffer_bytes
         self.max_queued_requests = config.queued_max_requests
+        self.queued_requests = 0  # of all connections, those that are not the first of theirs
+        self.frame_memory = FrameMemory()
+        self.request_memory = RequestMemory(
+            _request_memory_bytes(config), clock, freed=self._trim_heap
+        )
         self.now: Callable[[], float] = clock.monotonic
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.send_buffers = KeptBuffers()
+        self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
         self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
         self.outbox = Outbox()
         self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
@@ -103,6 +114,11 @@ class Connections:
         self._by_address: Tally[str] = Tally()
         self._limits = ConnectionLimits.of(config)
         metrics.gauge("connections", "Connections now open.", lambda: len(self._open))
+        metrics.gauge(
+            "request_memory_bytes",
+            "Memory of requests that are not answered, and of answers that are not read.",
+            lambda: self.request_memory.used_bytes,
+        )
 
     def __len__(self) -> int:
         return len(self._open)
@@ -173,6 +189,9 @@ class Connections:
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.record_pipe.close()
 
+    def _trim_heap(self) -> None:
+        asyncio.get_running_loop().run_in_executor(self.io, trim)
+
     def _admit(self, connection: Connection) -> None:
         connection.last_active = self._clock.monotonic()
         self._open[connection] = None
@@ -196,3 +215,14 @@ class Connections:
             self._watch(connection, left)
         else:
             connection.close(f"silent for {limit - left:.0f} s")
+
+
+def _request_memory_bytes(config: BrokerConfig) -> int:
+    """
+    What ``queued.max.request.bytes`` says, or as much as fits the machine: a part of its memory,
+    and room for the largest request at least.
+    """
+    if config.queued_max_request_bytes > 0:
+        return config.queued_max_request_bytes
+    part = memory_bytes() // PART_OF_MEMORY
+    return max(config.socket_request_max_bytes, min(part, MOST_REQUEST_BYTES))

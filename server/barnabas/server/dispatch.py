@@ -47,6 +47,11 @@ _HEAD = Struct(">ii")  # size, correlation id
 _CORRELATION_ID = Struct(">i")
 _TAGGED_HEAD = Struct(">iix")  # and no tagged fields
 API_VERSIONS = apis.API_VERSIONS.key
+REQUEST_WEIGHT = 4
+"""
+How many times the size of its frame a request counts that waits for its answer: its objects are
+larger than its bytes.
+"""
 
 
 class Exchange:
@@ -54,13 +59,25 @@ class Exchange:
     A request with all that its answer takes to be written.
     """
 
-    __slots__ = ("_context", "_correlation_id", "_request", "_route")
+    __slots__ = ("_context", "_correlation_id", "_request", "_route", "held_bytes")
 
-    def __init__(self, context: Context, route: Route, correlation_id: int, request: Any) -> None:
+    def __init__(
+        self, context: Context, route: Route, correlation_id: int, request: Any, frame_bytes: int
+    ) -> None:
+        self.held_bytes = REQUEST_WEIGHT * frame_bytes
         self._context = context
         self._route = route
         self._correlation_id = correlation_id
         self._request = request
+
+    def forget(self) -> None:
+        """
+        Let go of what is not needed for the answer: the effects of the request are done.
+        """
+        forget = self._route.registration.forget
+        if forget is not None:
+            forget(self._request)
+            self.held_bytes = 0
 
     def parts(self, outcome: Outcome) -> list[Part]:
         """
@@ -160,7 +177,7 @@ class Dispatcher:
             raise CloseConnection(f"{route.registration.name} is malformed: {error}") from None
         route.requests.value += 1
         context = Context(self._parts, route.version, header.client_id, connection)
-        exchange = Exchange(context, route, header.correlation_id, request)
+        exchange = Exchange(context, route, header.correlation_id, request, len(frame))
         try:
             if result is None:
                 result = route.registration.handler(request, context)
@@ -169,6 +186,8 @@ class Dispatcher:
             if result is None:
                 return None
             assert isinstance(result, Delayed | Awaitable), f"{result!r} is no answer"
+            if isinstance(result, Delayed):
+                exchange.forget()
             return exchange, result
         except Exception as error:  # whatever it is, the client gets an answer
             return exchange.parts(error)

@@ -21,6 +21,12 @@ class Unanswered(Protocol):
     A request whose answer is not there yet, and how that answer will be written.
     """
 
+    @property
+    def held_bytes(self) -> int:
+        """
+        About how much memory the request keeps until then.
+        """
+
     def parts(self, outcome: Outcome) -> list[Part]:
         """
         The bytes of the answer.

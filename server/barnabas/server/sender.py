@@ -7,17 +7,19 @@ This module is compiled when there is a compiler.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from barnabas.server.send_room import SendRoom
 from barnabas.server.stored_records import StoredRecords
 from barnabas.storage.files import WouldBlock
 
 if TYPE_CHECKING:
-    from barnabas.server.kept_buffers import KeptBuffers
+    from socket import socket
+
     from barnabas.server.metrics import Counter
     from barnabas.server.record_pipe import RecordPipe
 
@@ -31,6 +33,12 @@ SMALL = 4096
 LEAST_SPLICED = 64 * 1024
 # So much of what one peer has asked for is sent before others have their turn.
 MOST_AT_ONCE = 1024 * 1024
+BUFFER_BYTES: Final = 4 * 65_483
+"""
+What a socket with the default ``socket.send.buffer.bytes`` takes at once on the loopback interface:
+four segments of the largest size. A few bytes more would be sent by themselves, a few fewer would
+leave a short segment. It fits into the second cache of most processors.
+"""
 
 
 class Sender:
@@ -41,14 +49,16 @@ class Sender:
 
     1. Bytes leave in the order in which they were put: past the transport (``record_pipe.py``) only
        while it holds nothing.
-    2. Of records in a file, at most a buffer is read ahead of what the peer takes.
+    2. Of records in a file, at most ``SMALL`` bytes are held for a peer that does not take them.
     3. No part is empty.
     4. The transport is full as long as it holds anything (its limit is 0). Meanwhile nothing is
-       read and nothing given to it, and ``_lent`` is the buffer of ours that it holds, if any.
+       read and nothing given to it.
+    5. ``_buffer`` is shared by all connections: what is in it is sent or forgotten before any other
+       sender has its turn.
     """
 
     __slots__ = (
-        "_buffers",
+        "_buffer",
         "_bytes_out",
         "_failed",
         "_io",
@@ -56,7 +66,6 @@ class Sender:
         "_is_full",
         "_is_loading",
         "_is_yielding",
-        "_lent",
         "_parts",
         "_pipe",
         "_progressed",
@@ -69,7 +78,7 @@ class Sender:
         self,
         transport: asyncio.Transport,
         io: Executor,
-        buffers: KeptBuffers,
+        buffer: memoryview,
         bytes_out: Counter,
         pipe: RecordPipe,
         *,
@@ -78,6 +87,7 @@ class Sender:
     ) -> None:
         """
         Args:
+            buffer: room for what is copied next to each other, shared by all connections.
             progressed: called when something was sent that had to wait for the executor or for its
                 turn.
             failed: called when what is to be sent cannot be read.
@@ -85,7 +95,7 @@ class Sender:
         self._transport = transport
         transport.set_write_buffer_limits(high=0)
         self._io = io
-        self._buffers = buffers
+        self._buffer = buffer
         self._bytes_out = bytes_out
         self._progressed = progressed
         self._failed = failed
@@ -96,7 +106,6 @@ class Sender:
         self._is_loading = False
         self._is_yielding = False
         self._is_ending = False
-        self._lent: memoryview | None = None
         self.is_bulky = False  # something large, or from a file, is to be sent
 
     @property
@@ -105,6 +114,16 @@ class Sender:
         Whether something that was put has to wait for the peer, for the disk, or for its turn.
         """
         return self._is_full or self._is_loading or self._is_yielding
+
+    @property
+    def unread_bytes(self) -> int:
+        """
+        The memory of answers that the peer does not take. Records in files have none.
+        """
+        if not self._is_full:
+            return 0
+        parts = [len(part) for part in self._parts if not isinstance(part, StoredRecords)]
+        return self._transport.get_write_buffer_size() + sum(parts)
 
     def put(self, parts: list[Part]) -> None:
         """
@@ -129,9 +148,6 @@ class Sender:
         The transport takes more.
         """
         self._is_full = False
-        if self._lent is not None:
-            self._buffers.give_back(self._lent)
-            self._lent = None
         self.flush()
 
     def end(self) -> None:
@@ -172,54 +188,52 @@ class Sender:
             if self._bytes_out.value >= most and not self._is_ending:
                 self._yield()
                 break
-            taken = self._splice(self._pipe)
-            if taken:
-                continue
             part = parts[0]
             if not isinstance(part, StoredRecords) and len(part) > SMALL:
                 parts.popleft()
-                self._bytes_out.value += len(part)
-                self._transport.write(part)
+                self._give(part)
                 continue
-            buffer = self._buffers.take()
             try:
-                # A full socket gets no more than it takes to hear from the transport when to go on.
-                size = self._gather(buffer if taken is None else buffer[:SMALL])
+                if not self._splice(self._pipe):
+                    self._copy()
             except Exception as error:
                 self._failed(error)
                 return
-            if size:
-                self._write(buffer, size)
-            else:
-                assert isinstance(part, StoredRecords), "anything else is there"
-                self._load(part, buffer)
         self.is_bulky = bool(parts)
 
-    def _splice(self, pipe: RecordPipe) -> bool | None:
+    def _peer(self) -> socket | None:
+        """
+        The socket below the transport, if bytes can be given to it directly.
+        """
+        # The descriptor of a transport that closes may be another connection's already.
+        if self._transport.is_closing():
+            return None
+        return cast("socket | None", self._transport.get_extra_info("socket"))
+
+    def _splice(self, pipe: RecordPipe) -> bool:
         """
         Give the socket the next parts without copying them, if those are many records that the page
-        cache has; whether it took all of them. None if this is not the way for them.
+        cache has; whether this was the way for them.
         """
         if not self._is_worth_a_pipe(pipe):
-            return None
-        peer = self._transport.get_extra_info("socket")
-        # The descriptor of a transport that closes may be another connection's already.
-        if peer is None or self._transport.is_closing():
-            return None
+            return False
+        peer = self._peer()
+        if peer is None:
+            return False
         size = pipe.fill(self._parts)
         if size < LEAST_SPLICED:
             pipe.forget()
-            return None
+            return False
         if self._room is None:
             self._room = SendRoom(pipe.send_buffer_bytes)
         if not isinstance(self._parts[0], StoredRecords):  # An answer does not begin with records.
             self._room.before_answer(peer)
         sent = pipe.empty_into(peer.fileno())
+        self._took(sent)
         if sent < size:
             self._room.note_full()
-        self._bytes_out.value += sent
-        self._drop(sent)
-        return sent == size
+            self._wait_for_room()
+        return True
 
     def _is_worth_a_pipe(self, pipe: RecordPipe) -> bool:
         parts = self._parts
@@ -248,40 +262,78 @@ class Sender:
                 parts[0] = part[size:]
             break
 
-    def _gather(self, buffer: memoryview) -> int:
+    def _copy(self) -> None:
+        """
+        Send the next parts, copied next to each other, as far as the page cache has them.
+        """
+        size = self._gather(self._buffer)
+        if size:
+            self._send(self._buffer[:size])
+        else:
+            records = self._parts[0]
+            assert isinstance(records, StoredRecords), "anything else is there"
+            self._load(records)
+
+    def _send(self, data: Buffer) -> None:
+        """
+        Send *data*, the beginning of the parts.
+        """
+        peer = self._peer()
+        if peer is None:
+            self._drop(len(data))
+            self._give(bytes(data))
+            return
+        try:
+            sent = os.write(peer.fileno(), data)
+        except OSError:  # It is full, or broken, which the next write to it tells as well.
+            sent = 0
+        self._took(sent)
+        if sent < len(data):
+            rest = bytes(data[sent : sent + SMALL])
+            self._drop(len(rest))
+            self._give(rest)
+
+    def _wait_for_room(self) -> None:
+        """
+        Let the transport tell when the socket has room again: it does so once it has sent a little.
+        """
+        size = self._gather(self._buffer[:SMALL])
+        if size:
+            self._drop(size)
+            self._give(bytes(self._buffer[:size]))
+
+    def _give(self, data: Buffer) -> None:
+        self._bytes_out.value += len(data)
+        self._transport.write(data)
+
+    def _took(self, size: int) -> None:
+        self._bytes_out.value += size
+        self._drop(size)
+
+    def _gather(self, room: memoryview) -> int:
         """
         Copy the next parts next to each other, as far as they are small or in the page cache; how
         many bytes that are.
         """
-        parts = self._parts
-        size, end = 0, len(buffer)
-        while parts and size < end:
-            part = parts[0]
+        size, end = 0, len(room)
+        for part in self._parts:
             if isinstance(part, StoredRecords):
-                try:
-                    size += part.take(buffer[size:], nowait=True)
-                except WouldBlock:
-                    break
-                if len(part):
-                    continue
+                at = 0
+                while at < len(part) and size < end:
+                    try:
+                        count = part.copy_into(room[size:], at)
+                    except WouldBlock:
+                        return size
+                    at += count
+                    size += count
             elif len(part) <= min(SMALL, end - size):
-                buffer[size : size + len(part)] = part
+                room[size : size + len(part)] = part
                 size += len(part)
             else:
                 break
-            parts.popleft()
+            if size == end:
+                break
         return size
-
-    def _write(self, buffer: memoryview, size: int) -> None:
-        """
-        Give the transport the beginning of a buffer of ours, which is free again once it is sent.
-        """
-        self._bytes_out.value += size
-        self._transport.write(buffer[:size])
-        if self._is_full:
-            self._lent = buffer
-        else:
-            self._buffers.give_back(buffer)
 
     def _yield(self) -> None:
         """
@@ -295,16 +347,16 @@ class Sender:
         self.flush()
         self._progressed()
 
-    def _load(self, records: StoredRecords, buffer: memoryview) -> None:
+    def _load(self, records: StoredRecords) -> None:
         """
         Have the executor read what the page cache lacks; all that comes later waits for it.
         """
         self._is_loading = True
         loop = asyncio.get_running_loop()
-        future = loop.run_in_executor(self._io, lambda: records.take(buffer, nowait=False))
-        future.add_done_callback(lambda future: self._loaded(future, buffer))
+        future = loop.run_in_executor(self._io, lambda: records.load(BUFFER_BYTES))
+        future.add_done_callback(self._loaded)
 
-    def _loaded(self, future: asyncio.Future[int], buffer: memoryview) -> None:
+    def _loaded(self, future: asyncio.Future[bytes | bytearray]) -> None:
         self._is_loading = False
         if future.cancelled() or not self._parts:
             return
@@ -312,8 +364,6 @@ class Sender:
         if error is not None:
             self._failed(error if isinstance(error, Exception) else RuntimeError(str(error)))
             return
-        if not len(self._parts[0]):
-            self._parts.popleft()
-        self._write(buffer, future.result())
+        self._send(future.result())
         self.flush()
         self._progressed()

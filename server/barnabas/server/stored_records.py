@@ -32,25 +32,36 @@ class StoredRecords:
     def __len__(self) -> int:
         return self._slice.size
 
-    def take(self, room: memoryview, *, nowait: bool) -> int:
+    def copy_into(self, room: memoryview, at: int) -> int:
         """
-        Read the next bytes into *room*, as many as it holds or as are left; with *nowait* perhaps
-        fewer.
+        Copy what the page cache has of the bytes from *at* on into *room*, without taking them.
 
         Returns:
             How many, at least one.
 
         Raises:
-            WouldBlock: with *nowait*, the page cache lacks the first of them.
+            WouldBlock: the page cache lacks the first of them.
             FileTruncated, KafkaStorageError: they cannot be had any more.
         """
         file, position, left = self._slice
-        wanted = room[:left]
-        count = file.read_into(position, wanted, nowait=nowait)
-        if not count or (count < len(wanted) and not nowait):
+        count = file.read_into(position + at, room[: left - at], nowait=True)
+        if not count:
             raise FileTruncated(f"{file.path} ends before {position + left}")
-        self.skip(count)
         return count
+
+    def load(self, most: int) -> bytes | bytearray:
+        """
+        The next bytes, *most* of them at most, from the disk if need be; they are not taken.
+
+        Raises:
+            FileTruncated, KafkaStorageError: they cannot be had any more.
+        """
+        file, position, left = self._slice
+        wanted = min(left, most)
+        data = file.read(position, wanted)
+        if len(data) < wanted:
+            raise FileTruncated(f"{file.path} ends before {position + left}")
+        return data
 
     def splice_into(self, pipe: int, most: int) -> int:
         """

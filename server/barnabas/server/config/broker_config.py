@@ -74,6 +74,12 @@ class BrokerConfig(
                 0,
                 "it can be set to zero only if max.connections.per.ip.overrides is set",
             )
+        if 0 < self.queued_max_request_bytes < self.socket_request_max_bytes:
+            raise InvalidValue(
+                "queued.max.request.bytes",
+                self.queued_max_request_bytes,
+                "Value must be at least socket.request.max.bytes",
+            )
         # Reading them once checks them.
         _ = self.client_listeners
 

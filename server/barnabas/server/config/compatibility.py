@@ -160,7 +160,7 @@ _INERT: Final[Mapping[str, str]] = {
         fetch.purgatory.purge.interval.requests group.coordinator.append.linger.ms
         group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
         group.coordinator.threads num.io.threads num.network.threads
-        producer.purgatory.purge.interval.requests queued.max.request.bytes
+        producer.purgatory.purge.interval.requests
     """,
     "metrics are reported differently": """
         kafka.metrics.polling.interval.secs kafka.metrics.reporters metric.reporters

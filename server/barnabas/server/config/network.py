@@ -60,8 +60,14 @@ class NetworkOptions(Options):
     )
     queued_max_requests: Int = option(
         500,
-        "How many requests of one connection may wait for their answers before it is read on.",
+        "How many requests may be taken, over all connections, before the earlier ones of their "
+        "connection are answered.",
         at_least=1,
+    )
+    queued_max_request_bytes: Long = option(
+        -1,
+        "The memory of requests that are not answered and of answers that are not read; -1 means "
+        "a 64th of the machine's, at most 512 MiB, but never less than socket.request.max.bytes.",
     )
     max_connections: Int = option(
         INT_MAX,

@@ -93,6 +93,7 @@ class Registration:
     error_response: ErrorResponse | None  # (request, version, code, message) -> response
     shortcut: Shortcut | None = None
     read_question: ReadQuestion | None = None
+    forget: Callable[[Any], None] | None = None
 
     @property
     def name(self) -> str:
@@ -149,6 +150,7 @@ def handles(
     error_response: Callable[[Req, int, ErrorCode, str | None], Message] | None = None,
     shortcut: Shortcut | None = None,
     read_question: ReadQuestion | None = None,
+    forget: Callable[[Req], None] | None = None,
 ) -> Callable[[H], H]:
     """
     Register the handler of an API.
@@ -159,6 +161,8 @@ def handles(
             top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
         shortcut: is asked before the request is decoded.
         read_question: the same, for requests that are sent again and again.
+        forget: lets go of the large fields of a request whose effects are done while its answer
+            waits, so that they do not keep the frame.
     """
 
     def register(handler: H) -> H:
@@ -175,6 +179,7 @@ def handles(
             error_response=error_response,
             shortcut=shortcut,
             read_question=read_question,
+            forget=forget,
         )
         return handler
 

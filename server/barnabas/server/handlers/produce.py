@@ -73,7 +73,18 @@ def error_response(
     )
 
 
-@handles(ProduceRequest, error_response=error_response, shortcut=append_plain)
+def forget_records(request: ProduceRequest) -> None:
+    """
+    Let go of the records, which are in the logs now.
+    """
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            data.records = None
+
+
+@handles(
+    ProduceRequest, error_response=error_response, shortcut=append_plain, forget=forget_records
+)
 def produce(
     request: ProduceRequest, context: Context
 ) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None:

@@ -1,0 +1,199 @@
+"""
+Peers that announce, pipeline, do not read or leave at the wrong moment, beside one that behaves.
+
+The broker is a process of its own: what is measured is the memory that the system sees.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.support.broker_process import Barnabas, resident_bytes, wait_for
+from tests.support.limits import stated
+from tests.support.server import batch, fetch_request, fetch_topic, produce_request
+from tests.support.wire_client import request_frame
+
+PEERS: Final = 1_000
+LIMIT_BYTES: Final = 64 * 1024 * 1024
+FETCH: Final = request_frame(
+    fetch_request(fetch_topic("records", dict.fromkeys(range(4), 0)), max_bytes=50 << 20), 11
+)
+METADATA: Final = request_frame(MetadataRequest(topics=[MetadataRequestTopic(name="wide")]), 9)
+
+
+class Peer:
+    """
+    One blocking connection.
+    """
+
+    def __init__(self, port: int, *, receive_buffer_bytes: int | None = None) -> None:
+        self.socket = socket.socket()
+        if receive_buffer_bytes is not None:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self.socket.settimeout(20)
+        self.socket.connect(("127.0.0.1", port))
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def ask(self, frame: bytes) -> bytes:
+        self.send(frame)
+        return self.receive()
+
+    def receive(self) -> bytes:
+        (size,) = struct.unpack(">i", self._exactly(4))
+        return self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            piece = self.socket.recv(size - len(data))
+            assert piece, "the broker has closed the connection"
+            data += piece
+        return bytes(data)
+
+    def reset(self) -> None:
+        """
+        Leave with what was sent to this peer unread.
+        """
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
+
+    def __enter__(self) -> Peer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Barnabas]:
+    """
+    A broker with records in the page cache that has served a few hundred connections.
+    """
+    broker = Barnabas(
+        tmp_path,
+        settings={
+            "queued.max.request.bytes": f"{LIMIT_BYTES}",
+            "socket.request.max.bytes": f"{LIMIT_BYTES}",
+        },
+    )
+    broker.start()
+    topics = [
+        CreatableTopic(
+            name=name, num_partitions=count, replication_factor=1, assignments=[], configs=[]
+        )
+        for name, count in (("records", 4), ("wide", 1000))
+    ]
+    data = batch(*[b"x" * 10_000] * 50)
+    with Peer(broker.port) as peer:
+        peer.ask(request_frame(CreateTopicsRequest(topics=topics, timeout_ms=30_000), 7))
+        for partition in range(4):
+            for _ in range(8):
+                peer.ask(request_frame(produce_request("records", data, partition=partition), 9))
+    for _ in range(3):
+        with ExitStack() as stack:
+            for _ in range(100):
+                stack.enter_context(Peer(broker.port)).ask(METADATA)
+    yield broker
+    broker.close()
+    assert "Traceback" not in broker.log_text()
+
+
+def announcing(port: int, stack: ExitStack) -> None:
+    """
+    A large frame is announced, and four bytes of it are sent.
+    """
+    for _ in range(PEERS):
+        stack.enter_context(Peer(port)).send(struct.pack(">i", LIMIT_BYTES - 1) + b"\0\0\0\x09")
+
+
+def not_reading(port: int, stack: ExitStack) -> None:
+    """
+    Records are asked for and not read.
+    """
+    for _ in range(PEERS):
+        stack.enter_context(Peer(port, receive_buffer_bytes=4096)).send(FETCH * 3)
+
+
+def leaving(port: int, stack: ExitStack) -> None:
+    """
+    Peers come in crowds and leave, in the middle of a size or with their answer unread.
+    """
+    for _ in range(10):
+        peers = [Peer(port) for _ in range(PEERS // 2)]
+        for number, peer in enumerate(peers):
+            peer.send(FETCH if number % 2 else FETCH[:2])
+        for peer in peers:
+            peer.reset()
+
+
+@pytest.mark.parametrize("hostile", [announcing, not_reading, leaving])
+def test_a_crowd_of_hostile_peers_costs_little(
+    broker: Barnabas, hostile: Callable[[int, ExitStack], None]
+) -> None:
+    before = resident_bytes(broker.pid)
+    with ExitStack() as stack, Peer(broker.port) as healthy:
+        hostile(broker.port, stack)
+        assert healthy.ask(METADATA)
+
+        assert resident_bytes(broker.pid) - before <= stated("hostile-crowd")
+    wait_for(
+        lambda: resident_bytes(broker.pid) - before <= stated("hostile-crowd-gone"),
+        "the memory of peers that have left",
+        10.0,
+    )
+
+
+def slow_producers(port: int, stack: ExitStack) -> None:
+    """
+    Requests of 1 MB without their last bytes.
+    """
+    frame = request_frame(produce_request("records", batch(b"x" * 1_000_000)), 9)
+    for _ in range(PEERS):
+        peer = stack.enter_context(Peer(port))
+        peer.socket.setblocking(False)
+        peer.socket.send(frame[:-10])
+
+
+def pipelining(port: int, stack: ExitStack) -> None:
+    """
+    As many long polls as a read takes, of which the first waits.
+    """
+    poll = request_frame(
+        fetch_request(fetch_topic("records", {0: 400}), max_wait_ms=100_000, min_bytes=10), 11
+    )
+    for _ in range(PEERS):
+        peer = stack.enter_context(Peer(port))
+        peer.socket.setblocking(False)
+        peer.socket.send(poll * (250_000 // len(poll)))
+
+
+@pytest.mark.parametrize("hostile", [slow_producers, pipelining])
+def test_what_is_sent_and_not_served_is_bounded(
+    broker: Barnabas, hostile: Callable[[int, ExitStack], None]
+) -> None:
+    """
+    By ``queued.max.request.bytes``; meanwhile others are served, and afterwards it is given back.
+    """
+    before = resident_bytes(broker.pid)
+    with ExitStack() as stack, Peer(broker.port) as healthy:
+        hostile(broker.port, stack)
+        assert healthy.ask(METADATA)
+
+        held = resident_bytes(broker.pid) - before
+        assert held <= LIMIT_BYTES + stated("hostile-crowd")
+    wait_for(
+        lambda: resident_bytes(broker.pid) - before <= stated("hostile-crowd-gone"),
+        "the memory of requests that will never be whole",
+        10.0,
+    )

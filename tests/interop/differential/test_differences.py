@@ -206,7 +206,7 @@ def test_wordless(pair: Pair) -> None:
     assert "password" in message
 
 
-@pytest.mark.parametrize("pattern", [r"\p{Greek}+", r"[\pL]", "[[:^alpha:]]"])
+@pytest.mark.parametrize("pattern", [r"\p{Greek}+", "a" * 10_001])
 def test_pattern_classes(pair: Pair, pattern: str) -> None:
     async def ask(session: Session) -> Any:
         request = ListTransactionsRequest(

@@ -6,8 +6,8 @@ The pattern of version 2 (KIP-1152) has to match the whole id.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from barnabas.protocol.errors import InvalidRegularExpression
 from barnabas.protocol.messages.list_transactions import (
@@ -19,54 +19,77 @@ from barnabas.server.context import Context
 from barnabas.server.coordinators.transactions import state
 from barnabas.server.coordinators.transactions.transaction import Transaction
 from barnabas.server.handlers import handles
-from barnabas.server.re2_patterns import compile_re2
+from barnabas.server.linear_patterns import InvalidPattern, LinearPattern
 
 
 @handles(ListTransactionsRequest)
 def list_transactions(
     request: ListTransactionsRequest, context: Context
-) -> ListTransactionsResponse:
+) -> ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]:
+    pattern = _pattern(request.transactional_id_pattern)
     passes = _filter(request, context.clock.now_ms())
+    found = [
+        TransactionState(
+            transactional_id=transactional_id,
+            producer_id=transaction.producer_id,
+            transaction_state=transaction.state.title,
+        )
+        for transactional_id, transaction in context.transactions.shards.transactions()
+        if passes(transaction)
+    ]
+    if pattern is None:
+        return _answer(request, found)
+    return _matching(request, context, pattern, found)
+
+
+async def _matching(
+    request: ListTransactionsRequest,
+    context: Context,
+    pattern: LinearPattern,
+    found: Sequence[TransactionState],
+) -> ListTransactionsResponse:
+    """
+    The time of a match is bounded for each id, but not by how many there are.
+    """
+    matching = await context.in_executor(
+        lambda: [entry for entry in found if pattern.fullmatch(entry.transactional_id)]
+    )
+    return _answer(request, matching)
+
+
+def _answer(
+    request: ListTransactionsRequest, found: Sequence[TransactionState]
+) -> ListTransactionsResponse:
     return ListTransactionsResponse(
         error_code=0,
         unknown_state_filters=[
             title for title in dict.fromkeys(request.state_filters) if title not in state.BY_TITLE
         ],
-        transaction_states=[
-            TransactionState(
-                transactional_id=transactional_id,
-                producer_id=transaction.producer_id,
-                transaction_state=transaction.state.title,
-            )
-            for transactional_id, transaction in context.transactions.shards.transactions()
-            if passes(transactional_id, transaction)
-        ],
+        transaction_states=list(found),
     )
 
 
-def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[str, Transaction], bool]:
-    pattern = _pattern(request.transactional_id_pattern)
+def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transaction], bool]:
     states = set(request.state_filters)
     producer_ids = set(request.producer_id_filters)
     duration = request.duration_filter
 
-    def passes(transactional_id: str, transaction: Transaction) -> bool:
+    def passes(transaction: Transaction) -> bool:
         return (
             (not producer_ids or transaction.producer_id in producer_ids)
             and (not states or transaction.state.title in states)
             and (duration < 0 or now_ms - transaction.start_ms > duration)
-            and (pattern is None or pattern.fullmatch(transactional_id) is not None)
         )
 
     return passes
 
 
-def _pattern(text: str | None) -> re.Pattern[str] | None:
+def _pattern(text: str | None) -> LinearPattern | None:
     if not text:
         return None
     try:
-        return compile_re2(text)
-    except re.error as error:
+        return LinearPattern(text)
+    except InvalidPattern as error:
         raise InvalidRegularExpression(
             f"Transaction ID pattern `{text}` is not a valid regular expression: {error}."
         ) from error

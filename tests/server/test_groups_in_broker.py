@@ -28,7 +28,8 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.schema import ZERO_UUID
-from barnabas.server.clock import ManualClock
+from barnabas.protocol.structs import replace
+from barnabas.server.clock import ManualClock, SystemClock
 from barnabas.server.coordinators.group_coordinator import GroupCoordinator
 from barnabas.server.coordinators.transactions.shards import TransactionShards
 from barnabas.server.partition import Partition
@@ -38,6 +39,7 @@ from tests.support.wire_client import WireClient
 
 GROUP = "group"
 SMALL = {"offsets_topic_num_partitions": "3"}
+AT_ONCE = {**SMALL, "group_initial_rebalance_delay_ms": "0"}
 
 
 def join_request(member_id: str = "") -> JoinGroupRequest:
@@ -316,3 +318,52 @@ async def test_who_waits_in_a_join_is_told_when_the_broker_stops() -> None:
             await broker.stop()
 
             assert 16 == (await client.receive()).error_code
+
+
+class LateClock(SystemClock):
+    """
+    A clock whose alarms ring late: the loop has been busy for so many seconds.
+    """
+
+    late = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late
+
+
+async def test_what_is_due_happens_before_requests_that_came_meanwhile() -> None:
+    """
+    The session of a member has ended while the loop was busy: its group is empty for whoever asks,
+    although the alarm has not rung yet.
+    """
+    clock = LateClock()
+    async with running(MemoryFiles(), clock, **AT_ONCE) as broker, await broker.client() as client:
+        await find_coordinator(client)
+        await stable_member(client)
+        before = (await client.ask(ListGroupsRequest(), 4)).groups[0].group_state
+
+        clock.late = 10.1
+        after = (await client.ask(ListGroupsRequest(), 4)).groups[0].group_state
+
+        assert ("Stable", "Empty") == (before, after)
+
+
+async def test_a_protocol_that_is_named_twice_counts_once() -> None:
+    """
+    Apache Kafka counts a vote too many and never ends the rebalance.
+    """
+    async with running(MemoryFiles(), None, **AT_ONCE) as broker, await broker.client() as client:
+        await find_coordinator(client)
+        request = join_request()
+        first, second = b"first", b"second"
+        protocols = [
+            JoinGroupRequestProtocol(name="range", metadata=metadata)
+            for metadata in (first, second)
+        ]
+        request = replace(request, protocols=protocols)
+        required = await client.ask(request, 4)
+        again = replace(request, member_id=required.member_id)
+        joined = await client.ask(again, 4)
+
+        assert (0, "range") == (joined.error_code, joined.protocol_name)
+        assert [first] == [member.metadata for member in joined.members]

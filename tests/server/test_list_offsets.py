@@ -4,6 +4,7 @@ ListOffsets and OffsetForLeaderEpoch, over the wire.
 
 from __future__ import annotations
 
+import gc
 import random
 from collections.abc import AsyncIterator
 from struct import pack
@@ -13,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from barnabas.protocol.codec import encode
-from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
+from barnabas.protocol.errors import ErrorCode, KafkaError, NotLeaderOrFollower
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -376,3 +377,34 @@ async def test_an_epoch_is_asked_of_its_leader(broker: TestBroker, client: WireC
     assert (ErrorCode.FENCED_LEADER_EPOCH, -1, -1) == old
     assert (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1) == new
     assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1) == unknown
+
+
+def errors() -> int:
+    """
+    How many errors there are.
+    """
+    return sum(isinstance(found, KafkaError) for found in gc.get_objects())
+
+
+@pytest.mark.parametrize("timestamp", [LATEST, 100])
+async def test_unknown_partitions_leave_nothing_behind(client: WireClient, timestamp: int) -> None:
+    """
+    Not even until the next collection of garbage: errors that keep their own tracebacks would.
+    """
+    asked = [
+        ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in range(50)
+    ]
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name="nothing", partitions=asked)]
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        before = errors()
+        answer = await client.ask(request, 7)
+        after = errors()
+    finally:
+        gc.enable()
+
+    assert {3} == {partition.error_code for partition in answer.topics[0].partitions}
+    assert after <= before

@@ -5,6 +5,7 @@ A partition: when an append counts, and who is told.
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -257,6 +258,19 @@ async def test_a_failed_fsync_takes_the_partition_away(
     assert 0 == log.high_watermark
     with pytest.raises(KafkaStorageError):
         partition.append(batch())
+
+
+def test_the_error_of_a_partition_does_not_grow(partition: Partition) -> None:
+    """
+    It is raised for each request that comes after, which are many where clients try again.
+    """
+    error = KafkaStorageError("the disk is gone")
+    partition.close(error)
+    for _ in range(100):
+        with pytest.raises(KafkaStorageError):
+            partition.append(batch())
+
+    assert len(traceback.extract_tb(error.__traceback__)) < 10
 
 
 async def test_committed_returns_when_it_counts(

@@ -152,7 +152,7 @@ class Partition:
             KafkaError: the log refuses the records, or cannot be written.
         """
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
         if options:
             info = self.log.append_as_leader(records, self.leader_epoch, **options)
         else:
@@ -257,7 +257,7 @@ class Partition:
             KafkaError: the partition is gone or offline.
         """
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)
         if epoch not in (NO_EPOCH, self.leader_epoch):
             error = FencedLeaderEpoch if epoch < self.leader_epoch else UnknownLeaderEpoch
             raise error(f"{self.topic}-{self.index} is at leader epoch {self.leader_epoch}")

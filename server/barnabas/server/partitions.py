@@ -27,7 +27,11 @@ class _Topic:
     def expect(self, index: int) -> Partition:
         partition = self.open.get(index)
         if partition is None:
-            raise self.failed.get(index) or UnknownTopicOrPartition()
+            failure = self.failed.get(index)
+            if failure is not None:
+                # Each raise would lengthen the traceback of an error that is kept.
+                raise failure.with_traceback(None)
+            raise UnknownTopicOrPartition
         return partition
 
 

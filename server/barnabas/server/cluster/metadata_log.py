@@ -286,7 +286,7 @@ class MetadataLog:
     @contextmanager
     def _failing(self) -> Iterator[None]:
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None)
         try:
             yield
         except KafkaError as error:

@@ -88,6 +88,17 @@ class _Replacement(NamedTuple):
     old_leader: str | None
 
 
+def _once_each(request: JoinGroupRequest) -> Protocols:
+    """
+    What the member offers. A protocol that it names twice counts once: its vote would otherwise be
+    one of more members than there are, and no protocol would be everybody's.
+    """
+    protocols: dict[str, MemberProtocol] = {}
+    for protocol in request.protocols:
+        protocols.setdefault(protocol.name, MemberProtocol(protocol.name, bytes(protocol.metadata)))
+    return tuple(protocols.values())
+
+
 class Joining:
     """
     Takes JoinGroup requests to the groups of one partition.
@@ -107,7 +118,7 @@ class Joining:
         join = _Join(
             caller,
             request,
-            tuple(MemberProtocol(p.name, bytes(p.metadata)) for p in request.protocols),
+            _once_each(request),
             # v0 has only one timeout.
             request.rebalance_timeout_ms if caller.version else request.session_timeout_ms,
             reply,

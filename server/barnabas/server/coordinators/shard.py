@@ -70,6 +70,7 @@ class Shard:
         self._state = ShardState(self._queue, options)
         self._is_loaded = False
         self._is_closed = False
+        self._is_running_due = False
 
     @property
     def state(self) -> ShardState:
@@ -81,6 +82,7 @@ class Shard:
             KafkaError: the partition is not served any more.
         """
         self.check()
+        self._run_overdue()
         return self._state
 
     def check(self) -> None:
@@ -91,7 +93,7 @@ class Shard:
             CoordinatorLoadInProgress, KafkaError: as ``state``.
         """
         if self.partition.error is not None:
-            raise self.partition.error
+            raise self.partition.error.with_traceback(None)
         if not self._is_loaded:
             raise CoordinatorLoadInProgress
 
@@ -219,14 +221,28 @@ class Shard:
             delay = when / 1000 - self._clock.monotonic()
             self._alarm = self._clock.call_later(max(0.0, delay), self._run_due)
 
+    def _run_overdue(self) -> None:
+        """
+        Have what is due happen before a request sees the groups: after a turn of the loop that took
+        long, the requests that came meanwhile may be looked at before the alarm rings.
+        """
+        if not self._is_running_due and self._queue.is_overdue:
+            self._run_due()
+
     def _run_due(self) -> None:
-        self._alarm = None
+        self._is_running_due = True
+        try:
+            self._run_all_due()
+        finally:
+            self._is_running_due = False
+        self._set_alarm()
+
+    def _run_all_due(self) -> None:
         while (operation := self._queue.pop_due()) is not None:
             try:
                 self.write(operation(self._clock.now_ms()))
             except Exception:
                 log.exception("%r: a timeout failed", self)
-        self._set_alarm()
 
     def __repr__(self) -> str:
         return f"<Shard {self.partition.topic}-{self.partition.index}>"

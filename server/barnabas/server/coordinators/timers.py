@@ -134,6 +134,13 @@ class TimerQueue:
             heapq.heappop(self._heap)
         return None
 
+    @property
+    def is_overdue(self) -> bool:
+        """
+        Whether ``pop_due`` should have been called before now.
+        """
+        return bool(self._heap) and self._heap[0][0] < self._now_ms()
+
     def pop_due(self) -> Operation | None:
         """
         Take out the operation that was due first, if any is by now.

@@ -85,7 +85,7 @@ def _delete_before(name: str, index: int, offset: int, context: Context) -> int:
         raise InvalidTopicException(f"Cannot delete records of internal topic {name}")
     partition = context.partitions.expect(name, index)
     if partition.error is not None:
-        raise partition.error
+        raise partition.error.with_traceback(None)
     return partition.log.delete_records(offset)
 
 

@@ -65,7 +65,7 @@ def _describe(topic: TopicRequest, index: int, context: Context) -> PartitionRes
     try:
         partition = context.partitions.expect(topic.name, index)
         if partition.error is not None:
-            raise partition.error
+            raise partition.error.with_traceback(None)
     except KafkaError as error:
         return _error(index, error.code, None)
     return PartitionResponse(

@@ -99,7 +99,9 @@ def _locate(topic: str, asked: ListOffsetsPartition, context: Context) -> Partit
     try:
         return context.partitions.expect(topic, asked.partition_index)
     except KafkaError as error:
-        return error
+        # The traceback would keep this call, which would keep the error: only a collection of
+        # garbage would free either.
+        return error.with_traceback(None)
 
 
 class _Query:
@@ -142,7 +144,7 @@ class _Query:
         asked, partition = one
         try:
             if isinstance(partition, KafkaError):
-                raise partition
+                return _error(asked, partition.code)
             partition.check_leader_epoch(asked.current_leader_epoch)
             return self._find(partition, asked)
         except KafkaError as error:

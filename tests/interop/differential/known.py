@@ -133,6 +133,7 @@ LEFT_OUT: Final = frozenset(
         "records-null",
         "index-larger-than-limit",
         "pattern-classes",
+        "protocol-twice",
     }
 )
 """Classes that workloads keep clear of, or that are compared by what the bytes mean."""

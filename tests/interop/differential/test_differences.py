@@ -31,6 +31,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.protocol.messages.produce import (
     PartitionProduceData,
@@ -220,6 +221,24 @@ def test_pattern_classes(pair: Pair, pattern: str) -> None:
     assert ErrorCode.INVALID_REGULAR_EXPRESSION == barnabas
 
 
+def test_protocol_twice(pair: Pair) -> None:
+    async def join(session: Session) -> Any:
+        protocols = [JoinGroupRequestProtocol(name="range", metadata=b"m")] * 2
+        request = JoinGroupRequest(
+            group_id="protocol-twice",
+            session_timeout_ms=6_000,
+            rebalance_timeout_ms=6_000,
+            member_id="",
+            protocol_type="consumer",
+            protocols=protocols,
+        )
+        return await session.ask(request, 3, seconds=SOON)
+
+    kafka, barnabas = both(pair, join)
+    assert kafka == SILENT
+    assert (ErrorCode.NONE, "range") == (barnabas.error_code, barnabas.protocol_name)
+
+
 def compressible(seed: int, *, count: int) -> Batch:
     value_bytes = 300 if count == FEW else 40
     return Batch(times=(1000,) * count, value_bytes=value_bytes, keys=100, seed=seed)
@@ -364,6 +383,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "topic-id-of-zeros": test_topic_id_of_zeros,
     "wordless": test_wordless,
     "pattern-classes": test_pattern_classes,
+    "protocol-twice": test_protocol_twice,
     "snappy-bytes": test_bytes_of_codecs,
     "zstd-bytes": test_bytes_of_codecs,
     "broken-twice": test_broken_twice,

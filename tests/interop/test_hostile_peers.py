@@ -15,8 +15,10 @@ from typing import Final
 
 import pytest
 
+from barnabas.protocol.codec import decode
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.produce import ProduceResponse
 from tests.support.broker_process import Barnabas, resident_bytes, wait_for
 from tests.support.limits import stated
 from tests.support.server import batch, fetch_request, fetch_topic, produce_request
@@ -197,3 +199,39 @@ def test_what_is_sent_and_not_served_is_bounded(
         "the memory of requests that will never be whole",
         10.0,
     )
+
+
+class FewDescriptors(Barnabas):
+    """
+    A broker that may have 300 files and sockets open.
+    """
+
+    def command(self) -> list[str]:
+        return ["/bin/sh", "-c", 'ulimit -n 300; exec "$@"', "sh", *super().command()]
+
+
+def test_connections_do_not_take_the_descriptors_of_files(tmp_path: Path) -> None:
+    """
+    600 peers connect, and stay if they may; topics are created and written to meanwhile.
+    """
+    broker = FewDescriptors(tmp_path)
+    try:
+        broker.start()
+        with ExitStack() as stack, Peer(broker.port) as healthy:
+            for _ in range(600):
+                stack.enter_context(Peer(broker.port))
+            for number in range(5):
+                name = f"topic-{number}"
+                topic = CreatableTopic(
+                    name=name, num_partitions=3, replication_factor=1, assignments=[], configs=[]
+                )
+                created = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
+                healthy.ask(request_frame(created, 7))
+                answer = healthy.ask(request_frame(produce_request(name, batch(b"x")), 9))
+                response = decode(ProduceResponse, 9, answer[5:])
+                assert 0 == response.responses[0].partition_responses[0].error_code
+
+        assert "at most 200 connections are served" in broker.log_text()
+        assert "Too many open files" not in broker.log_text()
+    finally:
+        broker.close()

@@ -22,7 +22,12 @@ from barnabas.protocol.framing import FIRST_ROOM_BYTES
 from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.connection import Connection
-from barnabas.server.connections import MOST_REQUEST_BYTES, Connections
+from barnabas.server.connections import (
+    LEAST_FILES,
+    MOST_REQUEST_BYTES,
+    ConnectionLimits,
+    Connections,
+)
 from barnabas.server.context import CloseConnection
 from barnabas.server.listening import LoopProtocol
 from barnabas.server.metrics import Metrics
@@ -832,6 +837,40 @@ async def test_a_connection_that_waits_for_an_answer_is_not_idle() -> None:
 
 async def test_an_address_may_have_so_many_connections() -> None:
     server = Server(max_connections_per_ip="1", max_connections_per_ip_overrides="127.0.0.1:2")
+    await server.start()
+    async with await server.client() as first, await server.client() as second:
+        async with await server.client() as third:
+            assert await third.disconnected()
+        first.say("now:a")
+        second.say("now:b")
+
+        assert (["a"], ["b"]) == (await first.hear(), await second.hear())
+    await server.stop()
+
+
+@pytest.mark.parametrize(
+    ("descriptors", "connections"), [(300, 200), (20_000, 17_500), (50, 1), (None, 2**31 - 1)]
+)
+def test_connections_leave_descriptors_for_files(
+    monkeypatch: pytest.MonkeyPatch, descriptors: int | None, connections: int
+) -> None:
+    """
+    Whatever ``max.connections`` says.
+    """
+    monkeypatch.setattr("barnabas.server.connections.descriptor_limit", lambda: descriptors)
+
+    assert connections == ConnectionLimits.of(BrokerConfig()).total
+    assert stated("descriptors-of-files") == LEAST_FILES
+
+
+async def test_a_connection_without_a_descriptor_for_it_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    It does not wait: while it did, it would have one.
+    """
+    monkeypatch.setattr("barnabas.server.connections.descriptor_limit", lambda: LEAST_FILES + 2)
+    server = Server()
     await server.start()
     async with await server.client() as first, await server.client() as second:
         async with await server.client() as third:

@@ -23,7 +23,7 @@ from barnabas.protocol.structs import struct
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
 from barnabas.server.heap import trim
-from barnabas.server.machine import memory_bytes
+from barnabas.server.machine import descriptor_limit, memory_bytes
 from barnabas.server.outbox import Outbox
 from barnabas.server.record_pipe import RecordPipe
 from barnabas.server.request_memory import RequestMemory
@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 
 A_MOMENT = 0.001  # not worth another timer
 PART_OF_MEMORY = 64
+PART_OF_DESCRIPTORS = 8
+LEAST_FILES = 100
+"""
+The descriptors that connections cannot have: an eighth, and at least so many.
+"""
+UNLIMITED = 2**31 - 1
 MOST_REQUEST_BYTES = 512 * 1024 * 1024
 
 Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
@@ -65,7 +71,19 @@ class ConnectionLimits:
             for host, count in parse_limits(config.max_connections_per_ip_overrides).items()
             for *_, address in socket.getaddrinfo(host, None)
         }
-        return cls(config.max_connections, config.max_connections_per_ip, by_address)
+        total = min(config.max_connections, most_connections())
+        return cls(total, config.max_connections_per_ip, by_address)
+
+
+def most_connections() -> int:
+    """
+    How many connections there are descriptors for. Some are kept for the files of the logs: if
+    clients could have them, an index could not be opened, and the log directory would fail.
+    """
+    limit = descriptor_limit()
+    if limit is None:
+        return UNLIMITED
+    return max(1, limit - max(LEAST_FILES, limit // PART_OF_DESCRIPTORS))
 
 
 class Connections:
@@ -113,6 +131,13 @@ class Connections:
         self._gone = asyncio.Event()
         self._by_address: Tally[str] = Tally()
         self._limits = ConnectionLimits.of(config)
+        if self._limits.total < config.max_connections:
+            logger.info(
+                "at most %d connections are served: of the %s descriptors that the system allows,"
+                " the others are kept for files",
+                self._limits.total,
+                descriptor_limit(),
+            )
         metrics.gauge("connections", "Connections now open.", lambda: len(self._open))
         metrics.gauge(
             "request_memory_bytes",
@@ -136,7 +161,7 @@ class Connections:
             connection.close(f"{address} has {allowed} connections already")
         elif len(self._open) < self._limits.total:
             self._admit(connection)
-        elif len(self._held) < self._config.socket_listen_backlog_size:
+        elif len(self._held) < self._most_held():
             connection.hold()
             self._held.append(connection)
         else:
@@ -188,6 +213,13 @@ class Connections:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.record_pipe.close()
+
+    def _most_held(self) -> int:
+        """
+        How many connections may wait: they have descriptors, too.
+        """
+        left = most_connections() - len(self._open)
+        return min(self._config.socket_listen_backlog_size, left)
 
     def _trim_heap(self) -> None:
         asyncio.get_running_loop().run_in_executor(self.io, trim)

@@ -5,6 +5,7 @@ What the machine, or the container, lets this process use.
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -15,6 +16,18 @@ _CGROUP_LIMITS: Final = (
 )
 _UNKNOWN: Final = 2 * 1024**3
 """A small machine, where the system does not tell."""
+
+
+def descriptor_limit() -> int | None:
+    """
+    How many files and sockets the process may have open, None if nothing limits them.
+    """
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415  # not every system has it
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def memory_bytes() -> int:

@@ -23,7 +23,7 @@ from barnabas.storage.log_loading import LOOK_EVERY
 from barnabas.storage.manager import LogManager
 from barnabas.storage.offsets_by_time import EARLIEST_TIMESTAMP
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
+from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.log_manager import T0, T1, TOPIC_ID, fill, load, open_manager
 from tests.support.logs import append
 
@@ -388,6 +388,50 @@ def test_a_deletion_that_a_stop_cut_short_goes_on_after_the_next_start() -> None
     assert [] == [name for name in files.names(DATA) if name.startswith("t-0")]
 
 
+@pytest.mark.parametrize("failing", [DATA, DATA / "t-0"])
+def test_a_log_that_cannot_be_renamed_keeps_no_other_from_being_deleted(failing: Path) -> None:
+    """
+    A broken disk takes its own logs with it. Those of the other directory are deleted, none is
+    found any more, and all files are given back.
+    """
+    files = FailingFiles()
+    manager = load(open_manager(files, [DATA, OTHER]))
+    partitions = [TopicPartition("t", number) for number in range(4)]
+    logs = [manager.get_or_create_log(partition) for partition in partitions]
+    assert {DATA, OTHER} == {log.parent_dir for log in logs}
+    files.fail(only=frozenset({"rename"}), under=failing, forever=True)
+
+    errors = manager.delete_logs(partitions)
+
+    assert {log.topic_partition for log in logs if log.parent_dir == DATA} == errors.keys()
+    assert not manager.logs()
+    assert 2 == sum(name.endswith("-delete") for name in files.names(OTHER))
+    manager.handle_failures()
+    manager.shutdown()
+    assert not [file for file in files.in_use if file.path.suffix == ".log"]
+
+
+def test_a_deleted_log_that_cannot_be_removed_keeps_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    Whatever fails while the files of one log are removed is logged, and the next log has its turn.
+    """
+    files, clock = MemoryFiles(), StillClock()
+    manager = load(open_manager(files, clock=clock))
+    for partition in (T0, T1):
+        manager.get_or_create_log(partition, topic_id=TOPIC_ID)
+    broken = manager.get_log(T0)
+    manager.delete_logs([T0, T1])
+    monkeypatch.setattr(broken, "delete", lambda: 1 / 0)
+    clock.advance(60_000)
+
+    manager.remove_deleted()
+
+    assert [] == [name for name in files.names(DATA) if name.startswith("t-1")]
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_one_log_that_fails_does_not_end_a_round_for_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -456,6 +500,25 @@ def test_a_failed_directory_takes_its_logs_offline_and_the_others_serve_on() -> 
     fill(kept, 1)
     with pytest.raises(KafkaStorageError, match="are offline"):
         manager.get_or_create_log(T0, topic_id=TOPIC_ID, is_new=False)
+
+
+def test_a_log_that_cannot_be_closed_keeps_no_partition_of_its_directory_from_being_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    The clients of each lost partition have to hear of it, and the lock is given back.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files, [DATA, OTHER]))
+    partitions = [TopicPartition("t", number) for number in range(6)]
+    logs = [manager.get_or_create_log(partition) for partition in partitions]
+    lost = [log.topic_partition for log in logs if log.parent_dir == DATA]
+    monkeypatch.setattr(manager.get_log(lost[0]), "close_handlers", lambda: 1 / 0)
+
+    manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
+
+    assert lost == manager.handle_failures()
+    assert not files.is_locked(DATA / ".lock")
 
 
 def test_the_end_of_the_last_directory_is_told() -> None:

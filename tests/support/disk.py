@@ -47,6 +47,7 @@ class FailingFiles(MemoryFiles):
         self._errno = 0
         self._forever = False
         self._written = 0
+        self._under: Path | None = None
 
     def fail(
         self,
@@ -54,6 +55,7 @@ class FailingFiles(MemoryFiles):
         *,
         errno: int = errors.EIO,
         only: frozenset[str] = frozenset(),
+        under: Path | None = None,
         forever: bool = False,
         written: int = 0,
     ) -> None:
@@ -62,14 +64,17 @@ class FailingFiles(MemoryFiles):
 
         Args:
             only: the actions that count; all if empty.
+            under: the directory whose files count; all if there is none.
             forever: also at all later ones.
             written: so many bytes of a write that fails do get written.
         """
         self._countdown, self._errno, self._only = at, errno, only
-        self._forever, self._written = forever, written
+        self._forever, self._written, self._under = forever, written, under
 
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
         if self._countdown is None or (self._only and action not in self._only):
+            return
+        if self._under is not None and not path.is_relative_to(self._under):
             return
         if self._countdown > 0:
             self._countdown -= 1

@@ -447,11 +447,9 @@ class Topics:
     def _delete_logs(self, topics: Sequence[Topic]) -> None:
         partitions = [TopicPartition(t.name, index) for t in topics for index in t.partitions]
         there = [p for p in partitions if self._log_manager.get_log(p) is not None]
-        try:
-            self._log_manager.delete_logs(there)
-        except KafkaError:
-            # The topics are gone all the same; what is left are strays at the next start.
-            logger.exception("Logs of deleted topics are left")
+        for partition, error in self._log_manager.delete_logs(there).items():
+            # The topic is gone all the same; what is left is a stray at the next start.
+            logger.error("The log of %s, which is deleted, is left", partition, exc_info=error)
 
 
 def _all_of(topics: Iterable[Topic]) -> _Places:

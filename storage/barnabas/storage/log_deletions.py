@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.background import Alarm
 from barnabas.storage.clock import Clock
-from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log import Log
 
 logger = logging.getLogger(__name__)
@@ -51,7 +50,8 @@ class LogDeletions:
 
     def remove_due(self) -> None:
         """
-        Remove the logs whose delay is over, in the order in which they came.
+        Remove the logs whose delay is over, in the order in which they came. One that fails is
+        logged.
         """
         now_ms = self._clock.now_ms()
         while self._waiting and self._waiting[0].due_ms <= now_ms:
@@ -59,7 +59,7 @@ class LogDeletions:
             try:
                 log.delete()
                 logger.info("Deleted log for partition %s in %s", log.topic_partition, log.dir)
-            except KafkaStorageError:
+            except Exception:
                 logger.exception("%s could not be deleted", log.dir)
         if self._waiting:
             self._alarm.at(self._waiting[0].due_ms)

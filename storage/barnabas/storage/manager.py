@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -245,21 +246,31 @@ class LogManager:
         Raises:
             KafkaStorageError: it cannot be renamed, or may be in a directory that is offline.
         """
-        self.delete_logs([partition])
+        for error in self.delete_logs([partition]).values():
+            raise error
 
-    def delete_logs(self, partitions: Iterable[TopicPartition]) -> None:
+    def delete_logs(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, KafkaStorageError]:
         """
-        Delete several logs, writing each checkpoint once; errors as ``delete_log``.
+        Delete several logs, writing each checkpoint once. A log that cannot be deleted does not
+        keep the others.
+
+        Returns:
+            Why logs cannot be deleted, as ``delete_log`` raises it. None of them is found any more.
         """
         parents = set()
-        try:
-            for partition in partitions:
+        errors: dict[TopicPartition, KafkaStorageError] = {}
+        for partition in partitions:
+            try:
                 parents.add(self._delete(partition))
-        finally:
-            for parent in parents & self.directories.live.keys():
-                if self.cleaner is not None:
-                    self.cleaner.manager.update_checkpoints(parent)
-                self._catalog.checkpoint(parent)
+            except KafkaStorageError as error:
+                errors[partition] = error
+        for parent in parents & self.directories.live.keys():
+            if self.cleaner is not None:
+                self.cleaner.manager.update_checkpoints(parent)
+            self._catalog.checkpoint(parent)
+        return errors
 
     def _delete(self, partition: TopicPartition) -> Path:
         with self._changing:
@@ -274,7 +285,12 @@ class LogManager:
         if self.cleaner is not None:
             # Nobody finds the log any more, so that no thread takes it again.
             self.cleaner.manager.abort_cleaning(partition)
-        log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
+        try:
+            log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
+        except KafkaStorageError:
+            # Nobody else finds it to give its files back.
+            log.close_handlers()
+            raise
         self._schedule_deletion(log)
         return log.parent_dir
 
@@ -374,11 +390,15 @@ class LogManager:
             ]
             logs = [self._catalog.logs.pop(partition) for partition in lost]
         logger.warning("Log directory %s is offline, with %d logs", path, len(lost))
+        steps: list[Callable[[], None]] = [log.close_handlers for log in logs]
         if self.cleaner is not None:
-            self.cleaner.manager.handle_log_dir_failure(path)
-        for log in logs:
-            log.close_handlers()
-        directory.release()
+            steps.append(partial(self.cleaner.manager.handle_log_dir_failure, path))
+        for step in [*steps, directory.release]:
+            try:
+                step()
+            except Exception:
+                # The partitions are lost all the same, and somebody waits to hear of it.
+                logger.exception("Log directory %s cannot be given back in full", path)
         if not self.directories.live:
             logger.critical("All log directories have failed: %s", self.directories)
             self._on_all_failed()

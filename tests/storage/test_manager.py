@@ -11,6 +11,8 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.errors import InconsistentTopicId
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
 from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.errors import (
     InvalidLogDirectory,
@@ -561,6 +563,41 @@ def test_retention_is_checked_by_the_clock() -> None:
     finally:
         assert manager.shutdown()
     assert not [thread for thread in threading.enumerate() if thread.name == "retention-check"]
+
+
+def test_producers_expire_by_the_rounds_of_their_own_log() -> None:
+    """
+    A producer whose records are old may send its batch again until the log's first round, which
+    comes an interval after the log was opened.
+    """
+    clock = ManualClock(1_700_000_000_000)
+    manager = load(open_manager(MemoryFiles(), clock=clock))
+    old = memoryview(
+        build_batch(
+            [SimpleRecord(1_600_000_000_000, None, b"old")],
+            producer_id=900_001,
+            producer_epoch=0,
+            base_sequence=0,
+        )
+    )
+    first = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.start()
+    try:
+        clock.advance(300)
+        second = manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+        offsets = []
+        for seconds in (0, 290, 20, 290, 20):
+            clock.advance(seconds)
+            offsets.append(
+                tuple(
+                    log.append_as_leader(memoryview(bytearray(old)), 0).first_offset
+                    for log in (first, second)
+                )
+            )
+    finally:
+        assert manager.shutdown()
+
+    assert [(0, 0), (0, 0), (1, 0), (1, 0), (1, 1)] == offsets
 
 
 def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None:

@@ -100,6 +100,8 @@ class Log(TrimmableLog):
             high_watermark=high_watermark,
         )
         self.recovery_report = loader.report
+        self.next_producer_check_ms = 0
+        """When expired producers are looked for next; 0 until that has been planned."""
         self._flushing = threading.Lock()
         self._appender: LogAppender | None = None
         """None until something is appended: that is never so for many logs."""

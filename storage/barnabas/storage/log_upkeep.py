@@ -43,6 +43,12 @@ class LogManagerSettings:
     cleaner: CleanerSettings = fresh(factory=CleanerSettings)
 
 
+LOOKS_PER_CHECK = 100
+"""
+A log's round of looking for expired producers is late by a hundredth of the interval at most.
+"""
+
+
 class LogUpkeep:
     """
     The threads that look after the logs of a catalog, and what they do.
@@ -70,7 +76,7 @@ class LogUpkeep:
         recovery_ms = settings.recovery_point_checkpoint_ms
         start_ms = settings.log_start_offset_checkpoint_ms
         watermark_ms = settings.high_watermark_checkpoint_ms
-        expiry_ms = settings.producer_id_expiration_check_ms
+        look_ms = max(1, settings.producer_id_expiration_check_ms // LOOKS_PER_CHECK)
         for name, interval_ms, first_ms, work in (
             ("retention-check", settings.retention_check_ms, delay_ms, self.check_retention),
             ("log-flusher", settings.flush_check_ms, delay_ms, self.flush_dirty_logs),
@@ -86,7 +92,7 @@ class LogUpkeep:
                 delay_ms,
                 self.checkpoint_log_start_offsets,
             ),
-            ("producer-id-expiration", expiry_ms, delay_ms, self.expire_producers),
+            ("producer-id-expiration", look_ms, 0, self.expire_producers),
             (
                 "high-watermark-checkpoint",
                 watermark_ms,
@@ -143,9 +149,22 @@ class LogUpkeep:
     def expire_producers(self) -> None:
         """
         Forget producers that were idle for ``producer.id.expiration.ms``.
+
+        Each log has its own rounds, the first of them an interval after the log was opened (Kafka's
+        ``UnifiedLog`` schedules them when it is constructed): a producer may send a batch again
+        until then, whatever the timestamps of its records are.
         """
         now_ms = self._clock.now_ms()
-        self.for_each(lambda log: log.remove_expired_producers(now_ms))
+        interval_ms = self._settings.producer_id_expiration_check_ms
+
+        def expire(log: Log) -> None:
+            due_ms = log.next_producer_check_ms
+            if due_ms and due_ms <= now_ms:
+                log.remove_expired_producers(now_ms)
+            if due_ms <= now_ms:
+                log.next_producer_check_ms = now_ms + interval_ms
+
+        self.for_each(expire)
 
     def checkpoint_recovery_points(self) -> None:
         """

@@ -260,6 +260,67 @@ async def test_a_failed_fsync_takes_the_partition_away(
         partition.append(batch())
 
 
+@pytest.mark.parametrize("ends", ["committed", "closed"])
+def test_a_listener_that_fails_concerns_nobody_else(
+    partition: Partition, log: FakeLog, caplog: pytest.LogCaptureFixture, ends: str
+) -> None:
+    """
+    Neither the listeners behind it nor the append that it waited for.
+    """
+    told: list[KafkaError | None] = []
+
+    def fail(_: KafkaError | None) -> None:
+        raise ValueError("nobody has foreseen this")
+
+    partition.when_committed(1, fail)
+    partition.when_committed(1, told.append)
+    if ends == "committed":
+        partition.append(batch())
+    else:
+        partition.close(KafkaStorageError("the disk is gone"))
+
+    assert 1 == len(told)
+    assert "nobody has foreseen this" in caplog.text
+
+
+async def test_a_fetch_that_fails_concerns_nobody_else() -> None:
+    purgatory = FetchPurgatory()
+    answers: list[object] = []
+
+    def read(fetch: DelayedFetch) -> None:
+        if fetch is broken:
+            raise ValueError("nobody has foreseen this")
+        fetch.answer(cast(Any, "records"))
+
+    broken, sound = (DelayedFetch(purgatory, read) for _ in range(2))
+    for fetch in (broken, sound):
+        fetch.then(answers.append)
+        purgatory.ready(fetch)
+
+    await asyncio.sleep(0)
+
+    assert ["ValueError", "str"] == [type(answer).__name__ for answer in answers]
+
+
+def test_the_high_watermark_never_moves_back(partition: Partition, log: FakeLog) -> None:
+    """
+    A listener appends, which counts at once, before the append that it waited for has returned.
+    """
+    seen = []
+
+    def append(_: KafkaError | None) -> None:
+        partition.append(batch())
+
+    partition.when_committed(1, append)
+    partition.when_committed(2, lambda _: seen.append(log.high_watermark))
+
+    partition.append(batch())
+    partition._advance(1, 0)
+
+    assert [2] == seen
+    assert 2 == log.high_watermark
+
+
 def test_the_error_of_a_partition_does_not_grow(partition: Partition) -> None:
     """
     It is raised for each request that comes after, which are many where clients try again.

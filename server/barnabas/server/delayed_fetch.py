@@ -169,4 +169,7 @@ class FetchPurgatory:
     def _complete(self) -> None:
         fetches, self._ready = self._ready, []
         for fetch in fetches:
-            fetch.complete()
+            try:
+                fetch.complete()
+            except Exception as error:  # whatever it is, the other fetches are answered
+                fetch.fail(error)

@@ -310,7 +310,7 @@ class Partition:
         self._watches.clear()
         commits, self._commits = self._commits, None
         for _, listener in commits or ():
-            listener(self.error)
+            self._tell(listener, self.error)
 
     # The high watermark
 
@@ -319,7 +319,9 @@ class Partition:
         Move the high watermark to *offset*, that many bytes further, and tell who waited for it.
         """
         log = self.log
-        if self._watches:
+        if offset <= log.high_watermark:
+            pass  # A listener has appended meanwhile, and that counts already.
+        elif self._watches:
             before, stable_before = log.high_watermark, log.last_stable_offset
             log.update_high_watermark(offset)
             self._tell_watches(size, before, stable_before)
@@ -327,7 +329,17 @@ class Partition:
             log.update_high_watermark(offset)
         commits = self._commits
         while commits and commits[0][0] <= offset:
-            commits.popleft()[1](None)
+            self._tell(commits.popleft()[1], None)
+
+    def _tell(self, listener: CommitListener, error: KafkaError | None) -> None:
+        """
+        Call *listener*. Its failure concerns neither the other listeners nor the append that they
+        waited for: a producer that heard of it would send its records again.
+        """
+        try:
+            listener(error)
+        except Exception:
+            logger.exception("%r: a listener failed", self)
 
     def _tell_watches(self, size: int, before: int, stable_before: int) -> None:
         log = self.log

@@ -24,10 +24,12 @@ from barnabas.protocol.compression import (
     compress,
     decompress,
     decompress_chunks,
+    most_decompressed_bytes,
 )
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
+from tests.support.limits import stated
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = CompressionType
 CODECS = [GZIP, SNAPPY, LZ4, ZSTD]
@@ -423,3 +425,30 @@ def test_no_library_is_loaded_before_it_is_needed() -> None:
     )
 
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+@pytest.mark.parametrize("codec", [GZIP, ZSTD])
+def test_a_stream_that_becomes_too_large_is_refused(codec: CompressionType) -> None:
+    """
+    Before there is memory for it: no more than the limit has been decompressed. (snappy and
+    LZ4 cannot: they never make more than 22 and 255 bytes of one.)
+    """
+    most = int(stated("decompressed"))
+    bomb = compress(codec, bytes(most + 1))
+    assert most == most_decompressed_bytes(len(bomb))
+
+    with pytest.raises(CorruptCompressedData, match=f"become more than {most} bytes"):
+        decompress(codec, bomb)
+    sizes: list[int] = []
+    with pytest.raises(CorruptCompressedData, match="become more than"):
+        sizes.extend(map(len, decompress_chunks(codec, bomb)))
+
+    assert sum(sizes) <= most
+    assert most == len(decompress(codec, compress(codec, bytes(most))))
+
+
+def test_a_large_stream_may_become_larger() -> None:
+    """
+    In the ratio that the page states.
+    """
+    assert stated("decompressed-ratio") * 2**20 == most_decompressed_bytes(2**20)

@@ -123,6 +123,7 @@ sides are read in a way that leaves them out.
 
 LEFT_OUT: Final = frozenset(
     {
+        "bomb",
         "cleaner-checkpoint-early",
         "config-operation",
         "full-index-after-crash",

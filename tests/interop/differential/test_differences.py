@@ -38,7 +38,8 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.record_batch import batches, build_batch
+from barnabas.protocol.records import SimpleRecord
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable
@@ -239,6 +240,22 @@ def test_protocol_twice(pair: Pair) -> None:
     assert (ErrorCode.NONE, "range") == (barnabas.error_code, barnabas.protocol_name)
 
 
+def test_bomb(pair: Pair) -> None:
+    zeros = [SimpleRecord(1_700_000_000_000, None, bytes(65 * 2**20))]
+    data = bytes(build_batch(zeros, compression=CompressionType.GZIP))
+
+    async def send(session: Session) -> int:
+        await create(session, "bomb")
+        request = produce_request(
+            session, "bomb", {0: data}, version=9, acks=-1, transactional_id=None
+        )
+        answer = await session.ask(request, 9)
+        code: int = answer.responses[0].partition_responses[0].error_code
+        return code
+
+    assert (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR) == both(pair, send)
+
+
 def compressible(seed: int, *, count: int) -> Batch:
     value_bytes = 300 if count == FEW else 40
     return Batch(times=(1000,) * count, value_bytes=value_bytes, keys=100, seed=seed)
@@ -382,6 +399,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "timed-out": test_timed_out,
     "topic-id-of-zeros": test_topic_id_of_zeros,
     "wordless": test_wordless,
+    "bomb": test_bomb,
     "pattern-classes": test_pattern_classes,
     "protocol-twice": test_protocol_twice,
     "snappy-bytes": test_bytes_of_codecs,

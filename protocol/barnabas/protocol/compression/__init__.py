@@ -2,8 +2,8 @@
 The codecs in which the records of a batch may be compressed.
 
 What is written is what Kafka writes, as far as the libraries make the same choices; what is read is
-all that Kafka reads. Nothing is decompressed further than asked for: a few bytes may stand for
-gigabytes.
+all that Kafka reads, up to a limit: a few bytes may stand for gigabytes. So nothing is decompressed
+further than asked for, and no further than ``most_decompressed_bytes``.
 
 gzip is the standard library's. zstd is the standard library's from Python 3.14 on, and before that
 ``backports.zstd``, which is the same code from the same hand. snappy and LZ4 are ``cramjam``, which
@@ -33,10 +33,23 @@ __all__ = [
     "compress",
     "decompress",
     "decompress_chunks",
+    "most_decompressed_bytes",
 ]
 
 CHUNK_BYTES: Final = 16 * 1024
 """As much as Kafka's streams take at once: of what is wrong, the first such piece decides."""
+
+
+LEAST_LIMIT_BYTES: Final = 64 * 1024 * 1024
+LARGEST_RATIO: Final = 256
+
+
+def most_decompressed_bytes(compressed_bytes: int) -> int:
+    """
+    What a stream of that many bytes may become. Records of real producers compress to a hundredth
+    at the most, and a producer that sends the same byte again and again makes batches of a few MiB.
+    """
+    return max(LEAST_LIMIT_BYTES, LARGEST_RATIO * compressed_bytes)
 
 
 class Codec(Protocol):
@@ -64,12 +77,13 @@ def compress(codec: CompressionType, data: Buffer, level: int | None = None) -> 
 
 def decompress(codec: CompressionType, data: Buffer) -> Buffer:
     """
-    All of it at once, however much it becomes.
+    All of it at once.
 
     Raises:
-        CorruptCompressedData: *data* are no whole stream of this codec.
+        CorruptCompressedData: *data* are no whole stream of this codec, or of one that becomes too
+            large.
     """
-    return b"".join(_codec(codec).decompress_chunks(data, CHUNK_BYTES)) if codec else data
+    return b"".join(decompress_chunks(codec, data)) if codec else data
 
 
 def decompress_chunks(
@@ -82,9 +96,37 @@ def decompress_chunks(
     one block after the other: at most 4 MiB of LZ4, and of snappy 22 times what is compressed.
 
     Raises:
-        CorruptCompressedData: when that is found; the pieces before it may have been good.
+        CorruptCompressedData: when that is found, or when they become too large; the pieces before
+            it may have been good.
     """
     if codec:
-        return _codec(codec).decompress_chunks(data, chunk_bytes)
+        return _Limited(_codec(codec).decompress_chunks(data, chunk_bytes), len(data))
     view = memoryview(data)
     return (bytes(view[at : at + chunk_bytes]) for at in range(0, len(view), chunk_bytes))
+
+
+class _Limited:
+    """
+    Pieces, as long as they are not too many bytes. A generator would hold each while it is used, so
+    that its memory could not be that of the next one.
+    """
+
+    __slots__ = ("_chunks", "_compressed_bytes", "_left")
+
+    def __init__(self, chunks: Iterator[bytes], compressed_bytes: int) -> None:
+        self._chunks = chunks
+        self._compressed_bytes = compressed_bytes
+        self._left = most_decompressed_bytes(compressed_bytes)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        chunk = next(self._chunks)
+        self._left -= len(chunk)
+        if self._left < 0:
+            size = self._compressed_bytes
+            raise CorruptCompressedData(
+                f"{size} compressed bytes become more than {most_decompressed_bytes(size)} bytes"
+            )
+        return chunk

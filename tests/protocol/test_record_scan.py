@@ -490,9 +490,9 @@ def test_what_is_wrong_further_on_comes_too_late(scanning: ModuleType, count: in
 @pytest.mark.parametrize("codec", [c for c in CompressionType if c])
 def test_a_bomb_takes_no_memory(scanning: ModuleType, codec: CompressionType) -> None:
     """
-    Kilobytes that become 64 MiB of one value are walked within a few.
+    Kilobytes that become 60 MiB of one value are walked within a few.
     """
-    size = 64 * 1024 * 1024
+    size = 60 * 1024 * 1024
     payload = payload_of(Record(0, NOW, None, bytes(size)))
     bomb = bytes(compress(codec, payload))
     assert len(bomb) < size // 15

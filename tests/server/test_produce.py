@@ -16,8 +16,13 @@ from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.record_batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server.clock import ManualClock
 from tests.support.disk import FailingFiles, MemoryFiles
@@ -385,6 +390,47 @@ async def test_zstd_needs_version_7(client: WireClient) -> None:
     assert 0 == new.error_code
 
 
+def of_codec(codec: int) -> bytes:
+    """
+    A batch that says it has that codec.
+    """
+    records = bytearray(GOOD)
+    records[ATTRIBUTES_AT + 1] = codec
+    records[CRC_AT:ATTRIBUTES_AT] = crc32c(memoryview(records)[ATTRIBUTES_AT:]).to_bytes(4)
+    return bytes(records)
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+@pytest.mark.parametrize("version", [3, 6, 7])
+async def test_before_version_7_a_codec_that_does_not_exist_fails_the_request(
+    broker: TestBroker, client: WireClient, version: int, codec: int
+) -> None:
+    """
+    All of it, and nothing is appended: Kafka looks there for zstd. Later it fails the batch alone.
+    """
+    data = {0: GOOD, 1: of_codec(codec)}
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[produce_topic("orders", data)])
+
+    answer = await client.ask(request, version)
+
+    codes = [each.error_code for each in answer.responses[0].partition_responses]
+    stored = broker.partitions.expect("orders", 0).log.log_end_offset
+    expected = ([-1, -1], 0) if version < 7 else ([0, -1], 1)
+    assert expected == (codes, stored)
+
+
+async def test_a_codec_for_a_partition_that_does_not_exist_is_not_looked_at(
+    client: WireClient,
+) -> None:
+    data = {0: GOOD, 2: of_codec(5)}
+    request = ProduceRequest(acks=1, timeout_ms=1000, topic_data=[produce_topic("orders", data)])
+
+    answer = await client.ask(request, 3)
+
+    codes = [each.error_code for each in answer.responses[0].partition_responses]
+    assert [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == codes
+
+
 @pytest.mark.parametrize("acks", [2, -2, 32767])
 async def test_acks_are_0_1_or_all(client: WireClient, acks: int) -> None:
     answer = await ask_one(client, produce_request("orders", batch("a"), acks=acks))
@@ -594,6 +640,40 @@ async def test_an_answer_waits_for_the_sync_that_flush_messages_asks_for(
     assert [0, 1, 2] == [
         answer.responses[0].partition_responses[0].base_offset for answer in (first, *others)
     ]
+
+
+async def test_the_next_request_sees_what_was_appended_with_acks_0(slow_broker: TestBroker) -> None:
+    """
+    Also where an fsync has to come first, as in Kafka, whose append does not return before.
+    """
+    files: Any = slow_broker.files
+    async with await slow_broker.client() as client:
+        client.send(produce_request("durable", GOOD, acks=0), version=BY_NAME)
+        client.expect_no_answer()
+        asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
+        topic = ListOffsetsTopic(name="durable", partitions=[asked])
+        client.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
+        answers = asyncio.create_task(client.receive())
+        await turns()
+        early = answers.done()
+        files.may_sync.set()
+
+        answer = await answers
+
+    assert not early
+    assert 1 == answer.topics[0].partitions[0].offset
+
+
+async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("durable", flush_messages="1")
+        async with await broker.client() as client:
+            files.fail(only=frozenset({"sync"}), forever=True)
+
+            client.send(produce_request("durable", GOOD, acks=0), version=BY_NAME)
+
+            assert await client.disconnected()
 
 
 async def test_an_answer_waits_for_all_of_its_partitions(slow_broker: TestBroker) -> None:

@@ -78,6 +78,23 @@ def is_transactional(records: Buffer | None) -> bool:
     )
 
 
+def check_codec(records: Buffer | None) -> None:
+    """
+    Let through a batch whose codec exists, and what ``check_records`` refuses. Kafka looks for zstd
+    before version 7 of the API, and fails at a codec that does not exist.
+
+    Raises:
+        UnknownServerError: the first batch is whole and has a codec that does not exist.
+    """
+    if records is None:
+        return
+    view = records if isinstance(records, memoryview) else memoryview(records)
+    if _first_batch_size(view) > 0 and view[MAGIC_AT] == MAGIC:
+        codec = view[ATTRIBUTES_AT + 1] & COMPRESSION_MASK
+        if codec > ZSTD:
+            raise UnknownServerError(f"There is no codec {codec}")
+
+
 def is_plain(records: memoryview, version: int) -> bool:
     """
     Whether ``check_records`` would let *records* through, they are one whole batch, and it is not
@@ -91,7 +108,7 @@ def is_plain(records: memoryview, version: int) -> bool:
         magic == MAGIC
         and length == end - LOG_OVERHEAD
         and not attributes & TRANSACTIONAL_FLAG
-        and (version >= FIRST_ZSTD_VERSION or attributes & COMPRESSION_MASK != ZSTD)
+        and (version >= FIRST_ZSTD_VERSION or attributes & COMPRESSION_MASK < ZSTD)
     )
 
 

@@ -35,7 +35,12 @@ from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
 from barnabas.server.handlers import handles
 from barnabas.server.plain_appends import append_plain
 from barnabas.server.produce_answers import answer, append_failed, appended, refused
-from barnabas.server.produced_records import check_records, is_transactional
+from barnabas.server.produced_records import (
+    FIRST_ZSTD_VERSION,
+    check_codec,
+    check_records,
+    is_transactional,
+)
 from barnabas.server.transactional_produce import FIRST_TOPIC_ID_VERSION, Participation
 from barnabas.storage.producer_entry import SENTINEL
 
@@ -89,9 +94,11 @@ def produce(
     request: ProduceRequest, context: Context
 ) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None:
     is_transactional = _is_transactional(request)
+    if request.transactional_id is None and is_transactional:
+        raise TransactionalIdAuthorizationFailed
+    if context.version < FIRST_ZSTD_VERSION:
+        _check_codecs(request, context)
     if request.transactional_id is None:
-        if is_transactional:
-            raise TransactionalIdAuthorizationFailed
         return _produce(request, context, None)
     participation = Participation(request.transactional_id, context.version)
     participation.begin(request, context)
@@ -107,12 +114,15 @@ async def _join_and_produce(
     produced = _produce(request, context, participation)
     if isinstance(produced, DelayedProduce):
         return cast(ProduceResponse, await produced.outcome())
+    if isinstance(produced, Coroutine):
+        await produced
+        return None
     return produced
 
 
 def _produce(
     request: ProduceRequest, context: Context, participation: Participation | None
-) -> ProduceResponse | DelayedProduce | None:
+) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, None] | None:
     """
     Append what there is for each partition.
     """
@@ -127,7 +137,7 @@ def _produce(
     ]
     if request.acks == 0:
         _close_on_error(responses)
-        return None
+        return _commit(appends.uncommitted) if appends.uncommitted else None
     return answer(responses, appends.uncommitted, request.acks, request.timeout_ms, context.clock)
 
 
@@ -214,6 +224,25 @@ def _is_transactional(request: ProduceRequest) -> bool:
             if is_transactional(data.records):
                 return True
     return False
+
+
+def _check_codecs(request: ProduceRequest, context: Context) -> None:
+    """
+    A codec that does not exist fails the whole request, before anything of it is appended.
+    """
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            if context.partitions.knows(topic.name, data.index):
+                check_codec(data.records)
+
+
+async def _commit(uncommitted: Iterable[Uncommitted]) -> None:
+    """
+    Wait for the fsyncs that the appends owe: the producer is told nothing, but the next request on
+    its connection is served after this one, and sees the records.
+    """
+    for partition, next_offset, _ in uncommitted:
+        await partition.committed(next_offset)
 
 
 def _close_on_error(responses: Iterable[TopicProduceResponse]) -> None:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakSet
 
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage import disk
+from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.files import Buffer, File, Files, WouldBlock
 
 
@@ -168,9 +169,16 @@ class MemoryMap:
         self.view = memoryview(node.data).toreadonly()
         self._files = files
         self._node = node
+        self._is_writing = False
         files.in_use.add(self)
 
+    def open_for_writing(self) -> None:
+        if not self._is_writing:
+            self._files.step("open", self.path)
+            self._is_writing = True
+
     def put(self, position: int, data: bytes) -> None:
+        self.open_for_writing()
         self._files.step("write", self.path, position, data)
         if position + len(data) > len(self._node.data):
             raise AssertionError(f"{self.path} is mapped, it does not grow by writing")
@@ -178,6 +186,8 @@ class MemoryMap:
         self._node.modified_ms = self._files.now_ms()
 
     def resize(self, size: int) -> None:
+        self._files.step("open", self.path)
+        self._is_writing = False
         self._files.step("truncate", self.path, size)
         self._node.cut(size)
         self.view = memoryview(self._node.data).toreadonly()
@@ -332,6 +342,7 @@ class MemoryFiles(Files):
             raise storage_error("sync directory", path, errors.ENOENT)
 
     def read_bytes(self, path: Path) -> bytes:
+        self.step("open", path)
         self.step("read", path)
         return bytes(self._node(path).data)
 
@@ -367,11 +378,11 @@ class MemoryFiles(Files):
         return 1 << 41
 
 
-def storage_error(action: str, path: Path, number: int) -> KafkaStorageError:
+def storage_error(action: str, path: Path, number: int) -> KafkaError:
     """
     What a real disk raises, with the system's error as its cause.
     """
     cause = OSError(number, os.strerror(number), str(path))
-    error = KafkaStorageError(f"Cannot {action} {path}: {cause.strerror}")
+    error = disk.storage_error(action, path, cause)
     error.__cause__ = cause
     return error

@@ -28,7 +28,7 @@ from barnabas.protocol.errors import (
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
@@ -368,6 +368,12 @@ class Partition:
     def _flushed(self, done: asyncio.Future[Any]) -> None:
         self._flushing = False
         error = done.exception()
+        if isinstance(error, TooManyOpenFiles):
+            # The log is well, and the flush of the next append covers this one as well.
+            commits, self._commits = self._commits, None
+            for _, listener in commits or ():
+                self._tell(listener, error)
+            return
         if error is not None:
             if not isinstance(error, KafkaError):
                 logger.error("%r: fsync failed", self, exc_info=error)

@@ -56,5 +56,5 @@ class CleanerCheckpoint:
         }
         if put is not None:
             offsets[put[0]] = put[1]
-        self._file.write(offsets)
         self.offsets = offsets
+        self._file.write(offsets)

@@ -27,7 +27,7 @@ from barnabas.storage.cleaning_plan import (
 )
 from barnabas.storage.cleaning_states import CleaningStates
 from barnabas.storage.clock import Clock
-from barnabas.storage.errors import KafkaError, KafkaStorageError
+from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
@@ -355,6 +355,9 @@ class LogCleanerManager:
                 return
             try:
                 checkpoint.update(self._catalog.logs, put=put, remove=remove)
+            except TooManyOpenFiles as error:
+                # What is not noted is cleaned once more after a restart.
+                logger.warning("A checkpoint is written later: %s", error)
             except KafkaStorageError as error:
                 self._catalog.directories.failed(
                     directory, f"Failed to write the cleaner checkpoint in {directory}", error

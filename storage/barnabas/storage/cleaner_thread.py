@@ -16,7 +16,7 @@ from barnabas.storage.cleaner_manager import (
 from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.cleaner_stats import CleanerStats
 from barnabas.storage.clock import Clock
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_to_clean import CleanerStopped, LogCleaningAborted, LogToClean
@@ -163,6 +163,8 @@ class CleanerThread:
             raise
         except LogCleaningAborted:
             logger.info("%s: its cleaning was aborted", log.topic_partition)
+        except TooManyOpenFiles as error:
+            logger.warning("%s is cleaned later: %s", log.topic_partition, error)
         except KafkaStorageError as error:
             self._failures.maybe_add_offline_log_dir(
                 log.parent_dir,
@@ -180,6 +182,8 @@ class CleanerThread:
             for log in logs.values():
                 try:
                     log.delete_old_segments()
+                except TooManyOpenFiles as error:
+                    logger.warning("%s: retention comes later: %s", log.topic_partition, error)
                 except KafkaStorageError:
                     # Its directory is offline now, which was said there.
                     logger.debug("%s: retention has failed", log.topic_partition, exc_info=True)

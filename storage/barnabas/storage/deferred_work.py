@@ -11,9 +11,11 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from barnabas.storage.clock import Clock
+from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.segment_files import run_all
 
 Work = Callable[[], None]
@@ -80,6 +82,8 @@ class DeferredWork:
         """
         Do all that is due by now.
 
+        Work that found no descriptor is done at the next occasion.
+
         Raises:
             Exception: what the first piece of work that failed raised; all others were done.
         """
@@ -87,14 +91,21 @@ class DeferredWork:
             due = self._take(self._clock.now_ms())
             if (next_due_ms := self.next_due_ms) is not None:
                 self._wake_at(next_due_ms)
-            run_all(due)
+            run_all(partial(self._try, work) for work in due)
 
     def run_soon(self) -> None:
         """
         Do what has no delay; errors as ``run_due``.
         """
         if self._soon:
-            run_all(self._take(None))
+            run_all(partial(self._try, work) for work in self._take(None))
+
+    def _try(self, work: Work) -> None:
+        try:
+            work()
+        except TooManyOpenFiles:
+            self.soon(work)
+            raise
 
     def drop(self) -> None:
         """

@@ -23,20 +23,23 @@ from types import ModuleType
 from typing import Final
 
 from barnabas.storage.disk_lock import DiskLock
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.files import Buffer, Files, WouldBlock
 
+_NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
-def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError:
+
+def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError | TooManyOpenFiles:
     """
     The exception for an *error* of the disk. Raise it ``from`` the error.
     """
-    return KafkaStorageError(f"Cannot {action} {path}: {error.strerror or error}")
+    kind = TooManyOpenFiles if error.errno in _NO_DESCRIPTOR else KafkaStorageError
+    return kind(f"Cannot {action} {path}: {error.strerror or error}")
 
 
 class _errors:
     """
-    What the disk says against the statements below it is a ``KafkaStorageError``.
+    What the system says against the statements below it becomes a ``storage_error``.
 
     A generator would do, and would be a third of what a small operation costs.
     """
@@ -233,7 +236,7 @@ class DiskMappedFile:
     A memory map of a file on the real disk.
 
     The memory goes back when the last ``view`` of it does. A descriptor for writing is open from
-    the first ``put`` to the next ``resize``: only the index of an active segment needs one.
+    ``open_for_writing`` to the next ``resize``: only the index of an active segment needs one.
 
     ``flush`` goes by the memory and not by the path: it may run while another thread renames the
     directory.
@@ -257,11 +260,16 @@ class DiskMappedFile:
             self._memory.madvise(mmap.MADV_RANDOM)
         self.view = memoryview(self._memory).toreadonly() if self._memory else _EMPTY
 
+    def open_for_writing(self) -> None:
+        if self._writing is None:
+            with _errors("open", self.path):
+                self._writing = _Handle(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
+
     def put(self, position: int, data: bytes) -> None:
+        self.open_for_writing()
         handle = self._writing
+        assert handle is not None
         try:
-            if handle is None:
-                handle = self._writing = _Handle(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
             if os.pwrite(handle.fd, data, position) < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:

@@ -6,6 +6,7 @@ What can go wrong in the storage engine.
     KafkaError (protocol)
     ├── KafkaStorageError        56  the disk failed, or the log directory is offline
     │   └── CorruptCheckpoint        a text file of the engine does not say what it should
+    ├── TooManyOpenFiles         56  no descriptor is left; the disk is well
     ├── OffsetOutOfRange          1  the log does not hold the offset
     ├── CorruptMessage
     │   └── CorruptRecord         2  bytes of a segment are not a batch
@@ -64,6 +65,7 @@ __all__ = [
     "RejectedRecords",
     "RejectedTimestamps",
     "SegmentOffsetOverflow",
+    "TooManyOpenFiles",
     "UnexpectedAppendOffset",
 ]
 
@@ -79,6 +81,17 @@ class OffsetOutOfRange(protocol_errors.OffsetOutOfRange):
             f"but we only have log segments upto {end} and a start offset of {start}."
         )
         self.offset, self.start, self.end = offset, start, end
+
+
+class TooManyOpenFiles(KafkaError):
+    """
+    A file cannot be opened, because the process or the system has too many open.
+
+    The disk has not failed, so this is no ``KafkaStorageError`` and takes no log directory offline.
+    Clients see the same code, upon which they try again.
+    """
+
+    code = KafkaStorageError.code
 
 
 class CorruptRecord(CorruptMessage):

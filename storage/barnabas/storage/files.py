@@ -5,7 +5,9 @@ The engine takes a ``Files`` and knows nothing else of the file system, so that 
 under it that crashes or fails at any step. The real one is ``disk.DiskFiles``.
 
 An error of the disk is a ``KafkaStorageError`` that names the file; what the operating system said
-is its ``__cause__``. Only where a missing file is an answer, it is a ``FileNotFoundError``.
+is its ``__cause__``. Only where a missing file is an answer, it is a ``FileNotFoundError``. To open
+a file, and to list, sync or remove a directory, takes a descriptor. If none is left, the disk has
+not failed: that is ``TooManyOpenFiles``.
 """
 
 from __future__ import annotations
@@ -115,6 +117,11 @@ class MappedFile(Protocol):
     The bytes of the file, read-only. A resize puts another one here; the old one stays valid for
     whoever still has it, up to the smaller of both sizes.
     """
+
+    def open_for_writing(self) -> None:
+        """
+        Open the file for ``put``, which needs no other descriptor up to the next ``resize``.
+        """
 
     def put(self, position: int, data: bytes) -> None:
         """

@@ -47,6 +47,8 @@ class _NoFile:
         self.created = False
         self.view = memoryview(b"")
 
+    def open_for_writing(self) -> None: ...
+
     def put(self, position: int, data: bytes) -> None:
         raise AssertionError(f"{self.path} was removed, nobody appends to its segment")
 
@@ -239,6 +241,12 @@ class Index:
             )
 
     # Changes.
+
+    def open_for_writing(self) -> None:
+        """
+        Open the file for the entries that are appended from now on, unless it is open for that.
+        """
+        self._mapped.open_for_writing()
 
     def resize(self, size: int) -> bool:
         """

@@ -234,6 +234,7 @@ class LeaderEpochFileCache:
             self._checkpoint.update_parent_dir(directory)
 
     def _write(self) -> None:
+        self._is_unwritten = True  # Also where this fails: the next append tries again.
         self._checkpoint.write(self._entries)
         self._is_unwritten = False
 

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.storage.errors import KafkaError, KafkaStorageError
+from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.log_files import (
     log_file,
@@ -177,10 +177,14 @@ class LocalLog:
         if end <= start:
             return False
         segments = self.segments.values_between(start, end)
-        for segment in segments:
-            self._flush_segment(segment)
-        if any(segment.base_offset >= recovery_point for segment in segments):
-            self.directory.files.sync_directory(self.dir)
+        try:
+            for segment in segments:
+                self._flush_segment(segment)
+            if any(segment.base_offset >= recovery_point for segment in segments):
+                self.directory.files.sync_directory(self.dir)
+        except TooManyOpenFiles:
+            self._first_closed = start  # The next flush begins there again.
+            raise
         return truncations == self._truncations
 
     def _flush_segment(self, segment: LogSegment) -> None:

@@ -19,6 +19,7 @@ is Kafka's UnifiedLog, without tiered storage.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +30,7 @@ from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpointFile
 from barnabas.storage.clock import Clock
 from barnabas.storage.deferred_work import DeferredWork
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fetch_data import FetchDataInfo, FileSlice
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import Files
@@ -49,6 +50,8 @@ from barnabas.storage.producer_snapshots import SnapshotFile
 from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.segment import LogSegment
 from barnabas.storage.segment_directory import SegmentDirectory
+
+logger = logging.getLogger(__name__)
 
 __all__ = [
     "AppendOrigin",
@@ -292,7 +295,12 @@ class Log(TrimmableLog):
         # end of the log.
         state = self._producers.state
         state.update_map_end_offset(segment.base_offset)
-        snapshot = state.take_snapshot(sync=False)
+        snapshot = None
+        try:
+            snapshot = state.take_snapshot(sync=False)
+        except TooManyOpenFiles as error:
+            # Recovery begins with an earlier one, and the segment is there.
+            logger.warning("%s: no snapshot of producers: %s", self.topic_partition, error)
         self._watermarks.follow_log_end_offset()
         self._directory.deferred.soon(lambda: self._flush_rolled(segment.base_offset, snapshot))
         return segment
@@ -469,6 +477,8 @@ class Log(TrimmableLog):
                 self._producers.state.take_snapshot()
                 self._segments.close()
                 self._closed = True
+                # The next start removes the files of segments that wait for it.
+                self._directory.deferred.drop()
 
     def close_handlers(self) -> None:
         """

@@ -150,6 +150,8 @@ class LogAppender:
                     break
             if analysis.maybe_duplicate is not None:
                 return _as_duplicate(info, analysis.maybe_duplicate)
+            if analysis.completed_txns:
+                _prepare_txn_index(analysis, segment)
             self._local.append(info.last_offset, records, segment)
             self._watermarks.follow_log_end_offset()
             self._update_producers(analysis, segment, info.last_offset + 1)
@@ -226,6 +228,14 @@ class LogAppender:
             segment.update_txn_index(txn, state.transactions.last_stable_offset(txn))
             state.complete_txn(txn)
         self._watermarks.update_first_unstable_offset()
+
+
+def _prepare_txn_index(analysis: ProducerAnalysis, segment: LogSegment) -> None:
+    """
+    What is needed after the batch was written is opened before.
+    """
+    if any(txn.is_aborted for txn in analysis.completed_txns):
+        segment.prepare_txn_index()
 
 
 def _as_duplicate(info: LogAppendInfo, duplicate: BatchMetadata) -> LogAppendInfo:

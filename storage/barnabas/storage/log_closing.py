@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.log_files import TopicPartition
@@ -45,7 +45,7 @@ def close_directory(
             directory.checkpoint_log_start_offsets(logs)
             directory.checkpoint_recovery_points(logs)
         directory.mark_clean(broker_epoch)
-    except KafkaStorageError:
+    except (KafkaStorageError, TooManyOpenFiles):
         logger.exception("%s could not be marked as stopped cleanly", directory.path)
         return False
     return True
@@ -58,5 +58,6 @@ def _close_log(log: Log) -> bool:
         log.close()
     except Exception:
         logger.exception("%s could not be closed", log.dir)
+        log.close_handlers()
         return False
     return True

@@ -7,13 +7,20 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Iterator
+from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.background import Alarm
 from barnabas.storage.clock import Clock
+from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.log import Log
 
 logger = logging.getLogger(__name__)
+
+AGAIN_MS: Final = 1000
+"""
+When a log is deleted for which no descriptor was left.
+"""
 
 
 class _Deletion(NamedTuple):
@@ -59,6 +66,10 @@ class LogDeletions:
             try:
                 log.delete()
                 logger.info("Deleted log for partition %s in %s", log.topic_partition, log.dir)
+            except TooManyOpenFiles as error:
+                logger.warning("%s is deleted later: %s", log.dir, error)
+                self.schedule(log, AGAIN_MS)
+                break
             except Exception:
                 logger.exception("%s could not be deleted", log.dir)
         if self._waiting:

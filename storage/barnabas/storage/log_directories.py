@@ -4,13 +4,14 @@ The log directories of a broker: which there are, which have failed, and where a
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_directory import LogDirectory
@@ -18,6 +19,8 @@ from barnabas.storage.log_files import TopicPartition
 
 if TYPE_CHECKING:
     from barnabas.storage.log import Log
+
+logger = logging.getLogger(__name__)
 
 
 class LogDirectories:
@@ -128,10 +131,13 @@ class LogDirectories:
 
     def write(self, directory: LogDirectory, write: Callable[[], None]) -> None:
         """
-        Write a checkpoint; a failure takes the directory offline, and is not the caller's.
+        Write a checkpoint; a failure takes the directory offline, and is not the caller's. If no
+        descriptor is left, the next round writes it.
         """
         try:
             write()
+        except TooManyOpenFiles as error:
+            logger.warning("A checkpoint is written later: %s", error)
         except KafkaStorageError as error:
             self.failed(
                 directory.path, f"Disk error while writing a checkpoint in {directory.path}", error

@@ -29,7 +29,7 @@ from barnabas.protocol.errors import InconsistentTopicId
 from barnabas.protocol.structs import replace
 from barnabas.storage.background import Alarm
 from barnabas.storage.clock import Clock
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
@@ -249,9 +249,7 @@ class LogManager:
         for error in self.delete_logs([partition]).values():
             raise error
 
-    def delete_logs(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, KafkaStorageError]:
+    def delete_logs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, KafkaError]:
         """
         Delete several logs, writing each checkpoint once. A log that cannot be deleted does not
         keep the others.
@@ -260,11 +258,11 @@ class LogManager:
             Why logs cannot be deleted, as ``delete_log`` raises it. None of them is found any more.
         """
         parents = set()
-        errors: dict[TopicPartition, KafkaStorageError] = {}
+        errors: dict[TopicPartition, KafkaError] = {}
         for partition in partitions:
             try:
                 parents.add(self._delete(partition))
-            except KafkaStorageError as error:
+            except (KafkaStorageError, TooManyOpenFiles) as error:
                 errors[partition] = error
         for parent in parents & self.directories.live.keys():
             if self.cleaner is not None:
@@ -287,7 +285,7 @@ class LogManager:
             self.cleaner.manager.abort_cleaning(partition)
         try:
             log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
-        except KafkaStorageError:
+        except (KafkaStorageError, TooManyOpenFiles):
             # Nobody else finds it to give its files back.
             log.close_handlers()
             raise

@@ -150,6 +150,8 @@ class _OverlayMap:
     def _copied(self) -> memoryview:
         return memoryview(self._content.memory).toreadonly()
 
+    def open_for_writing(self) -> None: ...
+
     def put(self, position: int, data: bytes) -> None:
         self._content.write(position, data)
         if self._unchanged is not None:

@@ -159,18 +159,22 @@ class LogSegment(SegmentTimes):
 
         Raises:
             SegmentOffsetOverflow: *largest_offset* is too far from the base; nothing is written.
+            TooManyOpenFiles: an index cannot be opened; nothing is written.
             KafkaStorageError: the disk failed.
         """
         total = len(records)
         if total == 0:
             return
         self.ensure_offset_in_range(largest_offset)
-        # Asked for also if no entry is due: both files are there from the first append on.
+        # What is needed is opened before anything is written. Also if no entry is due: both files
+        # are there from the first append on.
         offset_index = self.offset_index
-        start = position = self.log.size
-        self.log.append(records)
         largest = self.read_max_timestamp_and_offset_so_far()
         since = self._bytes_since_last_index_entry
+        if since + total > self.index_interval_bytes:
+            self._open_indexes_for_writing()
+        start = position = self.log.size
+        self.log.append(records)
         while position - start < total:
             base_offset, length, _, _, delta, timestamp = SCAN.unpack_from(
                 records, position - start
@@ -209,6 +213,8 @@ class LogSegment(SegmentTimes):
         Append one batch, which may be of an old format.
         """
         offset_index, position = self.offset_index, self.log.size
+        self.max_timestamp_so_far()
+        self._open_indexes_for_writing()
         self.log.append(batch.data)
         self.note_timestamp(batch.max_timestamp, batch.last_offset)
         if self._bytes_since_last_index_entry > self.index_interval_bytes:
@@ -217,6 +223,16 @@ class LogSegment(SegmentTimes):
             self._bytes_since_last_index_entry = 0
         self._bytes_since_last_index_entry += batch.size
         self._last_batch = batch.base_offset, position, batch.size, batch.last_offset
+
+    def _open_indexes_for_writing(self) -> None:
+        self.offset_index.open_for_writing()
+        self.time_index.open_for_writing()
+
+    def prepare_txn_index(self) -> None:
+        """
+        Open the transaction index, so that ``update_txn_index`` finds it open.
+        """
+        self.txn_index.open_for_writing()
 
     def update_txn_index(self, completed_txn: CompletedTxn, last_stable_offset: int) -> None:
         """

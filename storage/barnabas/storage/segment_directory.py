@@ -19,7 +19,7 @@ from pathlib import Path
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.clock import Clock
 from barnabas.storage.deferred_work import DeferredWork
-from barnabas.storage.errors import KafkaError
+from barnabas.storage.errors import KafkaError, TooManyOpenFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import (
@@ -257,9 +257,12 @@ class SegmentDirectory:
         if renamed == self.path:
             return False
         self.files.rename(self.path, renamed)
-        self.files.sync_directory(renamed.parent)
         self.path = renamed
         self.segments.update_parent_dir(renamed)
+        try:
+            self.files.sync_directory(renamed.parent)
+        except TooManyOpenFiles as error:
+            logger.warning("A crash of the machine may undo the name of %s: %s", renamed, error)
         return True
 
 

@@ -102,6 +102,13 @@ class TransactionIndex:
     def is_empty(self) -> bool:
         return self._size < _ENTRY.size
 
+    def open_for_writing(self) -> None:
+        """
+        Open the file, and make it if there is none, before an entry is appended.
+        """
+        if self._file is None:
+            self._open()
+
     def append(self, aborted_txn: AbortedTxn) -> None:
         """
         Raises:

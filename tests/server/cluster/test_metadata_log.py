@@ -18,7 +18,7 @@ from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
 from barnabas.server.config import BrokerConfig
-from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.quorum_state import QuorumState
@@ -207,6 +207,25 @@ def test_after_an_error_of_the_disk_nothing_is_written() -> None:
 
     assert [] == names(log)
     assert "t2" not in names(open_log(files))
+
+
+@pytest.mark.parametrize("at", range(12))
+def test_a_change_that_finds_no_descriptor_is_undone_and_later_ones_succeed(at: int) -> None:
+    files = FailingFiles()
+    log = leading(files, config={"internal.metadata.log.segment.bytes": "1000"})
+    before = log.end_offset
+    files.fail(at, errno=errno.EMFILE, only=frozenset({"open", "sync directory"}))
+
+    made = 0
+    while made < 40:
+        try:
+            write(log, topic(made))
+        except TooManyOpenFiles:
+            assert before + made == log.end_offset
+            continue
+        made += 1
+
+    assert [f"t{number}" for number in range(made)] == names(log) == names(open_log(files))
 
 
 def test_a_transaction_that_did_not_end_counts_for_nothing() -> None:

@@ -44,6 +44,7 @@ from barnabas.server.cluster.snapshot_store import SnapshotStore
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.clock import Clock
+from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log import FetchIsolation, Log
 from barnabas.storage.log_config import LogConfig
@@ -289,10 +290,22 @@ class MetadataLog:
             raise self._failure.with_traceback(None)
         try:
             yield
+        except TooManyOpenFiles:
+            self._take_back()
+            raise
         except KafkaError as error:
             # What is in the file and not in the image would be applied by the next start only.
             self._failure = error
             raise
+
+    def _take_back(self) -> None:
+        """
+        Cut off what is not committed: its change fails, and later ones may succeed.
+        """
+        try:
+            self._log.truncate_to(self._log.high_watermark)
+        except KafkaError as error:
+            self._failure = error
 
     def commit(self, appended: Appended) -> None:
         """

@@ -345,7 +345,7 @@ GOOD = "00 00 00 02 6b 02 76 00"
         (b"\x10", "the records end early"),
         (body(GOOD)[:-1], "the records end early"),
         (body(GOOD) + b"\0", "bytes are left behind the last record"),
-        (b"\xff" * 5 + b"\0" * 40, "a number is too long"),
+        (b"\xff" * 5 + b"\0" * 40, "the length of a record is too long a number"),
         (body("00 ffffffffffffffffffff 00 02 6b 02 76 00"), "a number is too long"),
         (body("00 00 00 02 6b 02 76 01"), "a record cannot have -1 headers"),
         (body("00 00 00 02 6b 02 76 7e"), "a record cannot have 63 headers"),

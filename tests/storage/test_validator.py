@@ -294,6 +294,33 @@ def test_a_record_of_another_length_is_noticed_where_it_is_looked_at(first: byte
     validate(changed(CompressionType.GZIP, change))
 
 
+@pytest.mark.parametrize("compression_type", ["producer", "uncompressed", "gzip"])
+@pytest.mark.parametrize("length", [b"\xff" * 5, b"\xff" * 11, b"\x80" * 5 + b"\0"])
+def test_a_length_that_is_no_number_is_found_too_early_where_nothing_is_compressed(
+    length: bytes, compression_type: str
+) -> None:
+    """
+    Kafka catches this only inside of a record, and in what it decompresses.
+    """
+
+    def change(data: bytes) -> bytes:
+        return length + data[1:]
+
+    with pytest.raises(UnknownServerError):
+        validate(changed(CompressionType.NONE, change), compression_type=compression_type)
+    with pytest.raises(InvalidRecord):
+        validate(changed(CompressionType.ZSTD, change), compression_type=compression_type)
+
+
+@pytest.mark.parametrize("place", range(2, 6))
+def test_another_number_that_does_not_end_is_an_invalid_record(place: int) -> None:
+    def change(data: bytes) -> bytes:
+        return data[:place] + b"\xff" * 11 + data[place:]
+
+    with pytest.raises(InvalidRecord):
+        validate(changed(CompressionType.NONE, change))
+
+
 def test_a_coordinator_may_write_what_a_client_may_not() -> None:
     data = build_batch([SimpleRecord(NOW, b"\0\0\0\0", b"")], is_control=True, producer_id=3)
 

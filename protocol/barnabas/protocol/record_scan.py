@@ -31,7 +31,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.record_rules import RecordError, RecordJudge, RecordRules
-from barnabas.protocol.varints import CUT, next_varint, next_varlong
+from barnabas.protocol.varints import CUT, TOO_LONG, next_varint, next_varlong
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -46,6 +46,7 @@ _HEADER_COUNT: Final = 2
 _HEADER_NAME: Final = 3
 _HEADER_VALUE: Final = 4
 
+ENDLESS_LENGTH: Final = "the length of a record is too long a number"
 _ENDS_EARLY: Final = "the records end early"
 
 
@@ -404,6 +405,8 @@ class RecordScan:
         """
         length, at = next_varint(data, position, end)
         if at < 0:
+            if at == TOO_LONG:
+                self.malformed = ENDLESS_LENGTH
             return at
         start = at
         self._delta, at = next_varlong(data, start + 1, end)

@@ -31,7 +31,7 @@ from barnabas.protocol.record_batch import (
     set_max_timestamp,
 )
 from barnabas.protocol.record_rules import RecordRules
-from barnabas.protocol.record_scan import RecordScan, scan_by_rules
+from barnabas.protocol.record_scan import ENDLESS_LENGTH, RecordScan, scan_by_rules
 from barnabas.storage.append_info import LogAppendInfo
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.batch_rebuild import rebuild_batch
@@ -90,7 +90,8 @@ class LogValidator:
             RecordValidationError: some of its records are not acceptable.
             MessageTooLarge: it would be larger than ``max.message.bytes``, built anew.
             UnknownServerError: what is compressed cannot be decompressed, or it cannot be built
-                anew, or has other offsets inside than its records' numbers.
+                anew, or has other offsets inside than its records' numbers; or the length of a
+                record that is not compressed is no number.
         """
         if origin is AppendOrigin.CLIENT:
             self._validate_batch(batch)
@@ -197,6 +198,9 @@ class LogValidator:
             scan.walk(batch.buffer[begin : end + LOG_OVERHEAD])
         elif batch.record_count > 0:
             scan.walk_chunks(decompress_chunks(CompressionType.of(source), batch.payload))
+        if scan.malformed == ENDLESS_LENGTH and source == 0:
+            # Kafka looks for this inside of a record, and in what it decompresses.
+            raise UnknownServerError("The length of a record does not end.")
         if scan.malformed:
             raise InvalidRecord(
                 f"Found invalid records in topic partition {self._partition}: {scan.malformed}"

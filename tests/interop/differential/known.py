@@ -127,6 +127,7 @@ LEFT_OUT: Final = frozenset(
         "cleaner-checkpoint-early",
         "config-operation",
         "full-index-after-crash",
+        "giant-record",
         "gap-after-power-loss",
         "lz4-low-levels",
         "snappy-bytes",

@@ -38,8 +38,8 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.protocol.record_batch import batches, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.record_batch import batches, build_batch, seal_batch
+from barnabas.protocol.records import Record, SimpleRecord, encode_records
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable
@@ -59,6 +59,8 @@ from tests.support.apache_kafka import PrerequisiteMissing
 SOON: Final = 4.0
 """Seconds without an answer that count as none."""
 NO_OPERATION: Final = 9
+ALL_BUT_2_GIB: Final = b"\xfe\xff\xff\xff\x0f"
+"""The length of a record, as large as it can be."""
 FEW: Final = 20
 MANY: Final = 2000
 """Records in a batch, by which it depends whether the versions of a library choose alike."""
@@ -256,6 +258,30 @@ def test_bomb(pair: Pair) -> None:
     assert (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR) == both(pair, send)
 
 
+def test_giant_record(pair: Pair) -> None:
+    record = encode_records([Record(0, 1000, None, b"v")], 0, 1000)
+    data = seal_batch(
+        ALL_BUT_2_GIB + bytes(record[1:]),
+        1,
+        base_offset=0,
+        last_offset_delta=0,
+        base_timestamp=1000,
+        max_timestamp=1000,
+        compression=CompressionType.GZIP,
+    )
+
+    async def send(session: Session) -> int:
+        await create(session, "giant-record", compression_type="uncompressed")
+        request = produce_request(
+            session, "giant-record", {0: bytes(data)}, version=9, acks=-1, transactional_id=None
+        )
+        answer = await session.ask(request, 9)
+        code: int = answer.responses[0].partition_responses[0].error_code
+        return code
+
+    assert (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.INVALID_RECORD) == both(pair, send)
+
+
 def compressible(seed: int, *, count: int) -> Batch:
     value_bytes = 300 if count == FEW else 40
     return Batch(times=(1000,) * count, value_bytes=value_bytes, keys=100, seed=seed)
@@ -400,6 +426,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "topic-id-of-zeros": test_topic_id_of_zeros,
     "wordless": test_wordless,
     "bomb": test_bomb,
+    "giant-record": test_giant_record,
     "pattern-classes": test_pattern_classes,
     "protocol-twice": test_protocol_twice,
     "snappy-bytes": test_bytes_of_codecs,

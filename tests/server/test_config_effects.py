@@ -288,7 +288,7 @@ async def test_how_many_threads_work(broker: TestBroker) -> None:
 
     manager = broker._log_manager
     assert manager is not None
-    assert 20 == broker._io._max_workers
+    assert {20} == {pool._max_workers for pool in broker._workers.pools}
     assert 4 == manager._settings.recovery_threads_per_directory
 
 

@@ -177,7 +177,7 @@ class ClusterNode:
             partitions=self.partitions,
             producer_ids=self.producer_ids,
             log_manager=self.log_manager,
-            io=self.io,
+            workers=SimpleNamespace(reads=self.io, upkeep=self.io),
         )
         listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "broker.example", 19092)
         return Context(parts, version, "client", unconnected(listener))

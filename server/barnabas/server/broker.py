@@ -30,7 +30,7 @@ from barnabas.server.coordinators.on_demand import Coordinators
 from barnabas.server.coordinators.producer_ids import ProducerIds
 from barnabas.server.delayed_fetch import FetchPurgatory
 from barnabas.server.dispatch import Dispatcher
-from barnabas.server.dynamic_settings import Workers, configure_parts
+from barnabas.server.dynamic_settings import configure_parts
 from barnabas.server.fetch_sessions import FetchSessions
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.listening import Listening
@@ -40,6 +40,7 @@ from barnabas.server.metrics import Metrics
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
 from barnabas.server.topics import Topics
+from barnabas.server.workers import Workers
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
@@ -102,7 +103,7 @@ class Broker:
         )
         self.background = Background(self.clock)
         self.files: Files = files or DiskFiles()
-        self._io = Workers(config.background_threads, thread_name_prefix="io")
+        self._workers = Workers(config.background_threads)
         self._listening = Listening()
         self._log_manager: LogManager | None = None
         self._controller: Controller | None = None
@@ -159,9 +160,9 @@ class Broker:
             BrokerConfigs(self.config, metadata_log.image, self.node_id), metadata_log.image
         )
         log_manager.default_config = configs.default()
-        configure_parts(configs.brokers, log_manager=log_manager, io=self._io)
+        configure_parts(configs.brokers, log_manager=log_manager, workers=self._workers)
         controller = self._controller = Controller(
-            metadata_log, defaults=configs.election_defaults(), io=self._io
+            metadata_log, defaults=configs.election_defaults(), io=self._workers.changes
         )
         await controller.activate(read_bootstrap(self.config.metadata_directory, self.files))
         topics = Topics(
@@ -170,7 +171,7 @@ class Broker:
             configs=configs,
             log_manager=log_manager,
             partitions=self.partitions,
-            io=self._io,
+            io=self._workers.syncs,
         )
         clean_epoch = log_manager.directories.clean_shutdown_epoch()
         report = await self._blocking(
@@ -188,7 +189,7 @@ class Broker:
         coordinators = self._coordinators = Coordinators(
             options=self.config,
             clock=self.clock,
-            io=self._io,
+            io=self._workers.upkeep,
             background=self.background,
             topics=topics,
             partitions=self.partitions,
@@ -215,12 +216,12 @@ class Broker:
             fetch_sessions=self.fetch_sessions,
             metrics=self.metrics,
             background=self.background,
-            io=self._io,
+            workers=self._workers,
         )
         self.connections = Connections(
             configs.brokers.current(),
             self.clock,
-            self._io,
+            self._workers.reads,
             Dispatcher(HANDLERS, parts),
             self.metrics,
         )
@@ -257,7 +258,7 @@ class Broker:
         # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
         if self._log_manager is not None:
             await self._quietly("the log manager", self._close_logs(self._log_manager))
-        self._io.shutdown(wait=False, cancel_futures=True)
+        self._workers.shutdown()
         if self._temporary is not None:
             import shutil  # noqa: PLC0415  # only here
 
@@ -378,7 +379,7 @@ class Broker:
             node_id=self.node_id, controller=controller, configs=configs, log_manager=log_manager
         )
         admin.on_broker_configs += [
-            partial(configure_parts, log_manager=log_manager, io=self._io),
+            partial(configure_parts, log_manager=log_manager, workers=self._workers),
             limit_connections,
         ]
         return admin
@@ -431,4 +432,4 @@ class Broker:
             logger.exception("%s could not be stopped", name)
 
     async def _blocking(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._io, work)
+        return await asyncio.get_running_loop().run_in_executor(self._workers.changes, work)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Executor
 from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.protocol.structs import struct
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.controller import Controller
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions import Partitions
     from barnabas.server.topics import Topics
+    from barnabas.server.workers import Workers
     from barnabas.storage.manager import LogManager
 
 T = TypeVar("T")
@@ -65,7 +67,7 @@ class Parts:
     fetch_sessions: FetchSessions
     metrics: Metrics
     background: Background
-    io: Executor  # for everything that may block: cold reads, fsync, opening and removing logs
+    workers: Workers
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -164,11 +166,14 @@ class Context:
         return self.parts.metrics
 
     @property
-    def io(self) -> Executor:
-        return self.parts.io
+    def reads(self) -> Executor:
+        """
+        Where what the page cache lacks is read.
+        """
+        return self.parts.workers.reads
 
     async def in_executor(self, work: Callable[[], T]) -> T:
         """
         Do *work*, which may block, away from the event loop.
         """
-        return await asyncio.get_running_loop().run_in_executor(self.parts.io, work)
+        return await asyncio.get_running_loop().run_in_executor(self.parts.workers.upkeep, work)

@@ -7,33 +7,19 @@ themselves. The options are those of Kafka's ``DynamicBrokerConfig`` that have a
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 from barnabas.server.broker_configs import BrokerConfigs
 from barnabas.server.log_cleaning import configure_cleaner
+from barnabas.server.workers import Workers
 from barnabas.storage.manager import LogManager
 
 
-class Workers(ThreadPoolExecutor):
-    """
-    Threads for what blocks, of which there can be more or fewer later.
-    """
-
-    def resize(self, threads: int) -> None:
-        """
-        Have up to so many *threads* from now on; those above stay, with less to do, until the end.
-        """
-        # Compared with the threads that there are whenever work is submitted.
-        self._max_workers = threads
-
-
-def configure_parts(brokers: BrokerConfigs, *, log_manager: LogManager, io: Workers) -> None:
+def configure_parts(brokers: BrokerConfigs, *, log_manager: LogManager, workers: Workers) -> None:
     """
     Let logs, their cleaner and the workers go by the options that count now. It blocks, while
     cleaner threads begin anew.
     """
     config = brokers.current()
-    io.resize(config.background_threads)
+    workers.resize(config.background_threads)
     log_manager.configure(
         producer_id_expiration_ms=config.producer_id_expiration_ms,
         transaction_verification=config.transaction_partition_verification_enable,

@@ -122,7 +122,11 @@ class LogOptions(Options):
         2, "How many logs of a directory are loaded and closed at a time.", at_least=1, update=NOW
     )
     background_threads: Int = option(
-        10, "How many threads do cold reads, syncs and file removal.", at_least=1, update=NOW
+        10,
+        "How many threads there can be for each of cold reads, syncs, changes of metadata and logs,"
+        " and upkeep.",
+        at_least=1,
+        update=NOW,
     )
     producer_id_expiration_ms: Int = option(
         1 * DAYS, "Forget an idle producer's sequence numbers after this.", at_least=1, update=NOW

@@ -201,7 +201,7 @@ class _Fetch:
                 delayed.fail(error if isinstance(error, Exception) else UnknownServerError())
 
         future = asyncio.get_running_loop().run_in_executor(
-            self._context.io, lambda: self._plan.find(nowait=False)
+            self._context.reads, lambda: self._plan.find(nowait=False)
         )
         future.add_done_callback(found)
 

@@ -80,7 +80,7 @@ def list_offsets(
 
 
 async def _search(query: _Query, context: Context) -> ListOffsetsResponse:
-    return await asyncio.get_running_loop().run_in_executor(context.io, query.answer)
+    return await asyncio.get_running_loop().run_in_executor(context.reads, query.answer)
 
 
 class _Asked(NamedTuple):

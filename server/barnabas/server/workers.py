@@ -1,0 +1,60 @@
+"""
+The threads for what blocks, in pools that do not wait for each other.
+
+===========  ==================================================================================
+``reads``    what clients read and the page cache lacks
+``syncs``    what acknowledgements wait for
+``changes``  the metadata log, logs that are made and deleted, the start and the stop
+``upkeep``   loading coordinators, and other work of which there is little or which is long
+===========  ==================================================================================
+
+A disk that is busy with reads can then delay reads only, as far as the broker decides it. A pool
+has no thread until something is submitted to it, and no second one while the first is idle.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+
+class Pool(ThreadPoolExecutor):
+    """
+    Threads of which there can be more or fewer later.
+    """
+
+    def resize(self, threads: int) -> None:
+        """
+        Have up to so many *threads* from now on; those above stay, with less to do, until the end.
+        """
+        # Compared with the threads that there are whenever work is submitted.
+        self._max_workers = threads
+
+
+class Workers:
+    """
+    The pools of a broker, each with up to ``background.threads``.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.reads = Pool(threads, thread_name_prefix="reads")
+        self.syncs = Pool(threads, thread_name_prefix="syncs")
+        self.changes = Pool(threads, thread_name_prefix="changes")
+        self.upkeep = Pool(threads, thread_name_prefix="upkeep")
+
+    @property
+    def pools(self) -> tuple[Pool, ...]:
+        return self.reads, self.syncs, self.changes, self.upkeep
+
+    def resize(self, threads: int) -> None:
+        """
+        Have up to so many *threads* in each pool from now on.
+        """
+        for pool in self.pools:
+            pool.resize(threads)
+
+    def shutdown(self) -> None:
+        """
+        Begin nothing more. What is under way is not waited for.
+        """
+        for pool in self.pools:
+            pool.shutdown(wait=False, cancel_futures=True)

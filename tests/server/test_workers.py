@@ -1,0 +1,126 @@
+"""
+The threads for what blocks: what is slow in one pool holds up nothing in another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from tests.support.disk import MemoryFiles
+from tests.support.limits import stated
+from tests.support.server import (
+    PATIENCE,
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+    until,
+)
+from tests.support.wire_client import WireClient
+
+ONE = batch("x" * 80)
+COMMIT = OffsetCommitRequest(
+    group_id="readers",
+    generation_id_or_member_epoch=-1,
+    member_id="",
+    topics=[
+        OffsetCommitRequestTopic(
+            name="healthy",
+            partitions=[
+                OffsetCommitRequestPartition(
+                    partition_index=0, committed_offset=1, committed_metadata=None
+                )
+            ],
+        )
+    ],
+)
+
+
+class SlowFiles(MemoryFiles):
+    """
+    A file system where the page cache lacks one topic, whose disk answers no read until it may.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_read = threading.Event()
+        self.waiting = 0
+        self._lock = threading.Lock()
+        self._loop = threading.current_thread()
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        if (
+            action == "read"
+            and self.is_cold
+            and path.parent.name == "cold-0"
+            and threading.current_thread() is not self._loop
+        ):
+            with self._lock:
+                self.waiting += 1
+            assert self.may_read.wait(PATIENCE)
+
+
+@pytest.fixture
+def files() -> SlowFiles:
+    return SlowFiles()
+
+
+@pytest.fixture
+async def broker(files: SlowFiles) -> AsyncIterator[TestBroker]:
+    async with running(
+        files, log_flush_interval_messages="1", offsets_topic_num_partitions="1"
+    ) as broker:
+        await broker.create("cold")
+        await broker.create("healthy")
+        async with await broker.client() as client:
+            await client.ask(produce_request("cold", ONE), 9)
+            await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["readers"]), 4)
+        yield broker
+        files.may_read.set()
+
+
+async def test_reads_from_the_disk_hold_up_no_acknowledgement(
+    files: SlowFiles, broker: TestBroker
+) -> None:
+    """
+    More consumers than a pool has threads wait for a disk. A batch that has to be synced, a topic
+    that is created and deleted, and an offset that is committed are answered; then the reads are.
+    """
+    most = int(stated("threads-of-a-pool"))
+    consumers: list[WireClient] = []
+    async with AsyncExitStack() as stack, asyncio.timeout(PATIENCE):
+        client = await stack.enter_async_context(await broker.client())
+        files.is_cold = True
+        for _ in range(most + 1):
+            consumer = await stack.enter_async_context(await broker.client())
+            consumer.send(fetch_request(fetch_topic("cold", {0: 0})), version=11)
+            consumers.append(consumer)
+        await until(lambda: files.waiting == most)
+
+        produced = await client.ask(produce_request("healthy", ONE), 9)
+        await broker.create("new")
+        await broker.delete("new")
+        committed = await client.ask(COMMIT, 8)
+
+        assert most == files.waiting
+        assert ErrorCode.NONE == produced.responses[0].partition_responses[0].error_code
+        assert ErrorCode.NONE == committed.topics[0].partitions[0].error_code
+        files.may_read.set()
+        for consumer in consumers:
+            answer = await consumer.receive()
+            assert len(ONE) == len(answer.responses[0].partitions[0].records)

@@ -330,7 +330,8 @@ def test_unknown_tagged_fields_are_skipped() -> None:
         ("0000 01  00 03 00000001", "tagged field 0 is 1 bytes longer"),
         ("0000 01  09 7f aa", "tagged field 9 is "),
         ("0000 01  ffffffffff 01", "does not end"),
-        ("0000 ffffffff0f", "index out of bounds"),
+        ("0000 04  09 01 aa", "index out of bounds"),
+        ("0000 ffffffff0f", "has 4294967295 tagged fields, 1000 are the limit"),
     ],
 )
 def test_tagged_fields_that_make_no_sense_are_refused(data: str, reason: str) -> None:

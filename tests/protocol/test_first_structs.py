@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import linecache
 import struct
+import sys
+from collections.abc import Generator
 from typing import Any, ClassVar
 
 import pytest
@@ -13,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barnabas.protocol.codec import decode, encode
-from barnabas.protocol.decoder import compile_decoder
-from barnabas.protocol.encoder import compile_encoder
+from barnabas.protocol.decoder import compile_decoder, compile_step_decoder
+from barnabas.protocol.encoder import compile_encoder, compile_step_encoder
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.first_structs import ALLOWED, Allowance, Refused, read_struct, write_struct
 from barnabas.protocol.schema import Api, Message, int32, message
@@ -62,32 +64,50 @@ def has_function(version: int, direction: str) -> bool:
 @pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_both_ways_write_and_read_the_same(
+def test_all_ways_write_and_read_the_same(
     cls: type[Message], version: int, data: st.DataObject
 ) -> None:
     """
     The bytes of any message, and what is left of them after an accident; what one way refuses the
-    other one refuses too.
+    other ones refuse too: field by field, by a function, and by one that goes in steps.
     """
     flexible = cls.api.is_flexible(version)
     value = data.draw(messages(cls, version))
-    parts = compile_encoder(cls, version, flexible=flexible)(value)
+    parts = compile_encoder(cls, version, flexible=flexible)(value, sys.maxsize)
 
     assert parts == write_struct(value, version, flexible=flexible, left=plenty())
 
+    in_steps = ended(compile_step_encoder(cls, version, flexible=flexible)(value, sys.maxsize))
+    assert b"".join(parts) == b"".join(in_steps)
+
     encoded = bytearray(b"".join(parts))
     decoder = compile_decoder(cls, version, flexible=flexible)
+    step_decoder = compile_step_decoder(cls, version, flexible=flexible)
     for torn in (encoded, *(data.draw(damaged(encoded)) for _ in range(4))):
         view = memoryview(torn)
         try:
-            expected: Any = decoder(view, 0)
-        except FUNCTION_REFUSES:
+            expected: Any = decoder(view, 0, sys.maxsize)
+        except FUNCTION_REFUSES as error:
+            with pytest.raises(type(error)):
+                ended(step_decoder(view, 0, sys.maxsize))
             with pytest.raises((Refused, *FUNCTION_REFUSES)):
                 read_struct(cls, version, view, 0, flexible=flexible, left=plenty())
         else:
+            assert repr(expected) == repr(ended(step_decoder(view, 0, sys.maxsize)))
             assert repr(expected) == repr(
                 read_struct(cls, version, view, 0, flexible=flexible, left=plenty())
             )
+
+
+def ended(steps: Generator[None, None, Any]) -> Any:
+    """
+    What *steps* return in the end.
+    """
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value
 
 
 @st.composite
@@ -112,8 +132,8 @@ def test_a_function_is_made_when_there_are_more_than_a_few() -> None:
     assert not has_function(0, "decode")
 
     assert wall == decode(Wall, 0, encode(wall, 0))
-    assert "def encode(message):\n" == linecache.getline("<Wall v0 encode>", 1)
-    assert "def decode(data, p):\n" == linecache.getline("<Wall v0 decode>", 1)
+    assert "def encode(message, left):\n" == linecache.getline("<Wall v0 encode>", 1)
+    assert "def decode(data, p, left):\n" == linecache.getline("<Wall v0 decode>", 1)
 
 
 def test_one_large_message_is_enough() -> None:

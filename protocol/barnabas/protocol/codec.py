@@ -10,6 +10,8 @@ once. The function also has what that finds wrong, so that errors are in one pla
 from __future__ import annotations
 
 import struct
+import sys
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.protocol.errors import DecodeError
@@ -18,13 +20,23 @@ from barnabas.protocol.primitives import Buffer
 from barnabas.protocol.schema import Message
 
 if TYPE_CHECKING:
-    from barnabas.protocol.decoder import Decoder
-    from barnabas.protocol.encoder import Encoder
+    from barnabas.protocol.decoder import Decoder, StepDecoder
+    from barnabas.protocol.encoder import Encoder, StepEncoder
 
 M = TypeVar("M", bound=Message)
 
+ANY_NUMBER: Final = sys.maxsize
+"""
+As many entries as there are.
+"""
+
 _DECODERS: Final[dict[tuple[type[Message], int], Decoder]] = {}
 _ENCODERS: Final[dict[tuple[type[Message], int], Encoder]] = {}
+_STEP_DECODERS: Final[dict[tuple[type[Message], int], StepDecoder]] = {}
+_STEP_ENCODERS: Final[dict[tuple[type[Message], int], StepEncoder]] = {}
+
+_MALFORMED: Final = (DecodeError, struct.error, IndexError)
+_NOT_ENCODABLE: Final = (struct.error, TypeError, AttributeError, ValueError)
 
 
 def decode(cls: type[M], version: int, data: Buffer) -> M:
@@ -40,20 +52,45 @@ def decode(cls: type[M], version: int, data: Buffer) -> M:
     return decode_from(cls, version, data, 0)[0]
 
 
-def decode_from(cls: type[M], version: int, data: Buffer, position: int) -> tuple[M, int]:
+def decode_from(
+    cls: type[M], version: int, data: Buffer, position: int, most_entries: int = ANY_NUMBER
+) -> tuple[M, int]:
     """
     The message at *position* of *data*, and the position after it.
 
     Raises:
         DecodeError: the data is too short, or says something that cannot be.
+        TooManyEntries: its arrays have more than *most_entries*, all together.
         ValueError: there is no such version.
     """
     decoder = _DECODERS.get((cls, version))
     if decoder is None:
         decoder = _DECODERS[cls, version] = _first_decoder(cls, version)
     try:
-        return decoder(memoryview(data), position)
-    except (DecodeError, struct.error, IndexError) as error:
+        return decoder(memoryview(data), position, most_entries)
+    except _MALFORMED as error:
+        raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
+
+
+def decode_in_steps(
+    cls: type[M], version: int, data: Buffer, position: int, most_entries: int = ANY_NUMBER
+) -> Generator[None, None, tuple[M, int]]:
+    """
+    As ``decode_from``; it yields with each entry of an array, so that others may come between.
+
+    Raises:
+        DecodeError, TooManyEntries, ValueError: as in ``decode_from``.
+    """
+    decoder = _STEP_DECODERS.get((cls, version))
+    if decoder is None:
+        from barnabas.protocol.decoder import compile_step_decoder  # noqa: PLC0415  # seldom needed
+
+        flexible = _check_version(cls, version)
+        decoder = compile_step_decoder(cls, version, flexible=flexible)
+        _STEP_DECODERS[cls, version] = decoder
+    try:
+        return (yield from decoder(memoryview(data), position, most_entries))
+    except _MALFORMED as error:
         raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
 
 
@@ -68,13 +105,14 @@ def encode(message: Message, version: int) -> bytes:
     return b"".join(encode_parts(message, version))
 
 
-def encode_parts(message: Message, version: int) -> list[Buffer]:
+def encode_parts(message: Message, version: int, most_entries: int = ANY_NUMBER) -> list[Buffer]:
     """
     *message* as buffers that follow each other.
 
     Fields of records are among them as they are: nothing is copied.
 
     Raises:
+        TooManyEntries: its arrays have more than *most_entries*, all together.
         ValueError: as in ``encode``.
     """
     cls = type(message)
@@ -82,8 +120,29 @@ def encode_parts(message: Message, version: int) -> list[Buffer]:
     if encoder is None:
         encoder = _ENCODERS[cls, version] = _first_encoder(cls, version)
     try:
-        return encoder(message)
-    except (struct.error, TypeError, AttributeError, ValueError) as error:
+        return encoder(message, most_entries)
+    except _NOT_ENCODABLE as error:
+        raise ValueError(f"{cls.__name__} version {version}: {error}") from error
+
+
+def encode_in_steps(message: Message, version: int) -> Generator[None, None, list[Buffer]]:
+    """
+    As ``encode_parts``; it yields with each entry of an array, so that others may come between.
+
+    Raises:
+        ValueError: as in ``encode``.
+    """
+    cls = type(message)
+    encoder = _STEP_ENCODERS.get((cls, version))
+    if encoder is None:
+        from barnabas.protocol.encoder import compile_step_encoder  # noqa: PLC0415  # seldom needed
+
+        flexible = _check_version(cls, version)
+        encoder = compile_step_encoder(cls, version, flexible=flexible)
+        _STEP_ENCODERS[cls, version] = encoder
+    try:
+        return (yield from encoder(message, ANY_NUMBER))
+    except _NOT_ENCODABLE as error:
         raise ValueError(f"{cls.__name__} version {version}: {error}") from error
 
 
@@ -94,14 +153,14 @@ def _first_decoder(cls: type[Message], version: int) -> Decoder:
     flexible = _check_version(cls, version)
     left = Allowance()
 
-    def decode_first(data: memoryview, position: int) -> tuple[Any, int]:
+    def decode_first(data: memoryview, position: int, most_entries: int) -> tuple[Any, int]:
         try:
             return read_struct(cls, version, data, position, flexible=flexible, left=left)
         except (Refused, struct.error, IndexError, TypeError, DecodeError):
             from barnabas.protocol.decoder import compile_decoder  # noqa: PLC0415  # only for many
 
             decoder = _DECODERS[cls, version] = compile_decoder(cls, version, flexible=flexible)
-            return decoder(data, position)
+            return decoder(data, position, most_entries)
 
     return decode_first
 
@@ -113,14 +172,14 @@ def _first_encoder(cls: type[Message], version: int) -> Encoder:
     flexible = _check_version(cls, version)
     left = Allowance()
 
-    def encode_first(message: Message) -> list[Buffer]:
+    def encode_first(message: Message, most_entries: int) -> list[Buffer]:
         try:
             return write_struct(message, version, flexible=flexible, left=left)
         except (Refused, struct.error, TypeError, AttributeError, ValueError):
             from barnabas.protocol.encoder import compile_encoder  # noqa: PLC0415  # only for many
 
             encoder = _ENCODERS[cls, version] = compile_encoder(cls, version, flexible=flexible)
-            return encoder(message)
+            return encoder(message, most_entries)
 
     return encode_first
 

@@ -18,13 +18,16 @@ size that follow each other are read by one ``struct``, with the length of what 
         p = e
 
 ``p`` is the position, ``n`` a length or a count, ``e`` where a field ends, ``end`` where the data
-does. To read a number beyond that is an error of ``struct`` or of indexing, which ``codec`` turns
-into a ``DecodeError``; only slices, which would silently be short, are compared with it.
+does, ``left`` how many entries of arrays may come. To read a number beyond the end is an error of
+``struct`` or of indexing, which ``codec`` turns into a ``DecodeError``; only slices, which would
+silently be short, are compared with it.
+
+The same lines, with a ``yield`` behind each entry of an array, decode a large message in steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from struct import Struct as Format
 from struct import calcsize, unpack_from
@@ -33,11 +36,14 @@ from typing import Any, Final
 from barnabas.protocol.generated import SourceWriter
 from barnabas.protocol.primitives import (
     MAX_STRING_BYTES,
+    MAX_TAGGED_FIELDS,
     bad_count,
     bad_length,
     bad_tag,
+    bad_tag_count,
     read_uvarint,
     skip_tagged_fields,
+    too_many_entries,
     uuid_from,
 )
 from barnabas.protocol.schema import (
@@ -51,9 +57,13 @@ from barnabas.protocol.schema import (
 )
 from barnabas.protocol.structs import MISSING, is_frozen
 
-Decoder = Callable[[memoryview, int], tuple[Any, int]]
+Decoder = Callable[[memoryview, int, int], tuple[Any, int]]
 """
-Takes data and a position, gives a message and the position after it.
+Takes data, a position and how many entries there may be; gives a message and the position after it.
+"""
+StepDecoder = Callable[[memoryview, int, int], Generator[None, None, tuple[Any, int]]]
+"""
+The same, in steps.
 """
 
 _VALUES: Final = {
@@ -71,14 +81,29 @@ def compile_decoder(cls: type, version: int, *, flexible: bool) -> Decoder:
     Raises:
         TypeError: the declaration of the message makes no sense in this version.
     """
-    writer = _DecoderWriter(version, flexible=flexible)
-    with writer.block("def decode(data, p):"):
+    decoder: Decoder = _compile(cls, version, flexible=flexible, in_steps=False)
+    return decoder
+
+
+def compile_step_decoder(cls: type, version: int, *, flexible: bool) -> StepDecoder:
+    """
+    The generator that decodes *version* of *cls*.
+    """
+    decoder: StepDecoder = _compile(cls, version, flexible=flexible, in_steps=True)
+    return decoder
+
+
+def _compile(cls: type, version: int, *, flexible: bool, in_steps: bool) -> Any:
+    writer = _DecoderWriter(version, flexible=flexible, in_steps=in_steps)
+    with writer.block("def decode(data, p, left):"):
         writer.line("end = len(data)")
+        if in_steps:
+            writer.line("yield")
         message = writer.struct(cls)
         writer.flush()
         writer.line(f"return {message}, p")
-    decoder: Decoder = writer.compile("decode", f"{cls.__name__} v{version} decode")
-    return decoder
+    steps = " in steps" if in_steps else ""
+    return writer.compile("decode", f"{cls.__name__} v{version} decode{steps}")
 
 
 class _DecoderWriter(SourceWriter):
@@ -89,20 +114,23 @@ class _DecoderWriter(SourceWriter):
     them; then they are read together.
     """
 
-    def __init__(self, version: int, *, flexible: bool) -> None:
+    def __init__(self, version: int, *, flexible: bool, in_steps: bool) -> None:
         super().__init__(
-            "data p n e end bytes len list range str",
+            "data p n e end left bytes len list range str",
             bad_count=bad_count,
             bad_length=bad_length,
             bad_tag=bad_tag,
+            bad_tag_count=bad_tag_count,
             new=object.__new__,
             read_uvarint=read_uvarint,
             skip_tagged_fields=skip_tagged_fields,
+            too_many_entries=too_many_entries,
             unpack_from=unpack_from,
             uuid_from=uuid_from,
         )
         self._version = version
         self._flexible = flexible
+        self._in_steps = in_steps
         self._run: list[tuple[str, str]] = []
         self._after_run: list[str] = []
 
@@ -208,6 +236,9 @@ class _DecoderWriter(SourceWriter):
             size = max(1, self._least_size(element))
             with self.block(f"if not 0 <= n * {size} <= end - p:"):
                 self.line(f"bad_count({path!r}, n, end - p)")
+            self.line("left -= n")
+            with self.block("if left < 0:"):
+                self.line(f"too_many_entries({path!r})")
             if isinstance(element, Fixed):
                 self.line(f"{target} = list(unpack_from(f'>{{n}}{element.format}', data, p))")
                 self.line(f"p += n * {size}")
@@ -222,6 +253,8 @@ class _DecoderWriter(SourceWriter):
                     self._read(element, item, path, field._replace(nullable=None))
                 self.flush()
                 self.line(f"{items}.append({item})")
+                if self._in_steps:
+                    self.line("yield")
 
     def _struct_field(self, kind: Struct, target: str, field: Field) -> None:
         if not field.is_nullable_in(self._version):
@@ -279,6 +312,8 @@ class _DecoderWriter(SourceWriter):
                 return
             tag, stop = self.name("tag"), self.name("stop")
             self.line("n, p = read_uvarint(data, p - 1)")
+            with self.block(f"if n > {MAX_TAGGED_FIELDS}:"):
+                self.line(f"bad_tag_count({cls.__name__!r}, n)")
             with self.block("for _ in range(n):"):
                 self.line(f"{tag}, p = read_uvarint(data, p)")
                 self.line("n, p = read_uvarint(data, p)")

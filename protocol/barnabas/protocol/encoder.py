@@ -14,24 +14,41 @@ by one ``struct``; a section without tagged fields is a zero byte in its format:
         add(b'\\x00')
 
 ``out`` collects what is small and ``parts`` the result, in which records stay buffers of their own:
-they are the caller's, and nothing copies them.
+they are the caller's, and nothing copies them. ``left`` is how many entries of arrays may come.
+
+The same lines, with a ``yield`` behind each entry of an array, encode a large message in steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from struct import Struct as Format
 from struct import pack
 from typing import Any, Final
 
 from barnabas.protocol.generated import SourceWriter
-from barnabas.protocol.primitives import UVARINTS, Buffer, string_length, uvarint
+from barnabas.protocol.primitives import (
+    UVARINTS,
+    Buffer,
+    string_length,
+    too_many_entries,
+    uvarint,
+)
 from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 
-Encoder = Callable[[Any], list[Buffer]]
+Encoder = Callable[[Any, int], list[Buffer]]
 """
-Takes a message, gives the buffers that together are its encoding.
+Takes a message and how many entries it may have, gives the buffers that together are its encoding.
+"""
+StepEncoder = Callable[[Any, int], Generator[None, None, list[Buffer]]]
+"""
+The same, in steps.
+"""
+
+_PIECES_AT_ONCE: Final = 4096
+"""
+So many small pieces are joined in one step.
 """
 
 _NULLS: Final = {"B": b"\0", "b": b"\xff", "h": b"\xff\xff", "i": b"\xff\xff\xff\xff"}
@@ -44,16 +61,31 @@ def compile_encoder(cls: type, version: int, *, flexible: bool) -> Encoder:
     """
     The function that encodes *version* of *cls*.
     """
-    writer = _EncoderWriter(version, flexible=flexible)
-    with writer.block("def encode(message):"):
+    encoder: Encoder = _compile(cls, version, flexible=flexible, in_steps=False)
+    return encoder
+
+
+def compile_step_encoder(cls: type, version: int, *, flexible: bool) -> StepEncoder:
+    """
+    The generator that encodes *version* of *cls*.
+    """
+    encoder: StepEncoder = _compile(cls, version, flexible=flexible, in_steps=True)
+    return encoder
+
+
+def _compile(cls: type, version: int, *, flexible: bool, in_steps: bool) -> Any:
+    writer = _EncoderWriter(version, flexible=flexible, in_steps=in_steps)
+    with writer.block("def encode(message, left):"):
         writer.line("parts, out = [], []")
         writer.line("add = out.append")
+        if in_steps:
+            writer.line("yield")
         writer.struct(cls, "message")
         writer.flush()
         writer.line("parts.append(b''.join(out))")
         writer.line("return parts")
-    encoder: Encoder = writer.compile("encode", f"{cls.__name__} v{version} encode")
-    return encoder
+    steps = " in steps" if in_steps else ""
+    return writer.compile("encode", f"{cls.__name__} v{version} encode{steps}")
 
 
 class _EncoderWriter(SourceWriter):
@@ -63,16 +95,18 @@ class _EncoderWriter(SourceWriter):
     Fields of fixed size wait in ``_run`` until something else is to be added.
     """
 
-    def __init__(self, version: int, *, flexible: bool) -> None:
+    def __init__(self, version: int, *, flexible: bool, in_steps: bool) -> None:
         super().__init__(
-            "message parts out add data n len",
+            "message parts out add data left n len",
             UVARINTS=UVARINTS,
             pack=pack,
             string_length=string_length,
+            too_many_entries=too_many_entries,
             uvarint=uvarint,
         )
         self._version = version
         self._flexible = flexible
+        self._in_steps = in_steps
         self._out = "out"
         self._run: list[tuple[str, str]] = []
 
@@ -148,7 +182,12 @@ class _EncoderWriter(SourceWriter):
             if self._flexible:
                 self._compact_length(items, "uvarint(n + 1)")
             else:
-                self._run.append(("i", f"len({items})"))
+                self._run.append(("i", "n"))
+                self.line(f"n = len({items})")
+                self.flush()
+            self.line("left -= n")
+            with self.block("if left < 0:"):
+                self.line(f"too_many_entries({field.name!r})")
             if isinstance(element, Fixed):
                 self.flush()
                 self._add(f"pack(f'>{{len({items})}}{element.format}', *{items})")
@@ -156,6 +195,19 @@ class _EncoderWriter(SourceWriter):
             item = self.variable(element.cls) if isinstance(element, Struct) else self.name("item")
             with self.block(f"for {item} in {items}:"):
                 self._write(element, item, field._replace(nullable=None))
+                if self._in_steps:
+                    self._step()
+
+    def _step(self) -> None:
+        """
+        Let others come between, with few pieces left to be joined at the end.
+        """
+        self.flush()
+        if self._out == "out":
+            with self.block(f"if len(out) > {_PIECES_AT_ONCE}:"):
+                self.line("parts.append(b''.join(out))")
+                self.line("out.clear()")
+        self.line("yield")
 
     def _struct(self, kind: Struct, value: str, field: Field) -> None:
         with self._unless_null(value, field, "b" if field.tag is None else "B") as variable:

@@ -185,6 +185,12 @@ class DecodeError(Exception):
     """
 
 
+class TooManyEntries(Exception):
+    """
+    The arrays of a message have more entries, all together, than it may have there.
+    """
+
+
 class KafkaError(Exception):
     """
     A request cannot be fulfilled, for a reason that has a code on the wire.

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from barnabas.protocol.primitives import (
     MAX_STRING_BYTES,
+    MAX_TAGGED_FIELDS,
     Buffer,
     read_uvarint,
     string_length,
@@ -114,7 +115,10 @@ class _Reader:
 
     def _tagged(self, known: dict[int, Field]) -> dict[str, Any]:
         values = {}
-        for _ in range(self._uvarint()):
+        count = self._uvarint()
+        if count > MAX_TAGGED_FIELDS:
+            raise Refused
+        for _ in range(count):
             tag, size = self._uvarint(), self._uvarint()
             stop = self.position + size
             if tag in known:

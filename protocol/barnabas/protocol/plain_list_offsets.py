@@ -1,6 +1,8 @@
 """
 ListOffsets as today's consumers send it, without the objects of the general codec.
 
+A request for very many partitions is left to it as well.
+
 Spark's Kafka connector asks for both ends of a partition with each poll and waits for each answer,
 so that its queries wait as long as such requests take. It asks the same each time: a request is
 read once, and what was read answers all that follow. What is read and written here is what
@@ -24,6 +26,7 @@ from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.primitives import (
+    ENTRIES_AT_ONCE,
     MAX_STRING_BYTES,
     compact_length,
     read_compact_length,
@@ -124,13 +127,15 @@ def _read(body: bytes, version: int) -> PlainListOffsets:
     asked: list[Asked] = []
     heads: list[bytes] = []
     names: list[bytes] = []
+    left = ENTRIES_AT_ONCE
     for _ in range(topics):
         size, position = read_compact_length(body, position)
         # Before the slice: compiled, there is none that ends before it begins.
         _expect(0 <= size <= MAX_STRING_BYTES)
         name = body[position : position + size]
         partitions, position = read_compact_length(body, position + size)
-        _expect(partitions > 0)
+        left -= partitions
+        _expect(partitions > 0 and left >= 0)
         head += string_length(size) + name + compact_length(partitions)
         names.append(name)
         indexes: list[int] = []

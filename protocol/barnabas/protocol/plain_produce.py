@@ -22,7 +22,12 @@ from struct import Struct, error
 from typing import Final
 
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.primitives import compact_length, read_compact_length, string_length
+from barnabas.protocol.primitives import (
+    ENTRIES_AT_ONCE,
+    compact_length,
+    read_compact_length,
+    string_length,
+)
 
 FIRST_START_OFFSET_VERSION: Final = 5
 FIRST_RECORD_ERRORS_VERSION: Final = 8
@@ -116,6 +121,7 @@ def _read_classic(frame: memoryview, position: int) -> PlainProduce | None:
     id_length, acks, timeout_ms, topics = _CLASSIC.unpack_from(frame, position)
     if id_length != -1 or topics < 1:
         return None
+    left = ENTRIES_AT_ONCE
     position += _CLASSIC.size
     request = PlainProduce(acks, timeout_ms)
     frame_end = len(frame)
@@ -125,7 +131,8 @@ def _read_classic(frame: memoryview, position: int) -> PlainProduce | None:
         topic = ProducedTopic(bytes(frame[position : position + size]))
         position += size
         (partitions,) = _COUNT.unpack_from(frame, position)
-        if size < 0 or partitions < 1:
+        left -= partitions
+        if size < 0 or partitions < 1 or left < 0:
             return None
         position += _COUNT.size
         for _ in range(partitions):
@@ -145,6 +152,7 @@ def _read_compact(frame: memoryview, position: int, version: int) -> PlainProduc
     topics, position = read_compact_length(frame, position + _COMPACT.size)
     if id_length != _NULL or topics < 1:
         return None
+    left = ENTRIES_AT_ONCE
     request = PlainProduce(acks, timeout_ms)
     for _ in range(topics):
         size = _UUID_BYTES
@@ -152,7 +160,8 @@ def _read_compact(frame: memoryview, position: int, version: int) -> PlainProduc
             size, position = read_compact_length(frame, position)
         topic = ProducedTopic(bytes(frame[position : position + size]))
         partitions, position = read_compact_length(frame, position + size)
-        if size < 0 or partitions < 1:
+        left -= partitions
+        if size < 0 or partitions < 1 or left < 0:
             return None
         for _ in range(partitions):
             (index,) = _INDEX.unpack_from(frame, position)

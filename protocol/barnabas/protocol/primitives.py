@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Final, NoReturn
 from uuid import UUID
 
-from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.errors import DecodeError, TooManyEntries
 
 Buffer = bytes | bytearray | memoryview
 
@@ -35,6 +35,18 @@ The longest string, in bytes of UTF-8; Kafka keeps to the limit of the classic f
 UVARINTS: Final = tuple(bytes([value]) for value in range(128))
 """
 The uvarints of one byte, by value.
+"""
+
+ENTRIES_AT_ONCE: Final = 500
+"""
+How many entries the arrays of a message may have, all together, for it to be read and written at
+once. More take so long that others have to come between.
+"""
+
+MAX_TAGGED_FIELDS: Final = 1000
+"""
+How many tagged fields one struct may have. Apache Kafka has no limit; no struct of its own has more
+than a dozen.
 """
 
 _MAX_UVARINT_BYTES = 5
@@ -122,10 +134,12 @@ def skip_tagged_fields(data: Buffer, position: int) -> int:
     The position after the section of tagged fields at *position*.
 
     Raises:
-        DecodeError: a field ends after the data.
+        DecodeError: a field ends after the data, or there are too many.
         IndexError: the data ends inside of the section.
     """
     count, position = read_uvarint(data, position)
+    if count > MAX_TAGGED_FIELDS:
+        bad_tag_count("a struct", count)
     for _ in range(count):
         tag, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)
@@ -169,6 +183,16 @@ def bad_count(name: str, count: int, left: int) -> NoReturn:
     raise DecodeError(f"{name} has {count} elements, which do not fit into {left} bytes")
 
 
+def too_many_entries(name: str) -> NoReturn:
+    """
+    Complain that the message has too many entries, those of the array *name* counted.
+
+    Raises:
+        TooManyEntries: always.
+    """
+    raise TooManyEntries(f"too many entries at {name}")
+
+
 def bad_tag(name: str, tag: int, left: int) -> NoReturn:
     """
     Complain about a tagged field of the struct *name* which leaves *left* bytes of its own unread.
@@ -177,3 +201,13 @@ def bad_tag(name: str, tag: int, left: int) -> NoReturn:
         DecodeError: always.
     """
     raise DecodeError(f"{name}: tagged field {tag} is {-left} bytes longer than it says")
+
+
+def bad_tag_count(name: str, count: int) -> NoReturn:
+    """
+    Complain about the number of tagged fields of the struct *name*.
+
+    Raises:
+        DecodeError: always.
+    """
+    raise DecodeError(f"{name} has {count} tagged fields, {MAX_TAGGED_FIELDS} are the limit")

@@ -5,6 +5,7 @@ From the bytes of a request to those of its answer, and what becomes of what goe
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
 from struct import pack
 from types import SimpleNamespace
 from typing import Any, cast
@@ -25,6 +26,7 @@ from barnabas.server.handlers import HANDLERS, Handler, ReadQuestion, Registrati
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed
 from barnabas.server.repeated_requests import Question
+from barnabas.server.turns import Turns, finished
 from tests.support.samples import sample
 from tests.support.unconnected import unconnected
 from tests.support.wire_client import request_frame
@@ -52,7 +54,9 @@ def dispatcher(
         read_question=read_question,
     )
     table = {12: registration, 18: HANDLERS[18]}
-    return Dispatcher(table, cast(Any, SimpleNamespace(metrics=metrics or Metrics())))
+    return Dispatcher(
+        table, cast(Any, SimpleNamespace(metrics=metrics or Metrics(), turns=Turns()))
+    )
 
 
 def call(dispatch: Dispatcher, frame: bytes, connection: Connection | None = None) -> Any:
@@ -257,5 +261,7 @@ def test_every_api_can_say_that_a_request_failed(key: int) -> None:
         response = error_response(
             registration, request, version, ErrorCode.UNKNOWN_SERVER_ERROR, None
         )
+        if isinstance(response, Generator):
+            response = finished(response)
 
         assert b"\xff\xff" in encode(response, version), f"v{version} hides the error"

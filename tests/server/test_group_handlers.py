@@ -5,7 +5,7 @@ Requests about groups in every version, from bytes to bytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from typing import Any, cast
 from uuid import UUID
 
@@ -54,6 +54,7 @@ from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.handlers.client_host import client_host
+from barnabas.server.turns import finished
 from tests.support.group_handlers import HandlerBroker
 
 GROUP = "group"
@@ -251,8 +252,10 @@ async def test_commit(broker: Broker, version: int) -> None:
     (topic,) = answer.topics
     assert (("t", ZERO_UUID) if version < 10 else ("", TOPIC_ID)) == (topic.name, topic.topic_id)
     assert [(0, 0)] == [(p.partition_index, p.error_code) for p in topic.partitions]
-    fetched = broker.world.coordinator.fetch_offsets(
-        OffsetFetchRequestGroup(group_id=GROUP, topics=None), 9, require_stable=False
+    fetched = finished(
+        broker.world.coordinator.fetch_offsets(
+            OffsetFetchRequestGroup(group_id=GROUP, topics=None), 9, require_stable=False
+        )
     )
     (found,) = fetched.topics
     (partition,) = found.partitions
@@ -307,7 +310,7 @@ async def test_commit_nothing_that_exists(broker: Broker) -> None:
     answer = await broker.commit(9, topics=[topic])
 
     assert 3 == answer.topics[0].partitions[0].error_code
-    assert [] == broker.world.coordinator.list_groups([], [])
+    assert [] == finished(broker.world.coordinator.list_groups([], []))
 
 
 @pytest.mark.parametrize("version", [8, 9])
@@ -566,6 +569,8 @@ async def test_a_request_that_fails_as_a_whole_says_so(
     answer = registration.error_response(
         request, version, ErrorCode.GROUP_AUTHORIZATION_FAILED, None
     )
+    if isinstance(answer, Generator):
+        answer = finished(answer)
 
     assert b"\0\x1e" in encode(answer, version)
 

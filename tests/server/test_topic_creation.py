@@ -12,6 +12,7 @@ from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.topic_creation import CreationPlan, CreationRules, plan_creation
+from barnabas.server.turns import finished
 from tests.support.cluster_node import creatable
 
 DIRECTORY = UUID(int=4711)
@@ -59,7 +60,8 @@ def rules() -> CreationRules:
 
 
 def plan(*topics: CreatableTopic, **facts: object) -> CreationPlan:
-    return plan_creation(image(**facts), topics, rules())  # type: ignore[arg-type]  # as given
+    made = plan_creation(image(**facts), topics, rules())  # type: ignore[arg-type]  # as given
+    return finished(made)
 
 
 def test_the_records_of_a_topic() -> None:
@@ -273,8 +275,10 @@ def test_the_replication_factor_can_be_clamped(factor: int, clamped: int) -> Non
     """
     With the option, a factor made for a larger cluster works on one node.
     """
-    made = plan_creation(
-        image(), [creatable("t", 1, factor)], replace(rules(), clamp_replication_factor=True)
+    made = finished(
+        plan_creation(
+            image(), [creatable("t", 1, factor)], replace(rules(), clamp_replication_factor=True)
+        )
     )
 
     assert clamped == made.created["t"].replication_factor
@@ -287,7 +291,8 @@ def test_a_fenced_broker_gets_no_topics() -> None:
     cluster = image()
     cluster.apply(records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1))
 
-    made = plan_creation(cluster, [creatable("a"), creatable("b", -1, -1, [(0, [1])])], rules())
+    topics = [creatable("a"), creatable("b", -1, -1, [(0, [1])])]
+    made = finished(plan_creation(cluster, topics, rules()))
 
     assert [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT] == [
         error.code for error in made.errors.values()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from barnabas.protocol.codec import decode, encode
 from barnabas.protocol.errors import KafkaError
@@ -34,6 +34,7 @@ from barnabas.server.handlers import HANDLERS
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
 from barnabas.server.topics import Topics
+from barnabas.server.turns import Steps, Turns, finished
 from barnabas.storage.clock import Clock
 from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
@@ -109,7 +110,10 @@ class ClusterNode:
         brokers = BrokerConfigs(self.config, self.log.image, NODE_ID)
         self.configs = TopicConfigs(brokers, self.log.image)
         self.controller = Controller(
-            self.log, defaults=self.configs.election_defaults(), io=self.io
+            self.log,
+            defaults=self.configs.election_defaults(),
+            io=self.io,
+            turns=Turns(),
         )
         await self.controller.activate(read_bootstrap(self.log_dirs[0], self.files))
         self.log_manager = LogManager(
@@ -177,6 +181,7 @@ class ClusterNode:
             partitions=self.partitions,
             producer_ids=self.producer_ids,
             log_manager=self.log_manager,
+            turns=Turns(),
             workers=SimpleNamespace(reads=self.io, upkeep=self.io),
         )
         listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "broker.example", 19092)
@@ -206,13 +211,17 @@ async def ask(node: ClusterNode, request: Message, version: int) -> Any:
     registration = HANDLERS[request.api.key]
     received = decode(type(request), version, encode(request, version))
     try:
-        answer = registration.handler(received, node.context(version))
+        answer: Any = registration.handler(received, node.context(version))
+        if inspect.isgenerator(answer):
+            answer = finished(cast(Steps[Any], answer))
         if inspect.isawaitable(answer):
             answer = await answer
     except KafkaError as error:
         answer = error_response(registration, received, version, error.code, str(error))
+        if inspect.isgenerator(answer):
+            answer = finished(cast(Steps[Any], answer))
     assert answer is not None
-    return decode(registration.response, version, encode(answer, version))  # type: ignore[arg-type]  # no delayed answers here
+    return decode(registration.response, version, encode(answer, version))
 
 
 def creatable(

@@ -37,6 +37,7 @@ from barnabas.server.coordinators.offsets import NO_PRODUCER_ID
 from barnabas.server.coordinators.records import OffsetRecord, Record, decode_record, encode_record
 from barnabas.server.coordinators.shard_state import ShardState
 from barnabas.server.coordinators.timers import TimerQueue
+from barnabas.server.turns import finished
 
 R = TypeVar("R")
 
@@ -258,7 +259,8 @@ class Coordination:
             else MemberIdentity(member_id=m[0], group_instance_id=m[1])
             for m in members
         ]
-        changes, response = self.state.membership.leave(group_id, identities, self.now_ms)
+        steps = self.state.membership.leave(group_id, identities, self.now_ms)
+        changes, response = finished(steps)
         self.write(changes)
         return response
 
@@ -297,7 +299,7 @@ class Coordination:
                 for name, partitions in topics.items()
             ],
         )
-        changes, response = self.state.committing.commit(request, version, self.now_ms)
+        changes, response = finished(self.state.committing.commit(request, version, self.now_ms))
         self.write(changes)
         return response
 

@@ -15,6 +15,7 @@ from barnabas.protocol.schema import Message
 from barnabas.server.context import Context
 from barnabas.server.handlers import HANDLERS
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import Steps, Turns, finished
 from tests.support.group_world import World
 from tests.support.unconnected import unconnected
 
@@ -85,9 +86,12 @@ class HandlerBroker:
             connection=unconnected(),
             topics=self.topics,
             groups=self.world.coordinator,
+            turns=Turns(),
         )
         arrived = decode(type(request), version, encode(request, version))
         answer: Any = registration.handler(arrived, cast(Context, context))
+        if inspect.isgenerator(answer):
+            answer = finished(cast(Steps[Any], answer))
         if inspect.iscoroutine(answer):
             answer = await answer
         if isinstance(answer, Delayed):

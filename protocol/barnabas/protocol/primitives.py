@@ -37,7 +37,7 @@ UVARINTS: Final = tuple(bytes([value]) for value in range(128))
 The uvarints of one byte, by value.
 """
 
-ENTRIES_AT_ONCE: Final = 500
+ENTRIES_AT_ONCE: Final = 2000
 """
 How many entries the arrays of a message may have, all together, for it to be read and written at
 once. More take so long that others have to come between.

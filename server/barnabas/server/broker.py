@@ -40,6 +40,7 @@ from barnabas.server.metrics import Metrics
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
 from barnabas.server.topics import Topics
+from barnabas.server.turns import Turns
 from barnabas.server.workers import Workers
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.files import Files
@@ -106,6 +107,7 @@ class Broker:
         self._workers = Workers(config.background_threads)
         self._listening = Listening()
         self._log_manager: LogManager | None = None
+        self.turns = Turns()
         self._controller: Controller | None = None
         self._coordinators: Coordinators | None = None
         self._failure_handler: LogDirFailureHandler | None = None
@@ -162,7 +164,10 @@ class Broker:
         log_manager.default_config = configs.default()
         configure_parts(configs.brokers, log_manager=log_manager, workers=self._workers)
         controller = self._controller = Controller(
-            metadata_log, defaults=configs.election_defaults(), io=self._workers.changes
+            metadata_log,
+            defaults=configs.election_defaults(),
+            io=self._workers.changes,
+            turns=self.turns,
         )
         await controller.activate(read_bootstrap(self.config.metadata_directory, self.files))
         topics = Topics(
@@ -216,6 +221,7 @@ class Broker:
             fetch_sessions=self.fetch_sessions,
             metrics=self.metrics,
             background=self.background,
+            turns=self.turns,
             workers=self._workers,
         )
         self.connections = Connections(

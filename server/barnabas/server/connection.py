@@ -25,7 +25,7 @@ import socket
 from collections import deque
 from collections.abc import Awaitable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
 from barnabas.server.context import CloseConnection
@@ -33,7 +33,6 @@ from barnabas.server.purgatory import Delayed, Outcome, Unanswered
 from barnabas.server.sender import Part, Sender
 
 if TYPE_CHECKING:
-    from barnabas.protocol.schema import Message
     from barnabas.server.config import Listener
     from barnabas.server.connections import Connections
     from barnabas.server.outbox import Outbox
@@ -64,7 +63,7 @@ class Slot:
     The place of one answer in the order of answers.
     """
 
-    __slots__ = ("delayed", "done", "exchange", "held_bytes", "parts", "task")
+    __slots__ = ("delayed", "done", "exchange", "held_bytes", "parts")
 
     def __init__(self, exchange: Unanswered | None, held_bytes: int) -> None:
         self.exchange = exchange
@@ -72,7 +71,6 @@ class Slot:
         self.parts: list[Part] = []
         self.done = False
         self.delayed: Delayed | None = None
-        self.task: asyncio.Task[Any] | None = None
 
 
 class Connection:
@@ -241,6 +239,13 @@ class Connection:
         return bool(self._slots)
 
     @property
+    def is_closing(self) -> bool:
+        """
+        Whether nobody hears an answer any more.
+        """
+        return self._closing
+
+    @property
     def announced_bytes(self) -> int:
         """
         The size of the request that is arriving.
@@ -389,10 +394,7 @@ class Connection:
         exchange, result = answer
         slot = self._queue(exchange, exchange.held_bytes)
         if isinstance(result, Delayed):
-            slot.delayed = result
-            result.then(lambda outcome: self._settled(slot, outcome))
-            if self._memory.is_used_up:
-                result.hurry()
+            self._delay(slot, result)
         else:
             self._run(slot, result)
 
@@ -407,21 +409,33 @@ class Connection:
         self._slots_bytes += held_bytes
         return slot
 
-    def _run(self, slot: Slot, work: Awaitable[Message | None]) -> None:
+    def _delay(self, slot: Slot, delayed: Delayed) -> None:
+        slot.delayed = delayed
+        delayed.then(lambda outcome: self._settled(slot, outcome))
+        if self._memory.is_used_up:
+            delayed.hurry()
+
+    def _run(self, slot: Slot, work: Awaitable[Outcome | Delayed]) -> None:
         self._task_running = True
-        slot.task = task = asyncio.ensure_future(work)
+        task = asyncio.ensure_future(work)
         self._connections.tasks.add(task)
         task.add_done_callback(lambda task: self._ran(slot, task))
 
-    def _ran(self, slot: Slot, task: asyncio.Task[Message | None]) -> None:
+    def _ran(self, slot: Slot, task: asyncio.Future[Outcome | Delayed]) -> None:
         self._connections.tasks.discard(task)
         self._task_running = False
         if task.cancelled():
             return
-        slot.task = None
         error = task.exception()
         assert error is None or isinstance(error, Exception), "asyncio passes others on"
-        self._settled(slot, task.result() if error is None else error)
+        outcome = task.result() if error is None else error
+        if not isinstance(outcome, Delayed):
+            self._settled(slot, outcome)
+        elif self._closing:
+            outcome.cancel()
+        else:
+            self._delay(slot, outcome)
+            self._proceed()
 
     # Answers
 
@@ -434,8 +448,27 @@ class Connection:
         except CloseConnection as error:
             self.close(str(error))
             return
-        self._ready(slot, parts)
-        self._proceed()
+        if isinstance(parts, list):
+            self._ready(slot, parts)
+            self._proceed()
+        else:
+            self._encode(slot, parts)
+
+    def _encode(self, slot: Slot, parts: asyncio.Future[list[Part]]) -> None:
+        """
+        Wait for the bytes of a large answer; the next request may start meanwhile.
+        """
+        slot.delayed = None
+        self._connections.tasks.add(parts)
+
+        def settle(parts: asyncio.Future[list[Part]]) -> None:
+            self._connections.tasks.discard(parts)
+            if not parts.cancelled():
+                error = parts.exception()
+                assert error is None or isinstance(error, Exception), "asyncio passes others on"
+                self._settled(slot, parts.result() if error is None else error)
+
+        parts.add_done_callback(settle)
 
     def _ready(self, slot: Slot, parts: list[Part]) -> None:
         slot.parts = parts

@@ -116,7 +116,7 @@ class Connections:
             _request_memory_bytes(config), clock, freed=self._trim_heap
         )
         self.now: Callable[[], float] = clock.monotonic
-        self.tasks: set[asyncio.Task[Any]] = set()
+        self.tasks: set[asyncio.Future[Any]] = set()
         self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
         self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
         self.outbox = Outbox()

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions import Partitions
     from barnabas.server.topics import Topics
+    from barnabas.server.turns import Turns
     from barnabas.server.workers import Workers
     from barnabas.storage.manager import LogManager
 
@@ -68,6 +69,7 @@ class Parts:
     metrics: Metrics
     background: Background
     workers: Workers
+    turns: Turns
 
     @property
     def groups(self) -> GroupCoordinator:
@@ -164,6 +166,10 @@ class Context:
     @property
     def metrics(self) -> Metrics:
         return self.parts.metrics
+
+    @property
+    def turns(self) -> Turns:
+        return self.parts.turns
 
     @property
     def reads(self) -> Executor:

@@ -16,6 +16,7 @@ from barnabas.protocol.schema import ZERO_UUID, Array, Field, Fixed, Kind, Messa
 from barnabas.protocol.structs import MISSING
 from barnabas.server.context import CloseConnection
 from barnabas.server.handlers import Registration
+from barnabas.server.turns import Steps
 
 _EMPTY: dict[Kind, str | bytes | UUID] = {
     Kind.STRING: "",
@@ -27,7 +28,7 @@ _EMPTY: dict[Kind, str | bytes | UUID] = {
 
 def error_response(
     registration: Registration, request: Any, version: int, code: ErrorCode, message: str | None
-) -> Message:
+) -> Message | Steps[Message]:
     """
     The answer to a request that failed as a whole.
 

@@ -33,6 +33,7 @@ from barnabas.server.fetch_wanted import (
     by_topic,
     forgotten_by,
 )
+from barnabas.server.turns import Steps
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
@@ -53,7 +54,9 @@ class FetchContext(Protocol):
         All that is to be read, in order.
         """
 
-    def response(self, wanted: Sequence[Wanted], data: Sequence[PartitionData]) -> FetchResponse:
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
         """
         The answer with those of the *data* that have to be told.
         """
@@ -70,8 +73,10 @@ class Sessionless:
     def __init__(self, partitions: Mapping[Key, Wanted]) -> None:
         self.partitions = partitions
 
-    def response(self, wanted: Sequence[Wanted], data: Sequence[PartitionData]) -> FetchResponse:
-        return FetchResponse(responses=by_topic(wanted, data))
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
+        return FetchResponse(responses=(yield from by_topic(wanted, data)))
 
 
 class First:
@@ -97,7 +102,9 @@ class First:
         self._is_privileged = is_privileged
         self._uses_topic_ids = uses_topic_ids
 
-    def response(self, wanted: Sequence[Wanted], data: Sequence[PartitionData]) -> FetchResponse:
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
         for each, told in zip(wanted, data, strict=True):
             each.told(told.high_watermark, told.log_start_offset)
         session_id = self._sessions.create(
@@ -106,7 +113,8 @@ class First:
             uses_topic_ids=self._uses_topic_ids,
             now_ms=self._clock.now_ms(),
         )
-        return FetchResponse(session_id=session_id, responses=by_topic(wanted, data))
+        topics = yield from by_topic(wanted, data)
+        return FetchResponse(session_id=session_id, responses=topics)
 
 
 class Incremental:
@@ -123,7 +131,9 @@ class Incremental:
         self._epoch = session.epoch
         self.partitions = session.partitions
 
-    def response(self, wanted: Sequence[Wanted], data: Sequence[PartitionData]) -> FetchResponse:
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
         session = self._session
         if session.epoch != self._epoch:
             # Another request of this session came meanwhile and is going to tell it all.
@@ -136,10 +146,8 @@ class Incremental:
         for each, told in news:
             if told.records:
                 session.put_last(each)
-        return FetchResponse(
-            session_id=session.id,
-            responses=by_topic([each for each, _ in news], [told for _, told in news]),
-        )
+        topics = yield from by_topic([each for each, _ in news], [told for _, told in news])
+        return FetchResponse(session_id=session.id, responses=topics)
 
 
 def context_of(
@@ -149,7 +157,7 @@ def context_of(
     clock: ServerClock,
     *,
     is_follower: bool,
-) -> FetchContext:
+) -> Steps[FetchContext]:
     """
     The context of a request that has just arrived. A session that it names has changed as told.
 
@@ -161,10 +169,10 @@ def context_of(
     """
     session_id, epoch = request.session_id, request.session_epoch
     if epoch not in FULL:
-        return _further(request, version, sessions, clock)
+        return (yield from _further(request, version, sessions, clock))
+    asked = yield from asked_for(request, version)
     if session_id != NO_SESSION:
         sessions.remove(session_id)
-    asked = asked_for(request, version)
     if epoch == FINAL_EPOCH:
         return Sessionless(asked)
     return First(
@@ -178,7 +186,9 @@ def context_of(
 
 def _further(
     request: FetchRequest, version: int, sessions: FetchSessions, clock: ServerClock
-) -> FetchContext:
+) -> Steps[FetchContext]:
+    # First, for others may come between, also others of this session.
+    asked = yield from asked_for(request, version)
     session = sessions.get(request.session_id)
     if session is None:
         raise FetchSessionIdNotFound
@@ -186,7 +196,6 @@ def _further(
         raise InvalidFetchSessionEpoch
     if session.uses_topic_ids != (version >= FIRST_TOPIC_ID_VERSION):
         raise FetchSessionTopicIdError
-    asked = asked_for(request, version)
     session.update(asked, forgotten_by(request, version))
     if not session.partitions:
         sessions.remove(session.id)

@@ -26,6 +26,7 @@ from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions import Partitions
+from barnabas.server.turns import Steps
 from barnabas.storage.fetch_isolation import FetchIsolation
 
 Key: TypeAlias = "tuple[str | UUID, int]"
@@ -166,7 +167,7 @@ class Wanted:
         return has_news
 
 
-def asked_for(request: FetchRequest, version: int) -> dict[Key, Wanted]:
+def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, Wanted]]:
     """
     The partitions of a request, in its order. Of one that is named twice, the last is meant.
     """
@@ -175,6 +176,7 @@ def asked_for(request: FetchRequest, version: int) -> dict[Key, Wanted]:
     for topic in request.topics:
         name, topic_id = (None, topic.topic_id) if by_id else (topic.topic, ZERO_UUID)
         for partition in topic.partitions:
+            yield
             key = (topic_id if name is None else name), partition.partition
             asked[key] = Wanted(key, name, topic_id, partition)
     return asked
@@ -192,13 +194,14 @@ def forgotten_by(request: FetchRequest, version: int) -> Iterator[Key]:
 
 def by_topic(
     wanted: Sequence[Wanted], partitions: Sequence[PartitionData]
-) -> list[FetchableTopicResponse]:
+) -> Steps[list[FetchableTopicResponse]]:
     """
     The partitions of an answer, in order; those of one topic that follow each other go together.
     """
     topics: list[FetchableTopicResponse] = []
     last: str | UUID | None = None
     for each, data in zip(wanted, partitions, strict=True):
+        yield
         key = each.key[0]
         if key != last:
             last = key

@@ -30,6 +30,7 @@ from barnabas.protocol.schema import Records
 from barnabas.server.fetch_wanted import UNKNOWN, Empty, Wanted
 from barnabas.server.partition import NO_EPOCH, FetchResult, Partition, Watermarks
 from barnabas.server.stored_records import StoredRecords
+from barnabas.server.turns import Steps
 from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import WouldBlock
@@ -77,7 +78,7 @@ class FetchPlan(NamedTuple):
     version: int
     is_of_session: bool  # what was found now may help the next time
 
-    def find(self, *, nowait: bool) -> Reading:
+    def find(self, *, nowait: bool) -> Steps[Reading]:
         """
         Look where the bytes are.
 
@@ -87,6 +88,7 @@ class FetchPlan(NamedTuple):
         reading = Reading()
         remaining = self.max_bytes
         for wanted in self.wanted:
+            yield
             if wanted.partition is None:
                 # What is not there does not end the wait: Kafka answers for it apart from the read.
                 reading.urgent |= wanted.error not in UNKNOWN

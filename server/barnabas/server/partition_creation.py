@@ -28,6 +28,7 @@ from barnabas.server.topic_creation import (
     new_partition,
     place_replicas,
 )
+from barnabas.server.turns import Steps
 
 
 @struct(frozen=False)
@@ -43,7 +44,7 @@ class PartitionsPlan:
 
 def plan_partitions(
     image: MetadataImage, wanted: Sequence[CreatePartitionsTopic], directory: UUID
-) -> PartitionsPlan:
+) -> Steps[PartitionsPlan]:
     """
     Decide on the topics of one request, whose names are distinct.
 
@@ -52,12 +53,13 @@ def plan_partitions(
     """
     plan = PartitionsPlan()
     for one in wanted:
+        yield
         try:
             made = _plan_topic(image, one, directory)
             if len(plan.records) + len(made) > MAX_PARTITIONS_PER_REQUEST:
                 raise PolicyViolation("Excessively large number of partitions per request.")
         except KafkaError as error:
-            plan.errors[one.name] = error
+            plan.errors[one.name] = error.with_traceback(None)
             continue
         plan.added[one.name] = sorted(made)
         topic_id = image.topics_by_name[one.name].id

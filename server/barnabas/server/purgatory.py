@@ -13,7 +13,7 @@ from barnabas.protocol.schema import Message
 if TYPE_CHECKING:
     from barnabas.server.sender import Part
 
-Outcome: TypeAlias = "Message | Exception | None"
+Outcome: TypeAlias = "Message | list[Part] | Exception | None"
 
 
 class Unanswered(Protocol):
@@ -27,9 +27,9 @@ class Unanswered(Protocol):
         About how much memory the request keeps until then.
         """
 
-    def parts(self, outcome: Outcome) -> list[Part]:
+    def parts(self, outcome: Outcome) -> list[Part] | asyncio.Future[list[Part]]:
         """
-        The bytes of the answer.
+        The bytes of the answer, now or later; an *outcome* that is bytes is the answer.
 
         Raises:
             CloseConnection: the outcome is that.
@@ -85,7 +85,7 @@ class Delayed:
         self.then(settle)
         return await future
 
-    def answer(self, response: Message | None) -> None:
+    def answer(self, response: Message | list[Part] | None) -> None:
         """
         This is the answer.
         """

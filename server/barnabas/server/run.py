@@ -20,6 +20,8 @@ from barnabas.server.listening import CannotListen
 logger = logging.getLogger(__name__)
 
 COLLECT_AFTER = 20_000  # new objects; a request makes a few dozen, hardly any of them in cycles
+USUAL_THRESHOLDS = (10, 10)  # collections of the young before one of the older, and so on: Python's
+BUSY_THRESHOLDS = (2, 1_000_000)
 SETTLED_S = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -70,8 +72,16 @@ def _spare_the_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(COLLECT_AFTER, *USUAL_THRESHOLDS)
     gc.enable()
+
+
+def _collect_less(is_busy: bool) -> None:
+    """
+    Collect no old objects while large requests are served: these have hundreds of thousands, and a
+    look at all of them takes longer than a turn of the event loop may.
+    """
+    gc.set_threshold(COLLECT_AFTER, *(BUSY_THRESHOLDS if is_busy else USUAL_THRESHOLDS))
 
 
 def _allow_many_files() -> None:
@@ -105,5 +115,6 @@ async def _serve(broker: Broker) -> None:
 
     for number in SIGNALS:
         loop.add_signal_handler(number, asked, number)
+    broker.turns.on_busy = _collect_less
     # Not at once: clients may be waiting, and it takes some milliseconds.
     await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, _spare_the_collector))

@@ -29,6 +29,7 @@ from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
+from barnabas.server.turns import Steps
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 MAX_CONFIG_VALUE_LENGTH: Final = 32_767
@@ -80,7 +81,7 @@ class CreationPlan:
 
 def plan_creation(
     image: MetadataImage, topics: Sequence[CreatableTopic], rules: CreationRules
-) -> CreationPlan:
+) -> Steps[CreationPlan]:
     """
     Decide on the topics of one request, whose names are distinct.
 
@@ -90,10 +91,11 @@ def plan_creation(
     _check_size(topics, rules)
     plan = CreationPlan()
     for topic in topics:
+        yield
         try:
             _plan_topic(image, topic, rules, plan)
         except KafkaError as error:
-            plan.errors[topic.name] = error
+            plan.errors[topic.name] = error.with_traceback(None)
     if len(plan.records) > MAX_RECORDS_PER_REQUEST:
         raise PolicyViolation("Unable to perform excessively large batch operation.")
     return plan

@@ -32,6 +32,7 @@ from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.partition import Partition
 from barnabas.server.partitions import Partitions
 from barnabas.server.topic_configs import TopicConfigs
+from barnabas.server.turns import Steps
 from barnabas.storage.log import Log
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import TopicPartition
@@ -210,7 +211,7 @@ class Topics:
         """
         return await self._controller.change(partial(self._delete, topic_ids))
 
-    async def change_partitions(self, work: Callable[[PartitionPlan], T]) -> T:
+    async def change_partitions(self, work: Callable[[PartitionPlan], Steps[T]]) -> T:
         """
         Do what *work* plans, and return what it returns.
 
@@ -222,7 +223,7 @@ class Topics:
 
         async def change() -> T:
             plan = PartitionPlan(self._image, self._controller.defaults)
-            result = work(plan)
+            result = await self._controller.in_turns(work(plan))
             if len(plan.records) > MAX_RECORDS_PER_REQUEST:
                 raise PolicyViolation("Unable to perform excessively large batch operation.")
             await self._controller.write(plan.records)
@@ -244,7 +245,8 @@ class Topics:
     async def _create(self, topics: Sequence[CreatableTopic], validate_only: bool) -> CreationPlan:
         from barnabas.server.topic_creation import plan_creation  # noqa: PLC0415  # for the first change
 
-        plan = plan_creation(self._image, topics, self._rules())
+        steps = plan_creation(self._image, topics, self._rules())
+        plan = await self._controller.in_turns(steps)
         if validate_only:
             return plan
         names = plan.created.keys()
@@ -267,7 +269,8 @@ class Topics:
     ) -> PartitionsPlan:
         from barnabas.server.partition_creation import plan_partitions  # noqa: PLC0415  # for the first change
 
-        plan = plan_partitions(self._image, wanted, self._directory())
+        steps = plan_partitions(self._image, wanted, self._directory())
+        plan = await self._controller.in_turns(steps)
         if validate_only:
             return plan
         await self._controller.write(plan.records)

@@ -38,6 +38,7 @@ from barnabas.server.coordinators.transactions.participation import (
 )
 from barnabas.server.partition import Partition
 from barnabas.server.produced_records import is_transactional
+from barnabas.server.turns import Steps
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
 
@@ -72,7 +73,7 @@ class Participation:
         self._errors: dict[TopicPartition, KafkaError] = {}
         self.is_pending = False
 
-    def begin(self, request: ProduceRequest, context: Context) -> None:
+    def begin(self, request: ProduceRequest, context: Context) -> Steps[None]:
         """
         Look at the partitions, and ask the coordinator where that is enough.
 
@@ -84,6 +85,7 @@ class Participation:
             return
         for topic in request.topic_data:
             for data in topic.partition_data:
+                yield
                 partition = _partition(topic, data, context)
                 if partition is not None and is_transactional(data.records):
                     self._look(partition, next(batches(data.records or b"")))
@@ -111,7 +113,7 @@ class Participation:
         try:
             found = guard(participant, producer, self._protocol)
         except KafkaError as error:
-            self._errors[participant.name] = error
+            self._errors[participant.name] = error.with_traceback(None)
         else:
             if found is not None:
                 self._guards[participant.name] = found
@@ -145,7 +147,7 @@ class Participation:
         name = TopicPartition(partition.topic, partition.index)
         error = self._errors.get(name)
         if error is not None:
-            raise self._told(error)
+            raise self._told(error).with_traceback(None)
         return self._guards.get(name, SENTINEL)
 
     def _told(self, error: KafkaError) -> KafkaError:

@@ -18,6 +18,7 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.coordinators.committing import DeletedTopic
+from barnabas.server.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription
 
 OTHER_ID = UUID(int=5)
@@ -38,7 +39,7 @@ def fetch(
             for name, indexes in topics.items()
         ]
     request = OffsetFetchRequestGroup(group_id=group_id, topics=named)
-    return c.state.committing.fetch(request, require_stable=require_stable)
+    return finished(c.state.committing.fetch(request, require_stable=require_stable))
 
 
 def offsets(response: OffsetFetchResponseGroup) -> dict[tuple[str, int], tuple[int, int]]:
@@ -63,7 +64,7 @@ def delete(c: Coordination, topics: dict[str, list[int]]) -> OffsetDeleteRespons
             for name, indexes in topics.items()
         ],
     )
-    changes, response = c.state.committing.delete(request)
+    changes, response = finished(c.state.committing.delete(request))
     c.write(changes)
     return response
 

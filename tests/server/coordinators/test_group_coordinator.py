@@ -42,6 +42,7 @@ from barnabas.server.coordinators.committing import DeletedTopic
 from barnabas.server.coordinators.joining import Caller
 from barnabas.server.coordinators.partitioning import partition_of
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import finished
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.errors import KafkaStorageError
 from tests.support.group_world import World
@@ -121,7 +122,9 @@ def outcome(answer: Any) -> Any:
 
 
 def committed(world: World, group_id: str = GROUP) -> int:
-    response = world.coordinator.fetch_offsets(fetch_request(group_id), 9, require_stable=False)
+    response = finished(
+        world.coordinator.fetch_offsets(fetch_request(group_id), 9, require_stable=False)
+    )
     assert response.error_code == 0
     return response.topics[0].partitions[0].committed_offset
 
@@ -203,7 +206,7 @@ class TestMembers:
         await asyncio.gather(waiting, return_exceptions=True)
         await world.clock.pass_time(3)
 
-        (group,) = world.coordinator.list_groups([], [])
+        (group,) = finished(world.coordinator.list_groups([], []))
         assert "CompletingRebalance" == group.group_state
         request = heartbeat_request(required.member_id, 1)
         assert ErrorCode.NONE == world.coordinator.heartbeat(request)
@@ -222,7 +225,7 @@ class TestMembers:
         await world.clock.pass_time(10)
 
         assert ErrorCode.UNKNOWN_MEMBER_ID == world.coordinator.heartbeat(request)
-        (group,) = world.coordinator.list_groups([], [])
+        (group,) = finished(world.coordinator.list_groups([], []))
         assert "Empty" == group.group_state
 
     @pytest.mark.parametrize("session_timeout_ms", [0, -1, 5999, 1_800_001])
@@ -266,7 +269,8 @@ class TestMembers:
         joined = await stable(world)
         before = len(world.log.batches)
 
-        answer = world.coordinator.leave(GROUP, [MemberIdentity(member_id=joined.member_id)])
+        member = MemberIdentity(member_id=joined.member_id)
+        answer = finished(world.coordinator.leave(GROUP, [member]))
 
         response = cast(LeaveGroupResponse, outcome(answer))
         assert [0] == [m.error_code for m in response.members]
@@ -279,7 +283,9 @@ class TestMembers:
         world = make()
 
         members = [MemberIdentity(member_id="a"), MemberIdentity(member_id="b")]
-        response = cast(LeaveGroupResponse, outcome(world.coordinator.leave("g", members)))
+        response = cast(
+            LeaveGroupResponse, outcome(finished(world.coordinator.leave("g", members)))
+        )
 
         assert 0 == response.error_code
         assert [25, 25] == [m.error_code for m in response.members]
@@ -292,10 +298,10 @@ class TestTheEmptyGroupId:
         """
         world = make()
 
-        assert 0 == commit_error(world.coordinator.commit_offsets(commit_request(""), 9))
+        assert 0 == commit_error(finished(world.coordinator.commit_offsets(commit_request(""), 9)))
         assert 5 == committed(world, "")
         assert "Empty" == world.coordinator.describe_group("", 6).group_state
-        answer = outcome(world.coordinator.delete_groups([""]))
+        answer = outcome(finished(world.coordinator.delete_groups([""])))
         assert [0] == [r.error_code for r in answer.results]
 
     async def test_is_not_for_members(self, make: Callable[..., World]) -> None:
@@ -308,9 +314,9 @@ class TestTheEmptyGroupId:
         sync = SyncGroupRequest(group_id="", generation_id=1, member_id="m", assignments=[])
         assert 24 == (await c.sync(sync)).error_code
         assert 24 == c.heartbeat(heartbeat_request("m", 1, ""))
-        assert 24 == outcome(c.leave("", [])).error_code
+        assert 24 == outcome(finished(c.leave("", []))).error_code
         delete = OffsetDeleteRequest(group_id="", topics=[])
-        assert 24 == outcome(c.delete_offsets(delete)).error_code
+        assert 24 == outcome(finished(c.delete_offsets(delete))).error_code
 
 
 class TestTheLog:
@@ -319,7 +325,7 @@ class TestTheLog:
         No producer, but a base sequence; the time of the append; one batch for each request.
         """
         world = make()
-        world.coordinator.commit_offsets(commit_request(), 9)
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
 
         (batch,) = world.log.batches
         assert (-1, -1, 0) == (batch.producer_id, batch.producer_epoch, batch.base_sequence)
@@ -332,7 +338,7 @@ class TestTheLog:
         ``offsets.topic.compression.codec``; they are loaded all the same.
         """
         world = make(offsets_topic_compression_codec=1)
-        world.coordinator.commit_offsets(commit_request(), 9)
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
         assert CompressionType.GZIP is world.log.batches[0].compression
 
         await world.restart()
@@ -348,7 +354,7 @@ class TestTheLog:
         gate = threading.Event()
         world.io.submit(gate.wait)
 
-        answer = world.coordinator.commit_offsets(commit_request(), 9)
+        answer = finished(world.coordinator.commit_offsets(commit_request(), 9))
         assert isinstance(answer, Delayed)
         assert not answer.done
 
@@ -375,9 +381,11 @@ class TestTheLog:
         world = make()
         world.log.append_error = error
 
-        assert expected == commit_error(world.coordinator.commit_offsets(commit_request(), 9))
+        assert expected == commit_error(
+            finished(world.coordinator.commit_offsets(commit_request(), 9))
+        )
 
-        assert [] == world.coordinator.list_groups([], [])
+        assert [] == finished(world.coordinator.list_groups([], []))
         assert -1 == committed(world)
 
     async def test_tombstones_fill_as_many_batches_as_they_need(
@@ -389,17 +397,17 @@ class TestTheLog:
         world = make(offsets_retention_minutes=1)
         await asyncio.sleep(0)  # the check has begun to wait
         for number in range(200):
-            world.coordinator.commit_offsets(commit_request(f"group-{number}"), 9)
+            finished(world.coordinator.commit_offsets(commit_request(f"group-{number}"), 9))
         world.log.configure(max_message_bytes="500")
         before = len(world.log.batches)
 
         await world.clock.pass_time(600)
 
-        assert [] == world.coordinator.list_groups([], [])
+        assert [] == finished(world.coordinator.list_groups([], []))
         assert len(world.log.batches) - before > 10
         assert all(batch.size <= 500 for batch in world.log.batches[before:])
         await world.restart()
-        assert [] == world.coordinator.list_groups([], [])
+        assert [] == finished(world.coordinator.list_groups([], []))
 
     async def test_offsets_expire_in_the_background(self, make: Callable[..., World]) -> None:
         """
@@ -407,7 +415,7 @@ class TestTheLog:
         """
         world = make(offsets_retention_minutes=1, offsets_retention_check_interval_ms=100_000)
         await asyncio.sleep(0)  # the check has begun to wait
-        world.coordinator.commit_offsets(commit_request(), 9)
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
 
         await world.clock.pass_time(99)
         assert 5 == committed(world)
@@ -423,7 +431,7 @@ class TestLoading:
         """
         world = make(offsets_load_buffer_size=100)
         for number in range(20):
-            world.coordinator.commit_offsets(commit_request(f"group-{number}", number), 9)
+            finished(world.coordinator.commit_offsets(commit_request(f"group-{number}", number), 9))
 
         await world.restart()
 
@@ -435,7 +443,7 @@ class TestLoading:
         Except that heartbeats are fine: no session runs out meanwhile.
         """
         world = make()
-        world.coordinator.commit_offsets(commit_request(), 9)
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
         gate = threading.Event()
         world.io.submit(gate.wait)
         world.coordinator.lead(world.partitions())
@@ -445,14 +453,14 @@ class TestLoading:
         assert 14 == (await c.join(join_request(), CALLER)).error_code
         sync = SyncGroupRequest(group_id=GROUP, generation_id=1, member_id="m", assignments=[])
         assert 14 == (await c.sync(sync)).error_code
-        assert 14 == outcome(c.leave(GROUP, [])).error_code
-        assert 14 == commit_error(c.commit_offsets(commit_request(), 9))
-        assert 14 == c.fetch_offsets(fetch_request(), 9, require_stable=False).error_code
+        assert 14 == outcome(finished(c.leave(GROUP, []))).error_code
+        assert 14 == commit_error(finished(c.commit_offsets(commit_request(), 9)))
+        assert 14 == finished(c.fetch_offsets(fetch_request(), 9, require_stable=False)).error_code
         delete = OffsetDeleteRequest(group_id=GROUP, topics=[])
-        assert 14 == outcome(c.delete_offsets(delete)).error_code
-        assert [14] == [r.error_code for r in outcome(c.delete_groups([GROUP])).results]
+        assert 14 == outcome(finished(c.delete_offsets(delete))).error_code
+        assert [14] == [r.error_code for r in outcome(finished(c.delete_groups([GROUP]))).results]
         with pytest.raises(CoordinatorLoadInProgress):
-            c.list_groups([], [])
+            finished(c.list_groups([], []))
         with pytest.raises(CoordinatorLoadInProgress):
             c.describe_group(GROUP, 6)
 
@@ -474,15 +482,15 @@ class TestLoading:
             for index in (0, 1)
         }
         for group_id in group_of.values():
-            world.coordinator.commit_offsets(commit_request(group_id), 9)
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
         cut_short = build_batch([SimpleRecord(0, b"\0\1\0\7", None)], base_sequence=0)
         world.logs[0].append_as_leader(memoryview(cut_short), 0, origin=AppendOrigin.COORDINATOR)
 
         world.coordinator.lead(world.partitions())
         await world.loaded()
 
-        answer = world.coordinator.fetch_offsets(
-            fetch_request(group_of[0]), 9, require_stable=False
+        answer = finished(
+            world.coordinator.fetch_offsets(fetch_request(group_of[0]), 9, require_stable=False)
         )
         assert ErrorCode.NOT_COORDINATOR == answer.error_code
         assert 5 == committed(world, group_of[1])
@@ -493,7 +501,7 @@ class TestLoading:
         What is loaded by then is nobody's.
         """
         world = make()
-        world.coordinator.commit_offsets(commit_request(), 9)
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
         gate = threading.Event()
         world.io.submit(gate.wait)
         world.coordinator.lead(world.partitions())
@@ -502,7 +510,7 @@ class TestLoading:
         gate.set()
         await world.loaded()
 
-        answer = world.coordinator.fetch_offsets(fetch_request(), 9, require_stable=False)
+        answer = finished(world.coordinator.fetch_offsets(fetch_request(), 9, require_stable=False))
         assert ErrorCode.NOT_COORDINATOR == answer.error_code
 
 
@@ -520,9 +528,9 @@ class TestComingAndGoing:
             answer.member_id,
         )
         assert 15 == c.heartbeat(heartbeat_request("m", 1))
-        assert 15 == commit_error(c.commit_offsets(commit_request(), 9))
+        assert 15 == commit_error(finished(c.commit_offsets(commit_request(), 9)))
         with pytest.raises(CoordinatorNotAvailable):
-            c.list_groups([], [])
+            finished(c.list_groups([], []))
 
     async def test_without_its_topic_it_coordinates_nothing(
         self, make: Callable[..., World]
@@ -534,7 +542,7 @@ class TestComingAndGoing:
         world.coordinator.start()
 
         assert 16 == world.coordinator.heartbeat(heartbeat_request("m", 1))
-        assert [] == world.coordinator.list_groups([], [])
+        assert [] == finished(world.coordinator.list_groups([], []))
 
         world.coordinator.lead(world.partitions())
         assert 25 == world.coordinator.heartbeat(heartbeat_request("m", 1))
@@ -564,7 +572,7 @@ class TestComingAndGoing:
         world = make(3)
         groups = [f"group-{n}" for n in range(10)]
         for group_id in groups:
-            world.coordinator.commit_offsets(commit_request(group_id), 9)
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
 
         world.coordinator.on_topics_deleted([DeletedTopic("t", TOPIC_ID)])
 
@@ -583,7 +591,7 @@ class TestComingAndGoing:
 
         partition.close(KafkaStorageError("the disk is gone"))
 
-        assert 16 == commit_error(world.coordinator.commit_offsets(commit_request(), 9))
+        assert 16 == commit_error(finished(world.coordinator.commit_offsets(commit_request(), 9)))
 
 
 class TestDeletingGroups:
@@ -594,23 +602,23 @@ class TestDeletingGroups:
         world = make(3)
         groups = [f"group-{n}" for n in range(5)]
         for group_id in groups:
-            world.coordinator.commit_offsets(commit_request(group_id), 9)
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
 
-        answer = outcome(world.coordinator.delete_groups([*groups, "nobody"]))
+        answer = outcome(finished(world.coordinator.delete_groups([*groups, "nobody"])))
 
         assert [*groups, "nobody"] == [r.group_id for r in answer.results]
         assert [0, 0, 0, 0, 0, 69] == [r.error_code for r in answer.results]
-        assert [] == world.coordinator.list_groups([], [])
+        assert [] == finished(world.coordinator.list_groups([], []))
 
     async def test_that_cannot_be_written(self, make: Callable[..., World]) -> None:
         """
         Those that would have been deleted have failed; the others have their own error.
         """
         world = make()
-        world.coordinator.commit_offsets(commit_request(), 9)
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
         world.log.append_error = KafkaStorageError("the disk is gone")
 
-        answer = outcome(world.coordinator.delete_groups([GROUP, "nobody"]))
+        answer = outcome(finished(world.coordinator.delete_groups([GROUP, "nobody"])))
 
         assert [16, 69] == [r.error_code for r in answer.results]
         assert 5 == committed(world)
@@ -642,9 +650,9 @@ class TestListing:
         """
         world = make()
         await stable(world)
-        world.coordinator.commit_offsets(commit_request("simple"), 9)
+        finished(world.coordinator.commit_offsets(commit_request("simple"), 9))
 
-        listed = world.coordinator.list_groups(states, types)
+        listed = finished(world.coordinator.list_groups(states, types))
 
         assert expected == {g.group_id for g in listed}
 

@@ -22,6 +22,7 @@ from barnabas.server.coordinators.modern_group import ModernGroup
 from barnabas.server.coordinators.modern_records import ModernRecord, Role
 from barnabas.server.coordinators.records import decode_record
 from barnabas.server.coordinators.shard_state import MODERN_SESSION_TIMEOUT_MS
+from barnabas.server.turns import finished
 from tests.support.coordination import GROUP, Coordination
 
 TYPES = [GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAMS]
@@ -348,10 +349,10 @@ def test_who_may_read_offsets(
     )
 
     if error is None:
-        assert 0 == c.state.committing.fetch(request, require_stable=False).error_code
+        assert 0 == finished(c.state.committing.fetch(request, require_stable=False)).error_code
     else:
         with pytest.raises(error):
-            c.state.committing.fetch(request, require_stable=False)
+            finished(c.state.committing.fetch(request, require_stable=False))
 
 
 @pytest.mark.parametrize("group_type", TYPES)

@@ -20,6 +20,7 @@ from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.partition_changes import Defaults
+from barnabas.server.turns import Steps, Turns
 
 logger = logging.getLogger(__name__)
 
@@ -43,12 +44,13 @@ class Controller:
     Belongs to the event loop; only syncs and snapshots run in the executor.
     """
 
-    def __init__(self, log: MetadataLog, *, defaults: Defaults, io: Executor) -> None:
+    def __init__(self, log: MetadataLog, *, defaults: Defaults, io: Executor, turns: Turns) -> None:
         self.log = log
         self.broker_epoch = NO_BROKER_EPOCH
         self._broker_id = NO_BROKER_EPOCH
         self._defaults = defaults
         self._io = io
+        self._turns = turns
         self._lock = asyncio.Lock()
 
     @property
@@ -112,6 +114,13 @@ class Controller:
         (``metadata.max.idle.interval.ms``).
         """
         await self.change(lambda: self.write([(NoOpRecord(), 0)]))
+
+    async def in_turns(self, steps: Steps[T]) -> T:
+        """
+        Let others come between the *steps* of a plan. The image is the same all the while, for
+        changes are made one after the other.
+        """
+        return await self._turns.finish(steps)
 
     async def run(self, work: Callable[[], T]) -> T:
         """

@@ -26,6 +26,7 @@ from barnabas.server.config_admin.kept import ClientMetricsKind, GroupConfigKind
 from barnabas.server.config_admin.loggers import BrokerLoggers
 from barnabas.server.config_admin.topics import TopicConfigKind
 from barnabas.server.topic_configs import TopicConfigs
+from barnabas.server.turns import Steps
 from barnabas.storage.manager import LogManager
 
 logger = logging.getLogger(__name__)
@@ -105,22 +106,27 @@ class ConfigAdmin:
     async def _alter(
         self, wanted: Sequence[AlterResource], validate_only: bool
     ) -> list[KafkaError | None]:
-        times = Counter((one.type, one.name) for one in wanted)
         errors: list[KafkaError | None] = []
         made: list[Versioned] = []
         altered: list[AlterResource] = []
-        for one in wanted:
-            try:
-                if times[one.type, one.name] > 1:
-                    raise InvalidRequest("Each resource must appear at most once.")
-                planned = self._plan(one, validate_only)
-            except KafkaError as error:
-                errors.append(error)
-                continue
-            errors.append(None)
-            if planned:
-                made += planned
-                altered.append(one)
+
+        def plan() -> Steps[None]:
+            times = Counter((one.type, one.name) for one in wanted)
+            for one in wanted:
+                yield
+                try:
+                    if times[one.type, one.name] > 1:
+                        raise InvalidRequest("Each resource must appear at most once.")
+                    planned = self._plan(one, validate_only)
+                except KafkaError as error:
+                    errors.append(error.with_traceback(None))
+                    continue
+                errors.append(None)
+                if planned:
+                    made.extend(planned)
+                    altered.append(one)
+
+        await self._controller.in_turns(plan())
         made += clear_elr_records(self._image, made)
         if len(made) > MAX_RECORDS_PER_REQUEST:
             raise PolicyViolation("Unable to perform excessively large batch operation.")

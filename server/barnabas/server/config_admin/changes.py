@@ -69,9 +69,9 @@ class AlterResource:
         ]
         if missing:
             raise InvalidRequest(f"Null value not supported for : {', '.join(missing)}")
-        for change in self.changes:
-            if change.operation not in Operation.__members__.values():
-                raise InvalidRequest(f"Unknown operation type {change.operation}")
+        unknown = {change.operation for change in self.changes} - set(Operation)
+        if unknown:
+            raise InvalidRequest(f"Unknown operation type {min(unknown)}")
 
 
 class ConfigKind(Protocol):

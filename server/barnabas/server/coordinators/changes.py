@@ -13,7 +13,7 @@ from barnabas.protocol.structs import struct
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
 
 if TYPE_CHECKING:
-    from barnabas.server.coordinators.records import Record
+    from barnabas.server.coordinators.records import EncodedRecord, Record
 
 
 class Producer(NamedTuple):
@@ -45,6 +45,8 @@ class Changes:
     """
 
     records: Sequence[Record] = ()
+    encoded: Sequence[EncodedRecord] = ()
+    """The same as bytes, where that is done already: many of them take their time."""
     producer: Producer | None = None
     """Whose transaction the records are part of; they count once it is committed."""
     guard: VerificationGuard = SENTINEL

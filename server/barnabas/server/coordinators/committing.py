@@ -8,6 +8,7 @@ partitions exist has been seen to by the handlers; what arrives here has both na
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 from uuid import UUID
 
@@ -58,7 +59,8 @@ from barnabas.server.coordinators.offset_expiry import expired_offsets
 from barnabas.server.coordinators.offsets import CommittedOffset, OffsetStore
 from barnabas.server.coordinators.persistence import group_tombstones
 from barnabas.server.coordinators.rebalance import Rebalance
-from barnabas.server.coordinators.records import NO_EXPIRY, OffsetRecord, Record
+from barnabas.server.coordinators.records import NO_EXPIRY, OffsetRecord, Record, encode_record
+from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.producer_entry import VerificationGuard
 
 DEFAULT_RETENTION: Final = -1
@@ -93,7 +95,7 @@ class Committing:
 
     def commit(
         self, request: OffsetCommitRequest, version: int, now_ms: int
-    ) -> tuple[Changes, OffsetCommitResponse]:
+    ) -> Steps[tuple[Changes, OffsetCommitResponse]]:
         """
         Commit offsets.
 
@@ -110,6 +112,7 @@ class Committing:
             topic_id = ZERO_UUID if expires else topic.topic_id
             partitions: list[OffsetCommitResponsePartition] = []
             for partition in topic.partitions:
+                yield
                 index = partition.partition_index
                 error = self._metadata_error(partition)
                 if error is ErrorCode.NONE:
@@ -123,7 +126,10 @@ class Committing:
                     name=topic.name, topic_id=topic.topic_id, partitions=partitions
                 )
             )
-        return Changes(records=records), OffsetCommitResponse(topics=topics)
+        encoded = yield from map_in_steps(encode_record, records)
+        # Others may have come between: the members of the group may be others by now.
+        self._validate_commit(request, version)
+        return Changes(records=records, encoded=encoded), OffsetCommitResponse(topics=topics)
 
     def commit_in_transaction(
         self,
@@ -131,7 +137,7 @@ class Committing:
         guard: VerificationGuard,
         version: int,
         now_ms: int,
-    ) -> tuple[Changes, TxnOffsetCommitResponse]:
+    ) -> Steps[tuple[Changes, TxnOffsetCommitResponse]]:
         """
         Commit offsets that count once the transaction of their producer is committed.
 
@@ -147,6 +153,7 @@ class Committing:
         for topic in request.topics:
             partitions: list[TxnOffsetCommitResponsePartition] = []
             for partition in topic.partitions:
+                yield
                 index = partition.partition_index
                 error = self._metadata_error(partition)
                 if error is ErrorCode.NONE:
@@ -157,8 +164,11 @@ class Committing:
                     TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
                 )
             topics.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions))
+        encoded = yield from map_in_steps(encode_record, records)
+        # Others may have come between.
+        self._validate_transactional_commit(request, version)
         producer = Producer(request.producer_id, request.producer_epoch)
-        changes = Changes(records=records, producer=producer, guard=guard)
+        changes = Changes(records=records, encoded=encoded, producer=producer, guard=guard)
         return changes, TxnOffsetCommitResponse(topics=topics)
 
     def _validate_transactional_commit(self, request: TxnOffsetCommitRequest, version: int) -> None:
@@ -213,7 +223,7 @@ class Committing:
 
     def fetch(
         self, request: OffsetFetchRequestGroup, *, require_stable: bool
-    ) -> OffsetFetchResponseGroup:
+    ) -> Steps[OffsetFetchResponseGroup]:
         """
         Read committed offsets: the ones asked for, or all of them.
 
@@ -231,30 +241,30 @@ class Committing:
         unstable = self._offsets.pending_partitions(group_id) if require_stable else {}
         topics: list[OffsetFetchResponseTopics] = []
         if request.topics is None:
-            for name, offsets in committed.items():
-                partitions = [
-                    _fetched(partition, offset, is_unstable=(name, partition) in unstable)
-                    for partition, offset in offsets.items()
-                ]
+            for name, offsets in tuple(committed.items()):
+                partitions = []
+                for index, offset in tuple(offsets.items()):
+                    yield
+                    is_unstable = (name, index) in unstable
+                    partitions.append(_fetched(index, offset, is_unstable=is_unstable))
                 topics.append(_fetched_topic(name, ZERO_UUID, partitions))
         else:
             nothing: Mapping[int, CommittedOffset] = {}
             for topic in request.topics:
+                yield
                 offsets = committed.get(topic.name, nothing)
-                partitions = [
-                    _fetched(
-                        partition,
-                        _of_topic_id(offsets.get(partition), topic.topic_id),
-                        is_unstable=(topic.name, partition) in unstable,
-                    )
-                    for partition in topic.partition_indexes
-                ]
+                partitions = []
+                for index in topic.partition_indexes:
+                    yield
+                    known = _of_topic_id(offsets.get(index), topic.topic_id)
+                    is_unstable = (topic.name, index) in unstable
+                    partitions.append(_fetched(index, known, is_unstable=is_unstable))
                 topics.append(_fetched_topic(topic.name, topic.topic_id, partitions))
         return OffsetFetchResponseGroup(group_id=group_id, topics=topics, error_code=ErrorCode.NONE)
 
     # OffsetDelete, DeleteGroups, and deletion for other reasons
 
-    def delete(self, request: OffsetDeleteRequest) -> tuple[Changes, OffsetDeleteResponse]:
+    def delete(self, request: OffsetDeleteRequest) -> Steps[tuple[Changes, OffsetDeleteResponse]]:
         """
         Delete offsets of topics that nobody in the group subscribes to.
 
@@ -267,24 +277,19 @@ class Committing:
         records: list[Record] = []
         topics: list[OffsetDeleteResponseTopic] = []
         for topic in request.topics:
+            yield
             is_subscribed = group.is_subscribed_to(topic.name)
             error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if is_subscribed else ErrorCode.NONE
             indexes = [partition.partition_index for partition in topic.partitions]
             if not is_subscribed:
-                records += [
-                    OffsetRecord(group.group_id, topic.name, index, None)
-                    for index in indexes
-                    if self._offsets.is_known(group.group_id, topic.name, index)
-                ]
-            topics.append(
-                OffsetDeleteResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        OffsetDeleteResponsePartition(partition_index=index, error_code=error)
-                        for index in indexes
-                    ],
-                )
-            )
+                for index in indexes:
+                    yield
+                    if self._offsets.is_known(group.group_id, topic.name, index):
+                        records.append(OffsetRecord(group.group_id, topic.name, index, None))
+            partitions = yield from map_in_steps(partial(_deleted, error), indexes)
+            topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+        # Others may have come between: the group may have members by now.
+        self._groups.expect(request.group_id).validate_offset_delete()
         response = OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics)
         return Changes(records=records), response
 
@@ -349,6 +354,10 @@ class Committing:
             if is_all and group.is_empty:
                 records += group_tombstones(group)
         return Changes(records=records, divisible=True)
+
+
+def _deleted(error: ErrorCode, index: int) -> OffsetDeleteResponsePartition:
+    return OffsetDeleteResponsePartition(partition_index=index, error_code=error)
 
 
 def _value(

@@ -56,6 +56,7 @@ from barnabas.server.coordinators.committing import DeletedTopic
 from barnabas.server.coordinators.describing import describe, is_listed, listed
 from barnabas.server.coordinators.group_deletion import GroupDeletion
 from barnabas.server.coordinators.joining import Caller
+from barnabas.server.coordinators.member import Protocols
 from barnabas.server.coordinators.offset_answers import (
     commit_error,
     fetch_error,
@@ -66,6 +67,7 @@ from barnabas.server.coordinators.shard import Shard
 from barnabas.server.coordinators.shard_state import ShardState
 from barnabas.server.coordinators.waiting import answer_after, reply_to
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import Steps
 from barnabas.storage.producer_entry import VerificationGuard
 
 if TYPE_CHECKING:
@@ -267,9 +269,14 @@ class GroupCoordinator:
 
     # Members
 
-    async def join(self, request: JoinGroupRequest, caller: Caller) -> JoinGroupResponse:
+    async def join(
+        self, request: JoinGroupRequest, caller: Caller, protocols: Protocols | None = None
+    ) -> JoinGroupResponse:
         """
         Answer a JoinGroup, which may take as long as a round of joins.
+
+        Args:
+            protocols: what ``protocols_of`` the request says, if it was asked.
         """
         future: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
         try:
@@ -280,7 +287,8 @@ class GroupCoordinator:
         try:
             shard = self._shard_of(request.group_id)
             now_ms = self._clock.now_ms()
-            shard.write(shard.state.joining.join(request, caller, reply_to(future), now_ms))
+            joining = shard.state.joining
+            shard.write(joining.join(request, caller, reply_to(future), now_ms, protocols))
         except KafkaError as error:
             return join_error(NO_MEMBER_ID, coordinator_error(error.code))
         return await future
@@ -313,7 +321,7 @@ class GroupCoordinator:
 
     def leave(
         self, group_id: str, members: Sequence[MemberIdentity]
-    ) -> LeaveGroupResponse | Delayed:
+    ) -> Steps[LeaveGroupResponse | Delayed]:
         """
         Let members go.
         """
@@ -333,7 +341,7 @@ class GroupCoordinator:
 
         try:
             shard = self._shard_of_members(group_id)
-            changes, response = shard.state.membership.leave(
+            changes, response = yield from shard.state.membership.leave(
                 group_id, members, self._clock.now_ms()
             )
         except KafkaError as error:
@@ -344,7 +352,7 @@ class GroupCoordinator:
 
     def commit_offsets(
         self, request: OffsetCommitRequest, version: int
-    ) -> OffsetCommitResponse | Delayed:
+    ) -> Steps[OffsetCommitResponse | Delayed]:
         """
         Commit offsets of topics that have both a name and an id, and of partitions that exist.
         """
@@ -354,7 +362,7 @@ class GroupCoordinator:
 
         try:
             shard = self._shard_of(request.group_id)
-            changes, response = shard.state.committing.commit(
+            changes, response = yield from shard.state.committing.commit(
                 request, version, self._clock.now_ms()
             )
         except KafkaError as error:
@@ -363,7 +371,7 @@ class GroupCoordinator:
 
     def commit_offsets_in_transaction(
         self, request: TxnOffsetCommitRequest, guard: VerificationGuard, version: int
-    ) -> TxnOffsetCommitResponse | Delayed:
+    ) -> Steps[TxnOffsetCommitResponse | Delayed]:
         """
         Commit offsets of partitions that exist, as part of a transaction that the coordinator of
         transactions knows of.
@@ -374,7 +382,7 @@ class GroupCoordinator:
 
         try:
             shard = self._shard_of_members(request.group_id)
-            changes, response = shard.state.committing.commit_in_transaction(
+            changes, response = yield from shard.state.committing.commit_in_transaction(
                 request, guard, version, self._clock.now_ms()
             )
         except KafkaError as error:
@@ -383,17 +391,17 @@ class GroupCoordinator:
 
     def fetch_offsets(
         self, request: OffsetFetchRequestGroup, version: int, *, require_stable: bool
-    ) -> OffsetFetchResponseGroup:
+    ) -> Steps[OffsetFetchResponseGroup]:
         """
         Read committed offsets.
         """
         try:
             committing = self.state_of(request.group_id).committing
-            return committing.fetch(request, require_stable=require_stable)
+            return (yield from committing.fetch(request, require_stable=require_stable))
         except KafkaError as error:
             return fetch_error(request, coordinator_error(error.code), version)
 
-    def delete_offsets(self, request: OffsetDeleteRequest) -> OffsetDeleteResponse | Delayed:
+    def delete_offsets(self, request: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse | Delayed]:
         """
         Delete offsets of partitions that exist.
         """
@@ -403,7 +411,7 @@ class GroupCoordinator:
 
         try:
             shard = self._shard_of_members(request.group_id)
-            changes, response = shard.state.committing.delete(request)
+            changes, response = yield from shard.state.committing.delete(request)
         except KafkaError as error:
             return refused(coordinator_error(error.code))
         return answer_after(shard, changes, response, refused)
@@ -432,7 +440,7 @@ class GroupCoordinator:
 
     # Groups
 
-    def list_groups(self, states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
+    def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Steps[list[ListedGroup]]:
         """
         All groups that are in one of the states and of one of the types; none given means any.
 
@@ -444,12 +452,13 @@ class GroupCoordinator:
             raise CoordinatorNotAvailable
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {group_type.lower() for group_type in types}
-        return [
-            listed(group)
-            for shard in self._shards.values()
-            for group in shard.state.groups
-            if is_listed(group, wanted_states, wanted_types)
-        ]
+        found = []
+        for shard in tuple(self._shards.values()):
+            for group in tuple(shard.state.groups):
+                yield
+                if is_listed(group, wanted_states, wanted_types):
+                    found.append(listed(group))
+        return found
 
     def describe_group(self, group_id: str, version: int) -> DescribedGroup:
         """
@@ -460,10 +469,10 @@ class GroupCoordinator:
         """
         return describe(self.state_of(group_id).groups, group_id, version)
 
-    def delete_groups(self, group_ids: Sequence[str]) -> Delayed:
+    def delete_groups(self, group_ids: Sequence[str]) -> Steps[Delayed]:
         """
         Delete groups without members, with all their offsets.
         """
         deletion = GroupDeletion(group_ids)
-        deletion.begin(self._shard_of)
+        yield from deletion.begin(self._shard_of)
         return deletion

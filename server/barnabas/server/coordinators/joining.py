@@ -37,6 +37,7 @@ from barnabas.server.coordinators.persistence import (
 )
 from barnabas.server.coordinators.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
 from barnabas.server.coordinators.records import Record
+from barnabas.server.turns import Steps, finished
 
 S = GroupState
 
@@ -88,13 +89,14 @@ class _Replacement(NamedTuple):
     old_leader: str | None
 
 
-def _once_each(request: JoinGroupRequest) -> Protocols:
+def protocols_of(request: JoinGroupRequest) -> Steps[Protocols]:
     """
     What the member offers. A protocol that it names twice counts once: its vote would otherwise be
     one of more members than there are, and no protocol would be everybody's.
     """
     protocols: dict[str, MemberProtocol] = {}
     for protocol in request.protocols:
+        yield
         protocols.setdefault(protocol.name, MemberProtocol(protocol.name, bytes(protocol.metadata)))
     return tuple(protocols.values())
 
@@ -110,15 +112,23 @@ class Joining:
         self._options = options
 
     def join(
-        self, request: JoinGroupRequest, caller: Caller, reply: JoinReply, now_ms: int
+        self,
+        request: JoinGroupRequest,
+        caller: Caller,
+        reply: JoinReply,
+        now_ms: int,
+        protocols: Protocols | None = None,
     ) -> Changes:
         """
         Let somebody in, or answer why not; the reply may be called much later.
+
+        Args:
+            protocols: what ``protocols_of`` the request says, if it was asked.
         """
         join = _Join(
             caller,
             request,
-            _once_each(request),
+            finished(protocols_of(request)) if protocols is None else protocols,
             # v0 has only one timeout.
             request.rebalance_timeout_ms if caller.version else request.session_timeout_ms,
             reply,

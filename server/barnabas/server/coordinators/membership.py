@@ -17,6 +17,7 @@ from barnabas.protocol.messages.leave_group import (
     MemberResponse,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.protocol.schema import replace
 from barnabas.server.coordinators.answers import NO_MEMBER_ID, coordinator_error, sync_error
 from barnabas.server.coordinators.changes import NOTHING, Changes
 from barnabas.server.coordinators.group import ClassicGroup
@@ -25,6 +26,7 @@ from barnabas.server.coordinators.groups import Groups
 from barnabas.server.coordinators.member import NO_ASSIGNMENT, SyncReply
 from barnabas.server.coordinators.persistence import group_record
 from barnabas.server.coordinators.rebalance import Rebalance
+from barnabas.server.turns import Steps, map_in_steps
 
 log = logging.getLogger(__name__)
 S = GroupState
@@ -120,7 +122,7 @@ class Membership:
 
     def leave(
         self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
-    ) -> tuple[Changes, LeaveGroupResponse]:
+    ) -> Steps[tuple[Changes, LeaveGroupResponse]]:
         """
         Let members go.
 
@@ -128,6 +130,7 @@ class Membership:
             UnknownMemberId: there is no such group.
             CoordinatorNotAvailable: the group is dead.
         """
+        responses = yield from map_in_steps(_unknown, leaving)
         group = self._groups.get_classic(group_id)
         if group is None:
             raise UnknownMemberId(f"Group {group_id} not found.")
@@ -135,14 +138,11 @@ class Membership:
             return NOTHING, LeaveGroupResponse(
                 error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, members=[]
             )
-        responses = [
-            MemberResponse(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                error_code=self._leave(group, member),
-            )
-            for member in leaving
-        ]
+        # Nobody comes between the members that leave, nor before what they change is written.
+        for number, member in enumerate(leaving):
+            error = self._leave(group, member)
+            if error is not ErrorCode.UNKNOWN_MEMBER_ID:
+                responses[number] = replace(responses[number], error_code=error)
         left = [r.member_id for r in responses if r.error_code == ErrorCode.NONE]
         changes = NOTHING
         if left:
@@ -176,6 +176,14 @@ class Membership:
         self._rebalance.unwatch(group, member_id)
         group.remove(member_id)
         return ErrorCode.NONE
+
+
+def _unknown(member: MemberIdentity) -> MemberResponse:
+    return MemberResponse(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+    )
 
 
 def _reason_not_to_sync(group: ClassicGroup | None, request: SyncGroupRequest) -> ErrorCode:

@@ -67,7 +67,13 @@ class GroupRecord(NamedTuple):
 Record: TypeAlias = OffsetRecord | GroupRecord | ModernRecord
 
 
-def encode_record(record: Record) -> tuple[bytes, bytes | None]:
+EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
+"""
+Key and value.
+"""
+
+
+def encode_record(record: Record) -> EncodedRecord:
     """
     The key and the value of a record.
     """

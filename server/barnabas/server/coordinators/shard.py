@@ -193,7 +193,8 @@ class Shard:
     def _batches(
         self, changes: Changes, now_ms: int
     ) -> Iterator[tuple[Sequence[Record], list[SimpleRecord]]]:
-        encoded = [SimpleRecord(now_ms, *encode_record(record)) for record in changes.records]
+        pairs = changes.encoded or map(encode_record, changes.records)
+        encoded = [SimpleRecord(now_ms, key, value) for key, value in pairs]
         if not changes.divisible:
             yield changes.records, encoded
             return

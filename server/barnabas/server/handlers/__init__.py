@@ -5,13 +5,16 @@ Request handlers, one module per API or small family of APIs.
 closes the connection. It says which module has the handler, and that module is imported by the
 first request: a broker is up sooner, and most of them never hear of most APIs.
 
-A handler takes the decoded request and a ``Context`` and does one of four things:
+A handler takes the decoded request and a ``Context`` and does one of five things:
 
 * returns its response: it is written at once, without a task. What a plain ``def`` does that never
   has to wait, and what the path of a batch is made of;
 * returns ``None``: there is no answer (Produce with ``acks=0``);
 * returns a ``Delayed`` (``purgatory.py``): all that the request changes is done, only the answer
   has to wait. The connection goes on with its next request and keeps the answers in order;
+* is a generator, whose last word is one of the above: it yields wherever others may come between
+  (``turns.py``). What does something for each entry of a request, or for each topic, group or
+  transaction there is; an answer with few entries is as quick as from a plain ``def``;
 * is an ``async def``: a task is made, and the next request of the same connection starts only when
   it has ended, as in Kafka, which takes one request of a connection at a time.
 
@@ -36,11 +39,13 @@ from barnabas.server.repeated_requests import Question
 
 if TYPE_CHECKING:
     from barnabas.server.sender import Part
+    from barnabas.server.turns import Steps
 
 Req = TypeVar("Req", bound=Message)
-Answer: TypeAlias = "Message | Delayed | Awaitable[Message | None] | None"
+Later: TypeAlias = "Message | Delayed | Awaitable[Message | None] | None"
+Answer: TypeAlias = "Later | Steps[Later]"
 Handler: TypeAlias = Callable[[Any, Context], Answer]
-ErrorResponse: TypeAlias = Callable[[Any, int, ErrorCode, str | None], Message]
+ErrorResponse: TypeAlias = "Callable[[Any, int, ErrorCode, str | None], Message | Steps[Message]]"
 H = TypeVar("H", bound=Handler)
 
 
@@ -147,7 +152,9 @@ HANDLERS: Final = Handlers()
 def handles(
     request: type[Req],
     *,
-    error_response: Callable[[Req, int, ErrorCode, str | None], Message] | None = None,
+    error_response: (
+        Callable[[Req, int, ErrorCode, str | None], Message | Steps[Message]] | None
+    ) = None,
     shortcut: Shortcut | None = None,
     read_question: ReadQuestion | None = None,
     forget: Callable[[Req], None] | None = None,
@@ -156,7 +163,8 @@ def handles(
     Register the handler of an API.
 
     Args:
-        error_response: makes the answer that carries one code in every error slot of the request.
+        error_response: makes the answer that carries one code in every error slot of the request,
+            at once or in steps.
             Needed only where the generic one (``dispatch.error_response``), which fills the
             top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
         shortcut: is asked before the request is decoded.

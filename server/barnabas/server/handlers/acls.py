@@ -25,6 +25,7 @@ from barnabas.protocol.messages.delete_acls import (
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from barnabas.server.context import CloseConnection, Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps
 
 UNKNOWN: Final = 0
 """
@@ -78,8 +79,9 @@ def describe_acls(request: DescribeAclsRequest, _context: Context) -> DescribeAc
 
 
 @handles(CreateAclsRequest, error_response=_not_created)
-def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsResponse:
+def create_acls(request: CreateAclsRequest, context: Context) -> Steps[CreateAclsResponse]:
     for creation in request.creations:
+        yield
         _reject_unknown(
             (
                 creation.resource_type,
@@ -92,7 +94,8 @@ def create_acls(request: CreateAclsRequest, context: Context) -> CreateAclsRespo
 
 
 @handles(DeleteAclsRequest, error_response=_not_deleted)
-def delete_acls(request: DeleteAclsRequest, context: Context) -> DeleteAclsResponse:
+def delete_acls(request: DeleteAclsRequest, context: Context) -> Steps[DeleteAclsResponse]:
     for wanted in request.filters:
+        yield
         _reject_unknown(_of_filter(wanted))
     return _not_deleted(request, context.version, ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)

@@ -8,8 +8,7 @@ on brokers ask, for many, and may only want to know.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -18,6 +17,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
     AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
     AddPartitionsToTxnTopicResult,
     AddPartitionsToTxnTransaction,
 )
@@ -26,6 +26,7 @@ from barnabas.server.context import Context
 from barnabas.server.coordinators.changes import Producer
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.transactional_errors import told
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.log_files import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4
@@ -35,14 +36,15 @@ Errors = Mapping[TopicPartition, ErrorCode]
 
 def error_response(
     request: AddPartitionsToTxnRequest, version: int, code: ErrorCode, _message: str | None
-) -> AddPartitionsToTxnResponse:
+) -> Steps[AddPartitionsToTxnResponse]:
     """
     The same error for every partition, or for all of the request where there is room for that.
     """
     if version >= FIRST_BROKER_VERSION:
         return AddPartitionsToTxnResponse(error_code=code)
     [transaction] = _transactions(request, version)
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_as_asked(transaction, code))
+    results = yield from _as_asked(transaction, code)
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
 
 
 @handles(AddPartitionsToTxnRequest, error_response=error_response)
@@ -51,17 +53,16 @@ async def add_partitions_to_txn(
 ) -> AddPartitionsToTxnResponse:
     transactions = _transactions(request, context.version)
     # An id that is named twice gets what was named last, and is answered as if it was the first.
-    partitions = {each.transactional_id: _partitions(each) for each in transactions}
+    listed = await context.turns.finish(each_in_steps(_partitions, transactions))
+    partitions = {
+        each.transactional_id: found for each, found in zip(transactions, listed, strict=True)
+    }
     asked = {each.transactional_id: each for each in reversed(transactions)}
-    results = [
-        AddPartitionsToTxnResult(
-            transactional_id=each.transactional_id,
-            topic_results=await _add(
-                each, partitions[each.transactional_id], asked[each.transactional_id], context
-            ),
-        )
-        for each in transactions
-    ]
+    results = []
+    async for each in context.turns.between(transactions):
+        name = each.transactional_id
+        added = await _add(each, partitions[name], asked[name], context)
+        results.append(AddPartitionsToTxnResult(transactional_id=name, topic_results=added))
     if context.version >= FIRST_BROKER_VERSION:
         return AddPartitionsToTxnResponse(results_by_transaction=results)
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results[0].topic_results)
@@ -84,17 +85,20 @@ def _transactions(
 
 async def _add(
     transaction: AddPartitionsToTxnTransaction,
-    partitions: set[TopicPartition],
+    partitions: Set[TopicPartition],
     asked: AddPartitionsToTxnTransaction,
     context: Context,
 ) -> list[AddPartitionsToTxnTopicResult]:
-    refused = _refused(partitions, context)
+    in_turns = context.turns.finish
+    refused = await in_turns(_refused(partitions, context))
     if refused:
-        untried = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
-        return _grouped({**untried, **refused})
+        untried = ErrorCode.OPERATION_NOT_ATTEMPTED
+        codes = ((where, refused.get(where, untried)) for where in partitions)
+        return await in_turns(_grouped(codes))
     producer = Producer(transaction.producer_id, transaction.producer_epoch)
     if transaction.verify_only:
-        return _grouped(_verify(transaction.transactional_id, producer, partitions, context))
+        errors = _verify(transaction.transactional_id, producer, partitions, context)
+        return await in_turns(_grouped(errors.items()))
     code = ErrorCode.NONE
     try:
         await context.transactions.add_partitions(
@@ -105,16 +109,17 @@ async def _add(
         )
     except KafkaError as error:
         code = told(error, context.version)
-    return _as_asked(asked, code)
+    return await in_turns(_as_asked(asked, code))
 
 
-def _refused(partitions: Iterable[TopicPartition], context: Context) -> Errors:
+def _refused(partitions: Iterable[TopicPartition], context: Context) -> Steps[Errors]:
     """
     The partitions that cannot be part of any transaction; clients may not write to internal topics.
     """
     from_client = context.version < FIRST_BROKER_VERSION
     refused: dict[TopicPartition, ErrorCode] = {}
     for where in partitions:
+        yield
         if from_client and is_internal(where.topic):
             refused[where] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         elif not context.partitions.knows(*where):
@@ -123,7 +128,7 @@ def _refused(partitions: Iterable[TopicPartition], context: Context) -> Errors:
 
 
 def _verify(
-    transactional_id: str, producer: Producer, partitions: set[TopicPartition], context: Context
+    transactional_id: str, producer: Producer, partitions: Set[TopicPartition], context: Context
 ) -> Errors:
     try:
         return context.transactions.verify_partitions(transactional_id, producer, partitions)
@@ -131,42 +136,53 @@ def _verify(
         return dict.fromkeys(partitions, told(error, context.version))
 
 
-def _partitions(transaction: AddPartitionsToTxnTransaction) -> set[TopicPartition]:
-    return {
-        TopicPartition(topic.name, index)
-        for topic in transaction.topics
-        for index in topic.partitions
-    }
+def _partitions(transaction: AddPartitionsToTxnTransaction) -> Steps[Set[TopicPartition]]:
+    """
+    Each partition once, in the order of the request.
+    """
+    partitions: dict[TopicPartition, None] = {}
+    for topic in transaction.topics:
+        yield
+        for index in topic.partitions:
+            yield
+            partitions[TopicPartition(topic.name, index)] = None
+    return partitions.keys()
 
 
 def _as_asked(
     transaction: AddPartitionsToTxnTransaction, code: ErrorCode
-) -> list[AddPartitionsToTxnTopicResult]:
+) -> Steps[list[AddPartitionsToTxnTopicResult]]:
     """
     One error for all: topic by topic as in the request, be they named twice or without partitions.
     """
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic.name,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
-                for index in topic.partitions
-            ],
+
+    def answer(topic: AddPartitionsToTxnTopic) -> Steps[AddPartitionsToTxnTopicResult]:
+        results = yield from map_in_steps(
+            lambda index: AddPartitionsToTxnPartitionResult(
+                partition_index=index, partition_error_code=code
+            ),
+            topic.partitions,
         )
-        for topic in transaction.topics
-    ]
+        return AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=results)
+
+    return (yield from each_in_steps(answer, transaction.topics))
 
 
-def _grouped(errors: Errors) -> list[AddPartitionsToTxnTopicResult]:
+def _grouped(
+    codes: Iterable[tuple[TopicPartition, ErrorCode]],
+) -> Steps[list[AddPartitionsToTxnTopicResult]]:
     """
     Of each partition its own error.
     """
-    topics: defaultdict[str, list[AddPartitionsToTxnPartitionResult]] = defaultdict(list)
-    for (topic, index), code in sorted(errors.items()):
-        topics[topic].append(
+    topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for (topic, index), code in codes:
+        yield
+        topics.setdefault(topic, []).append(
             AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
         )
-    return [
-        AddPartitionsToTxnTopicResult(name=name, results_by_partition=results)
-        for name, results in topics.items()
-    ]
+    return (
+        yield from map_in_steps(
+            lambda item: AddPartitionsToTxnTopicResult(name=item[0], results_by_partition=item[1]),
+            topics.items(),
+        )
+    )

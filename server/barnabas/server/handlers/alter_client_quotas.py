@@ -13,6 +13,7 @@ from barnabas.protocol.messages.alter_client_quotas import (
     AlterClientQuotasResponse,
     EntityData,
     OpData,
+    RequestEntryData,
     ResponseEntryData,
 )
 from barnabas.server.cluster.client_quotas import (
@@ -26,17 +27,16 @@ from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 
 
 def _error_response(
     request: AlterClientQuotasRequest, _version: int, code: ErrorCode, message: str | None
-) -> AlterClientQuotasResponse:
-    return AlterClientQuotasResponse(
-        entries=[
-            ResponseEntryData(error_code=code, error_message=message, entity=list(entry.entity))
-            for entry in request.entries
-        ]
-    )
+) -> Steps[AlterClientQuotasResponse]:
+    def refuse(entry: RequestEntryData) -> ResponseEntryData:
+        return ResponseEntryData(error_code=code, error_message=message, entity=list(entry.entity))
+
+    return AlterClientQuotasResponse(entries=(yield from map_in_steps(refuse, request.entries)))
 
 
 @handles(AlterClientQuotasRequest, error_response=_error_response)
@@ -47,18 +47,15 @@ async def alter_client_quotas(
     Change the quotas of each entity, or say why not. One that is named twice is changed once, and
     told so.
     """
-    asked = [
-        (entity_of({part.entity_type: part.entity_name for part in entry.entity}), entry.ops)
-        for entry in request.entries
-    ]
+    asked = await context.turns.finish(map_in_steps(_asked, request.entries))
     names = {name for entity, _ in asked for kind, name in entity if kind == IP and name}
     hosts = await context.in_executor(lambda: set(filter(_is_host, names)))
 
-    async def alter() -> dict[Entity, KafkaError | None]:
-        made: list[Versioned] = []
+    def plan(made: list[Versioned]) -> Steps[dict[Entity, KafkaError | None]]:
         outcomes: dict[Entity, KafkaError | None] = {}
         there = client_quotas(context.image)
         for entity, ops in asked:
+            yield
             if entity in outcomes:
                 outcomes[entity] = InvalidRequest(f"Ignoring duplicate entity {_text(entity)}")
                 continue
@@ -68,6 +65,11 @@ async def alter_client_quotas(
                 outcomes[entity] = None
             except KafkaError as error:
                 outcomes[entity] = error
+        return outcomes
+
+    async def alter() -> dict[Entity, KafkaError | None]:
+        made: list[Versioned] = []
+        outcomes = await context.turns.finish(plan(made))
         if len(made) > MAX_RECORDS_PER_REQUEST:
             raise PolicyViolation("Unable to perform excessively large batch operation.")
         if not request.validate_only:
@@ -75,15 +77,20 @@ async def alter_client_quotas(
         return outcomes
 
     outcomes = await context.controller.change(alter)
-    return AlterClientQuotasResponse(
-        entries=[
-            ResponseEntryData(
-                error_code=ErrorCode.NONE if error is None else error.code,
-                error_message=None if error is None else str(error),
-                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
-            )
-            for entity, error in outcomes.items()
-        ]
+    entries = await context.turns.finish(map_in_steps(_answer, outcomes.items()))
+    return AlterClientQuotasResponse(entries=entries)
+
+
+def _asked(entry: RequestEntryData) -> tuple[Entity, list[OpData]]:
+    return entity_of({part.entity_type: part.entity_name for part in entry.entity}), entry.ops
+
+
+def _answer(outcome: tuple[Entity, KafkaError | None]) -> ResponseEntryData:
+    entity, error = outcome
+    return ResponseEntryData(
+        error_code=ErrorCode.NONE if error is None else error.code,
+        error_message=None if error is None else str(error),
+        entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
     )
 
 

@@ -4,7 +4,7 @@ AlterConfigs: replaces all options of resources. Old clients use it.
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -14,14 +14,16 @@ from barnabas.protocol.messages.alter_configs import (
 from barnabas.server.config_admin import AlterResource, Change, Operation
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 
 def _error_response(
     request: AlterConfigsRequest, _version: int, code: ErrorCode, message: str | None
-) -> AlterConfigsResponse:
-    return AlterConfigsResponse(
-        responses=[_answer(resource, code, message) for resource in request.resources]
+) -> Steps[AlterConfigsResponse]:
+    refused = yield from map_in_steps(
+        lambda resource: _answer(resource, code, message), request.resources
     )
+    return AlterConfigsResponse(responses=refused)
 
 
 @handles(AlterConfigsRequest, error_response=_error_response)
@@ -29,26 +31,30 @@ async def alter_configs(request: AlterConfigsRequest, context: Context) -> Alter
     """
     Set the options that are named and no others; each resource succeeds or fails by itself.
     """
-    wanted = [
-        AlterResource(
-            type=resource.resource_type,
-            name=resource.resource_name,
-            changes=[
-                Change(config.name, Operation.SET, config.value) for config in resource.configs
-            ],
-            replaces=True,
-        )
-        for resource in request.resources
-    ]
+    wanted = await context.turns.finish(each_in_steps(_wanted, request.resources))
     errors = await context.config_admin.alter(wanted, validate_only=request.validate_only)
+    outcomes = zip(request.resources, errors, strict=True)
     return AlterConfigsResponse(
-        responses=[
-            _answer(resource, ErrorCode.NONE, None)
-            if error is None
-            else _answer(resource, error.code, str(error))
-            for resource, error in zip(request.resources, errors, strict=True)
-        ]
+        responses=await context.turns.finish(map_in_steps(_outcome, outcomes))
     )
+
+
+def _wanted(resource: AlterConfigsResource) -> Steps[AlterResource]:
+    changes = yield from map_in_steps(
+        lambda config: Change(config.name, Operation.SET, config.value), resource.configs
+    )
+    return AlterResource(
+        type=resource.resource_type, name=resource.resource_name, changes=changes, replaces=True
+    )
+
+
+def _outcome(
+    outcome: tuple[AlterConfigsResource, KafkaError | None],
+) -> AlterConfigsResourceResponse:
+    resource, error = outcome
+    if error is None:
+        return _answer(resource, ErrorCode.NONE, None)
+    return _answer(resource, error.code, str(error))
 
 
 def _answer(

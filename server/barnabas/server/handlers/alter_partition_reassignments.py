@@ -9,6 +9,7 @@ be taken away.
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_partition_reassignments import (
@@ -16,11 +17,13 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignablePartitionResponse,
+    ReassignableTopic,
     ReassignableTopicResponse,
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.partition_plan import PartitionPlan
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 logger = logging.getLogger(__name__)
 
@@ -30,24 +33,20 @@ def _error_response(
     _version: int,
     code: ErrorCode,
     message: str | None,
-) -> AlterPartitionReassignmentsResponse:
+) -> Steps[AlterPartitionReassignmentsResponse]:
+    def refuse_one(partition: ReassignablePartition) -> ReassignablePartitionResponse:
+        return ReassignablePartitionResponse(
+            partition_index=partition.partition_index, error_code=code, error_message=message
+        )
+
+    def refuse(topic: ReassignableTopic) -> Steps[ReassignableTopicResponse]:
+        refused = yield from map_in_steps(refuse_one, topic.partitions)
+        return ReassignableTopicResponse(name=topic.name, partitions=refused)
+
     return AlterPartitionReassignmentsResponse(
         error_code=code,
         error_message=message,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ReassignablePartitionResponse(
-                        partition_index=partition.partition_index,
-                        error_code=code,
-                        error_message=message,
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
+        responses=(yield from each_in_steps(refuse, request.topics)),
     )
 
 
@@ -65,17 +64,15 @@ async def alter_partition_reassignments(
         )
     may_change_factor = request.allow_replication_factor_change
 
-    def alter(plan: PartitionPlan) -> list[ReassignableTopicResponse]:
-        return [
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _alter(plan, topic.name, partition, may_change_factor)
-                    for partition in topic.partitions
-                ],
+    def alter(plan: PartitionPlan) -> Steps[list[ReassignableTopicResponse]]:
+        results = []
+        for topic in request.topics:
+            name = topic.name
+            altered = yield from map_in_steps(
+                partial(_alter, plan, name, may_change_factor), topic.partitions
             )
-            for topic in request.topics
-        ]
+            results.append(ReassignableTopicResponse(name=name, partitions=altered))
+        return results
 
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=may_change_factor,
@@ -86,7 +83,7 @@ async def alter_partition_reassignments(
 
 
 def _alter(
-    plan: PartitionPlan, name: str, wanted: ReassignablePartition, may_change_factor: bool
+    plan: PartitionPlan, name: str, may_change_factor: bool, wanted: ReassignablePartition
 ) -> ReassignablePartitionResponse:
     index = wanted.partition_index
     try:

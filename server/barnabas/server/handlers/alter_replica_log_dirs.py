@@ -29,59 +29,65 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.log_files import TopicPartition, has_future_dir_name
 
 logger = logging.getLogger(__name__)
 
 
-def _response(codes: dict[TopicPartition, ErrorCode]) -> AlterReplicaLogDirsResponse:
+def _response(codes: dict[TopicPartition, ErrorCode]) -> Steps[AlterReplicaLogDirsResponse]:
     topics: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
     for (name, index), code in codes.items():
+        yield
         topics.setdefault(name, []).append(
             AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
         )
-    return AlterReplicaLogDirsResponse(
-        results=[
-            AlterReplicaLogDirTopicResult(topic_name=name, partitions=partitions)
-            for name, partitions in topics.items()
-        ]
+    results = yield from map_in_steps(
+        lambda topic: AlterReplicaLogDirTopicResult(topic_name=topic[0], partitions=topic[1]),
+        topics.items(),
     )
+    return AlterReplicaLogDirsResponse(results=results)
 
 
-def _wanted(request: AlterReplicaLogDirsRequest) -> dict[TopicPartition, str]:
+def _wanted(request: AlterReplicaLogDirsRequest) -> Steps[dict[TopicPartition, str]]:
     """
     The directory for each partition; of one that is named twice the last one counts.
     """
-    return {
-        TopicPartition(topic.name, index): directory.path
-        for directory in request.dirs
-        for topic in directory.topics
-        for index in topic.partitions
-    }
+    wanted = {}
+    for directory in request.dirs:
+        yield
+        for topic in directory.topics:
+            yield
+            for index in topic.partitions:
+                yield
+                wanted[TopicPartition(topic.name, index)] = directory.path
+    return wanted
 
 
 def _error_response(
     request: AlterReplicaLogDirsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> AlterReplicaLogDirsResponse:
-    return _response(dict.fromkeys(_wanted(request), code))
+) -> Steps[AlterReplicaLogDirsResponse]:
+    return (yield from _response(dict.fromkeys((yield from _wanted(request)), code)))
 
 
 @handles(AlterReplicaLogDirsRequest, error_response=_error_response)
 def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, context: Context
-) -> AlterReplicaLogDirsResponse:
+) -> Steps[AlterReplicaLogDirsResponse]:
     """
     Say of each partition whether it is where it is wanted.
     """
     codes = {}
-    for partition, path in _wanted(request).items():
+    wanted = yield from _wanted(request)
+    for partition, path in wanted.items():
+        yield
         codes[partition] = ErrorCode.NONE
         try:
             _check(partition, path, context)
         except KafkaError as error:
             logger.warning("%s cannot be moved to %s: %s", partition, path, error)
             codes[partition] = error.code
-    return _response(codes)
+    return (yield from _response(codes))
 
 
 def _check(partition: TopicPartition, path: str, context: Context) -> None:

@@ -33,6 +33,7 @@ from barnabas.server.cluster.scram_credentials import (
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 
 Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
@@ -42,14 +43,15 @@ def _error_response(
     _version: int,
     code: ErrorCode,
     message: str | None,
-) -> AlterUserScramCredentialsResponse:
+) -> Steps[AlterUserScramCredentialsResponse]:
     wanted: list[Change] = [*request.deletions, *request.upsertions]
-    return AlterUserScramCredentialsResponse(
-        results=[
-            AlterUserScramCredentialsResult(user=user, error_code=code, error_message=message)
-            for user in sorted({change.name for change in wanted})
-        ]
+    refused = yield from map_in_steps(
+        lambda user: AlterUserScramCredentialsResult(
+            user=user, error_code=code, error_message=message
+        ),
+        sorted({change.name for change in wanted}),
     )
+    return AlterUserScramCredentialsResponse(results=refused)
 
 
 @handles(AlterUserScramCredentialsRequest, error_response=_error_response)
@@ -62,10 +64,10 @@ async def alter_user_scram_credentials(
     wanted: list[Change] = [*request.deletions, *request.upsertions]
     times = Counter(change.name for change in wanted)
 
-    async def alter() -> list[AlterUserScramCredentialsResult]:
-        made: list[Versioned] = []
+    def plan(made: list[Versioned]) -> Steps[list[AlterUserScramCredentialsResult]]:
         results = {}
         for change in wanted:
+            yield
             result = AlterUserScramCredentialsResult(user=change.name, error_code=ErrorCode.NONE)
             try:
                 if times[change.name] > 1:
@@ -78,8 +80,13 @@ async def alter_user_scram_credentials(
                     user=change.name, error_code=error.code, error_message=str(error)
                 )
             results[change.name] = result
-        await context.controller.write(made)
         return list(results.values())
+
+    async def alter() -> list[AlterUserScramCredentialsResult]:
+        made: list[Versioned] = []
+        results = await context.turns.finish(plan(made))
+        await context.controller.write(made)
+        return results
 
     return AlterUserScramCredentialsResponse(results=await context.controller.change(alter))
 

@@ -14,14 +14,16 @@ from barnabas.protocol.messages.create_partitions import (
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 
 
 def _error_response(
     request: CreatePartitionsRequest, _version: int, code: ErrorCode, message: str | None
-) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(
-        results=[_result(topic.name, code, message) for topic in request.topics]
+) -> Steps[CreatePartitionsResponse]:
+    refused = yield from map_in_steps(
+        lambda topic: _result(topic.name, code, message), request.topics
     )
+    return CreatePartitionsResponse(results=refused)
 
 
 @handles(CreatePartitionsRequest, error_response=_error_response)
@@ -38,16 +40,18 @@ async def create_partitions(
     )
     repeated = InvalidRequest("Duplicate topic name.")
     errors = {name: repeated for name, count in times.items() if count > 1} | plan.errors
-    results = []
-    for name in times:
+
+    def outcome(name: str) -> CreatePartitionsTopicResult:
         error = errors.get(name)
         if error is None:
-            results.append(_result(name, ErrorCode.NONE, None))
-        elif isinstance(error, UnknownTopicOrPartition):
-            results.append(_result(name, error.code, None))
-        else:
-            results.append(_result(name, error.code, str(error)))
-    return CreatePartitionsResponse(results=results)
+            return _result(name, ErrorCode.NONE, None)
+        if isinstance(error, UnknownTopicOrPartition):
+            return _result(name, error.code, None)
+        return _result(name, error.code, str(error))
+
+    return CreatePartitionsResponse(
+        results=await context.turns.finish(map_in_steps(outcome, times))
+    )
 
 
 def _result(name: str, code: ErrorCode, message: str | None) -> CreatePartitionsTopicResult:

@@ -18,16 +18,18 @@ from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.topic_creation import CreatedTopic
+from barnabas.server.turns import Steps, map_in_steps
 
 FIRST_WITH_CONFIGS: Final = 5
 
 
 def _error_response(
     request: CreateTopicsRequest, _version: int, code: ErrorCode, message: str | None
-) -> CreateTopicsResponse:
-    return CreateTopicsResponse(
-        topics=[_failed(topic.name, code, message) for topic in request.topics]
+) -> Steps[CreateTopicsResponse]:
+    refused = yield from map_in_steps(
+        lambda topic: _failed(topic.name, code, message), request.topics
     )
+    return CreateTopicsResponse(topics=refused)
 
 
 @handles(CreateTopicsRequest, error_response=_error_response)
@@ -39,14 +41,15 @@ async def create_topics(request: CreateTopicsRequest, context: Context) -> Creat
     wanted = [topic for topic in request.topics if topic.name not in refused]
     plan = await context.topics.create(wanted, validate_only=request.validate_only)
     errors = refused | plan.errors
-    results = []
-    for name in dict.fromkeys(topic.name for topic in request.topics):
+
+    def outcome(name: str) -> CreatableTopicResult:
         error = errors.get(name)
         if error is not None:
-            results.append(_failed(name, error.code, str(error)))
-        else:
-            results.append(_succeeded(plan.created[name], context))
-    return CreateTopicsResponse(topics=results)
+            return _failed(name, error.code, str(error))
+        return _succeeded(plan.created[name], context)
+
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return CreateTopicsResponse(topics=await context.turns.finish(map_in_steps(outcome, names)))
 
 
 def _refusals(request: CreateTopicsRequest) -> dict[str, KafkaError]:

@@ -13,22 +13,22 @@ from barnabas.protocol.messages.delete_groups import (
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import Steps, map_in_steps
 
 
 def _error_response(
     request: DeleteGroupsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> DeleteGroupsResponse:
-    return DeleteGroupsResponse(
-        results=[
-            DeletableGroupResult(group_id=group_id, error_code=code)
-            for group_id in request.groups_names
-        ]
+) -> Steps[DeleteGroupsResponse]:
+    refused = yield from map_in_steps(
+        lambda group_id: DeletableGroupResult(group_id=group_id, error_code=code),
+        request.groups_names,
     )
+    return DeleteGroupsResponse(results=refused)
 
 
 @handles(DeleteGroupsRequest, error_response=_error_response)
-def delete_groups(request: DeleteGroupsRequest, context: Context) -> Delayed:
+def delete_groups(request: DeleteGroupsRequest, context: Context) -> Steps[Delayed]:
     """
     Delete each group that is named, once; the empty name is a name.
     """
-    return context.groups.delete_groups(list(dict.fromkeys(request.groups_names)))
+    return (yield from context.groups.delete_groups(list(dict.fromkeys(request.groups_names))))

@@ -25,6 +25,7 @@ from barnabas.protocol.messages.delete_records import (
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 logger = logging.getLogger(__name__)
 
@@ -33,40 +34,33 @@ INVALID_LOW_WATERMARK: Final = -1
 
 def _error_response(
     request: DeleteRecordsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name,
-                partitions=[
-                    _answer(partition.partition_index, INVALID_LOW_WATERMARK, code)
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Steps[DeleteRecordsResponse]:
+    def refuse(topic: DeleteRecordsTopic) -> Steps[DeleteRecordsTopicResult]:
+        refused = yield from map_in_steps(
+            lambda each: _answer(each.partition_index, INVALID_LOW_WATERMARK, code),
+            topic.partitions,
+        )
+        return DeleteRecordsTopicResult(name=topic.name, partitions=refused)
+
+    return DeleteRecordsResponse(topics=(yield from each_in_steps(refuse, request.topics)))
 
 
 @handles(DeleteRecordsRequest, error_response=_error_response)
-def delete_records(request: DeleteRecordsRequest, context: Context) -> DeleteRecordsResponse:
+def delete_records(request: DeleteRecordsRequest, context: Context) -> Steps[DeleteRecordsResponse]:
     """
     Delete what lies below each offset, and say where each log begins now.
     """
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(name=topic.name, partitions=_delete(topic, context))
-            for topic in request.topics
-            if topic.partitions
-        ]
-    )
+    asked = [topic for topic in request.topics if topic.partitions]
+    topics = yield from each_in_steps(lambda topic: _delete(topic, context), asked)
+    return DeleteRecordsResponse(topics=topics)
 
 
-def _delete(topic: DeleteRecordsTopic, context: Context) -> list[DeleteRecordsPartitionResult]:
+def _delete(topic: DeleteRecordsTopic, context: Context) -> Steps[DeleteRecordsTopicResult]:
     results = []
     # Of a partition that is named twice the last offset counts.
     offsets = {partition.partition_index: partition.offset for partition in topic.partitions}
     for index, offset in offsets.items():
+        yield
         try:
             start = _delete_before(topic.name, index, offset, context)
         except KafkaError as error:
@@ -74,7 +68,7 @@ def _delete(topic: DeleteRecordsTopic, context: Context) -> list[DeleteRecordsPa
             results.append(_answer(index, INVALID_LOW_WATERMARK, error.code))
         else:
             results.append(_answer(index, start, ErrorCode.NONE))
-    return results
+    return DeleteRecordsTopicResult(name=topic.name, partitions=results)
 
 
 def _delete_before(name: str, index: int, offset: int, context: Context) -> int:

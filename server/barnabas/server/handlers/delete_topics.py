@@ -25,19 +25,21 @@ from barnabas.protocol.messages.delete_topics import (
 from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 
 FIRST_WITH_DELETION_DISABLED: Final = 3
 
 
 def _error_response(
     request: DeleteTopicsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> DeleteTopicsResponse:
-    return DeleteTopicsResponse(
-        responses=[
-            DeletableTopicResult(name=state.name, topic_id=state.topic_id, error_code=code)
-            for state in _states(request)
-        ]
+) -> Steps[DeleteTopicsResponse]:
+    refused = yield from map_in_steps(
+        lambda state: DeletableTopicResult(
+            name=state.name, topic_id=state.topic_id, error_code=code
+        ),
+        _states(request),
     )
+    return DeleteTopicsResponse(responses=refused)
 
 
 @handles(DeleteTopicsRequest, error_response=_error_response)
@@ -50,15 +52,31 @@ async def delete_topics(request: DeleteTopicsRequest, context: Context) -> Delet
             raise InvalidRequest("This version does not support topic deletion.")
         raise TopicDeletionDisabled
     results: list[DeletableTopicResult] = []
-    named, identified = _sort_out(_states(request), results)
+    wanted = await context.turns.finish(_wanted(request, results, context))
+    errors = await context.topics.delete(list(wanted))
+    results += await context.turns.finish(
+        map_in_steps(lambda each: _result(wanted[each], each, errors.get(each)), wanted)
+    )
+    return DeleteTopicsResponse(responses=results)
+
+
+def _wanted(
+    request: DeleteTopicsRequest, results: list[DeletableTopicResult], context: Context
+) -> Steps[dict[UUID, str]]:
+    """
+    The topics that can be deleted; those that cannot get their *results* here.
+    """
+    named, identified = yield from _sort_out(_states(request), results)
     wanted: dict[UUID, str] = {}
     for topic_id in identified:
+        yield
         topic = context.topics.get_by_id(topic_id)
         if topic is None:
             results.append(_result(None, topic_id, UnknownTopicId()))
         else:
             wanted[topic_id] = topic.name
     for name in named:
+        yield
         topic = context.topics.get(name)
         if topic is None:
             results.append(_result(name, ZERO_UUID, UnknownTopicOrPartition()))
@@ -67,9 +85,7 @@ async def delete_topics(request: DeleteTopicsRequest, context: Context) -> Delet
             results.append(_result(name, topic.id, InvalidRequest(message)))
         else:
             wanted[topic.id] = name
-    errors = await context.topics.delete(list(wanted))
-    results += [_result(name, topic_id, errors.get(topic_id)) for topic_id, name in wanted.items()]
-    return DeleteTopicsResponse(responses=results)
+    return wanted
 
 
 def _states(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
@@ -79,13 +95,14 @@ def _states(request: DeleteTopicsRequest) -> list[DeleteTopicState]:
 
 def _sort_out(
     states: list[DeleteTopicState], results: list[DeletableTopicResult]
-) -> tuple[list[str], list[UUID]]:
+) -> Steps[tuple[list[str], list[UUID]]]:
     """
     The names and the ids that are given once and alone; all others get their *results* here.
     """
     names: Counter[str] = Counter()
     ids: Counter[UUID] = Counter()
     for state in states:
+        yield
         if state.name is None and state.topic_id == ZERO_UUID:
             message = "Neither topic name nor id were specified."
             results.append(_result(None, ZERO_UUID, InvalidRequest(message)))

@@ -26,6 +26,7 @@ from barnabas.server.cluster.client_quotas import (
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps
 
 
 class MatchType(IntEnum):
@@ -41,7 +42,7 @@ class MatchType(IntEnum):
 @handles(DescribeClientQuotasRequest)
 def describe_client_quotas(
     request: DescribeClientQuotasRequest, context: Context
-) -> DescribeClientQuotasResponse:
+) -> Steps[DescribeClientQuotasResponse]:
     """
     Entities that have all that the filter names; if it is strict, nothing else besides.
     """
@@ -49,22 +50,23 @@ def describe_client_quotas(
     for component in request.components:
         _check(component, wanted)
         wanted[component.entity_type] = component
+        yield
     if IP in wanted and (USER in wanted or CLIENT_ID in wanted):
         raise InvalidRequest(
             "Invalid entity filter component combination. IP filter component should not be used"
             " with user or clientId filter component."
         )
+    entries = []
+    for entity, quotas in client_quotas(context.image).items():
+        yield
+        if _matches(entity, wanted, strict=request.strict):
+            names = [EntityData(entity_type=kind, entity_name=name) for kind, name in entity]
+            values = [ValueData(key=key, value=value) for key, value in quotas.items()]
+            entries.append(EntryData(entity=names, values=values))
     return DescribeClientQuotasResponse(
         error_code=ErrorCode.NONE,
         error_message="",  # Kafka answers so, not with null.
-        entries=[
-            EntryData(
-                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
-                values=[ValueData(key=key, value=value) for key, value in quotas.items()],
-            )
-            for entity, quotas in client_quotas(context.image).items()
-            if _matches(entity, wanted, strict=request.strict)
-        ],
+        entries=entries,
     )
 
 

@@ -16,22 +16,27 @@ from barnabas.protocol.messages.describe_configs import (
 from barnabas.server.config_admin import ConfigEntry
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 
 
 def _error_response(
     request: DescribeConfigsRequest, _version: int, code: ErrorCode, message: str | None
-) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(
-        results=[_failed(resource, code, message) for resource in request.resources]
+) -> Steps[DescribeConfigsResponse]:
+    refused = yield from map_in_steps(
+        lambda resource: _failed(resource, code, message), request.resources
     )
+    return DescribeConfigsResponse(results=refused)
 
 
 @handles(DescribeConfigsRequest, error_response=_error_response)
-def describe_configs(request: DescribeConfigsRequest, context: Context) -> DescribeConfigsResponse:
+def describe_configs(
+    request: DescribeConfigsRequest, context: Context
+) -> Steps[DescribeConfigsResponse]:
     """
     The options of each resource, where their values come from, and what they mean.
     """
     for resource in request.resources:
+        yield
         if not context.config_admin.can_describe(resource.resource_type):
             raise InvalidRequest(
                 f"Unexpected resource type {resource.resource_type} for resource"
@@ -39,6 +44,7 @@ def describe_configs(request: DescribeConfigsRequest, context: Context) -> Descr
             )
     results = []
     for resource in request.resources:
+        yield
         try:
             results.append(_describe(resource, request, context))
         except KafkaError as error:
@@ -49,7 +55,7 @@ def describe_configs(request: DescribeConfigsRequest, context: Context) -> Descr
 def _describe(
     resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: Context
 ) -> DescribeConfigsResult:
-    wanted = resource.configuration_keys
+    wanted = set(resource.configuration_keys or ())
     entries = context.config_admin.describe(resource.resource_type, resource.resource_name)
     return DescribeConfigsResult(
         error_code=ErrorCode.NONE,

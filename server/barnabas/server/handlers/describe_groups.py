@@ -16,24 +16,25 @@ from barnabas.server.coordinators.answers import coordinator_error
 from barnabas.server.coordinators.describing import described_error
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
+from barnabas.server.turns import Steps, map_in_steps
 
 
 def _error_response(
     request: DescribeGroupsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> DescribeGroupsResponse:
-    return DescribeGroupsResponse(
-        groups=[described_error(group_id, code) for group_id in request.groups]
-    )
+) -> Steps[DescribeGroupsResponse]:
+    groups = yield from map_in_steps(lambda each: described_error(each, code), request.groups)
+    return DescribeGroupsResponse(groups=groups)
 
 
 @handles(DescribeGroupsRequest, error_response=_error_response)
-def describe_groups(request: DescribeGroupsRequest, context: Context) -> DescribeGroupsResponse:
+def describe_groups(
+    request: DescribeGroupsRequest, context: Context
+) -> Steps[DescribeGroupsResponse]:
     """
     Describe each group that is named, the empty name included.
     """
-    return DescribeGroupsResponse(
-        groups=[_describe(group_id, request, context) for group_id in request.groups]
-    )
+    groups = yield from map_in_steps(lambda each: _describe(each, request, context), request.groups)
+    return DescribeGroupsResponse(groups=groups)
 
 
 def _describe(group_id: str, request: DescribeGroupsRequest, context: Context) -> DescribedGroup:

@@ -8,12 +8,13 @@ The log of the cluster's metadata is not among them, in Kafka neither.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -22,6 +23,7 @@ from barnabas.protocol.messages.describe_log_dirs import (
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.manager import LogManager
 
@@ -55,11 +57,7 @@ async def describe_log_dirs(
     """
     is_wanted: IsWanted = lambda _: True  # noqa: E731  # one of two, both as short
     if request.topics is not None:
-        wanted = {
-            TopicPartition(topic.topic, index)
-            for topic in request.topics
-            for index in topic.partitions
-        }
+        wanted = await context.turns.finish(_wanted(request.topics))
         is_wanted = wanted.__contains__
     log_manager = context.log_manager
 
@@ -69,6 +67,16 @@ async def describe_log_dirs(
     # The file systems are asked for their sizes, which may take its time.
     results = await context.in_executor(describe_all)
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=results)
+
+
+def _wanted(topics: Iterable[DescribableLogDirTopic]) -> Steps[Set[TopicPartition]]:
+    wanted = set()
+    for topic in topics:
+        yield
+        for index in topic.partitions:
+            yield
+            wanted.add(TopicPartition(topic.topic, index))
+    return wanted
 
 
 def _describe(path: Path, log_manager: LogManager, is_wanted: IsWanted) -> DescribeLogDirsResult:

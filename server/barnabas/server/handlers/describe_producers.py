@@ -18,6 +18,7 @@ from barnabas.protocol.messages.describe_producers import (
 from barnabas.server.cluster.topic_names import validate_topic_name
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 """What Kafka says of a topic; of a partition that a topic does not have it says nothing."""
@@ -25,34 +26,29 @@ NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 
 def error_response(
     request: DescribeProducersRequest, _version: int, code: ErrorCode, message: str | None
-) -> DescribeProducersResponse:
+) -> Steps[DescribeProducersResponse]:
     """
     The same error for every partition.
     """
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_error(index, code, message) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+
+    def refuse(topic: TopicRequest) -> Steps[TopicResponse]:
+        indexes = topic.partition_indexes
+        refused = yield from map_in_steps(lambda index: _error(index, code, message), indexes)
+        return TopicResponse(name=topic.name, partitions=refused)
+
+    return DescribeProducersResponse(topics=(yield from each_in_steps(refuse, request.topics)))
 
 
 @handles(DescribeProducersRequest, error_response=error_response)
 def describe_producers(
     request: DescribeProducersRequest, context: Context
-) -> DescribeProducersResponse:
-    return DescribeProducersResponse(
-        topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[_describe(topic, index, context) for index in topic.partition_indexes],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Steps[DescribeProducersResponse]:
+    def describe(topic: TopicRequest) -> Steps[TopicResponse]:
+        indexes = topic.partition_indexes
+        described = yield from map_in_steps(lambda each: _describe(topic, each, context), indexes)
+        return TopicResponse(name=topic.name, partitions=described)
+
+    return DescribeProducersResponse(topics=(yield from each_in_steps(describe, request.topics)))
 
 
 def _describe(topic: TopicRequest, index: int, context: Context) -> PartitionResponse:

@@ -14,17 +14,22 @@ from barnabas.protocol.messages.describe_quorum import (
     Listener,
     Node,
     ReplicaState,
+    RequestPartitionData,
+    RequestTopicData,
     ResponsePartitionData,
     ResponseTopicData,
 )
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
 
 
 @handles(DescribeQuorumRequest)
-def describe_quorum(request: DescribeQuorumRequest, context: Context) -> DescribeQuorumResponse:
+def describe_quorum(
+    request: DescribeQuorumRequest, context: Context
+) -> Steps[DescribeQuorumResponse]:
     """
     The quorum of the metadata log, which must be the one partition that is asked for.
     """
@@ -34,7 +39,7 @@ def describe_quorum(request: DescribeQuorumRequest, context: Context) -> Describ
         for partition in topic.partitions
     ]
     if len(request.topics) != 1 or asked != [(CLUSTER_METADATA_TOPIC, 0)]:
-        return _unknown(request)
+        return (yield from _unknown(request))
     log = context.controller.log
     topic = ResponseTopicData(
         topic_name=CLUSTER_METADATA_TOPIC,
@@ -77,28 +82,24 @@ def _listeners(context: Context) -> list[Listener]:
     return [Listener(name=e.name, host=e.host, port=e.port) for e in endpoints]
 
 
-def _unknown(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+def _unknown(request: DescribeQuorumRequest) -> Steps[DescribeQuorumResponse]:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return DescribeQuorumResponse(
-        error_code=ErrorCode.NONE,
-        error_message="",
-        topics=[
-            ResponseTopicData(
-                topic_name=topic.topic_name,
-                partitions=[
-                    ResponsePartitionData(
-                        partition_index=partition.partition_index,
-                        error_code=code,
-                        error_message=code.sentence,
-                        leader_id=0,
-                        leader_epoch=0,
-                        high_watermark=0,
-                        current_voters=[],
-                        observers=[],
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
-    )
+
+    def refuse_one(partition: RequestPartitionData) -> ResponsePartitionData:
+        return ResponsePartitionData(
+            partition_index=partition.partition_index,
+            error_code=code,
+            error_message=code.sentence,
+            leader_id=0,
+            leader_epoch=0,
+            high_watermark=0,
+            current_voters=[],
+            observers=[],
+        )
+
+    def refuse(topic: RequestTopicData) -> Steps[ResponseTopicData]:
+        refused = yield from map_in_steps(refuse_one, topic.partitions)
+        return ResponseTopicData(topic_name=topic.topic_name, partitions=refused)
+
+    topics = yield from each_in_steps(refuse, request.topics)
+    return DescribeQuorumResponse(error_code=ErrorCode.NONE, error_message="", topics=topics)

@@ -8,6 +8,9 @@ its cursor says where the next one begins.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from heapq import heapify, heappop
+
 from barnabas.protocol.errors import ErrorCode, InvalidRequest
 from barnabas.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -23,35 +26,37 @@ from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.authorized_operations import TOPIC_OPERATIONS
+from barnabas.server.turns import Steps, map_in_steps
 
 
 def _error_response(
     request: DescribeTopicPartitionsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> DescribeTopicPartitionsResponse:
-    return DescribeTopicPartitionsResponse(
-        topics=[
-            DescribeTopicPartitionsResponseTopic(
-                error_code=code, name=topic.name, topic_id=ZERO_UUID, partitions=[]
-            )
-            for topic in request.topics
-        ]
+) -> Steps[DescribeTopicPartitionsResponse]:
+    refused = yield from map_in_steps(
+        lambda topic: DescribeTopicPartitionsResponseTopic(
+            error_code=code, name=topic.name, topic_id=ZERO_UUID, partitions=[]
+        ),
+        request.topics,
     )
+    return DescribeTopicPartitionsResponse(topics=refused)
 
 
 @handles(DescribeTopicPartitionsRequest, error_response=_error_response)
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: Context
-) -> DescribeTopicPartitionsResponse:
+) -> Steps[DescribeTopicPartitionsResponse]:
     """
     One page of the topics that are asked for; of all topics if none is named.
     """
-    names = _names(request, context)
+    names = yield from _names(request, context)
     start = request.cursor
     described: list[DescribeTopicPartitionsResponseTopic] = []
     left = max(
         min(context.config.max_request_partition_size_limit, request.response_partition_limit), 1
     )
-    for name in names:
+    while names:
+        yield
+        _, name = heappop(names)
         if left == 0:
             cursor = Cursor(topic_name=name, partition_index=0)
             return DescribeTopicPartitionsResponse(topics=described, next_cursor=cursor)
@@ -70,9 +75,11 @@ def describe_topic_partitions(
     return DescribeTopicPartitionsResponse(topics=described)
 
 
-def _names(request: DescribeTopicPartitionsRequest, context: Context) -> list[str]:
+def _names(
+    request: DescribeTopicPartitionsRequest, context: Context
+) -> Steps[list[tuple[bytes, str]]]:
     """
-    The topics from the cursor on, each once.
+    The topics from the cursor on, each once: a heap in the order of Java.
 
     Raises:
         InvalidRequest: the cursor points at nothing that is asked for.
@@ -81,7 +88,7 @@ def _names(request: DescribeTopicPartitionsRequest, context: Context) -> list[st
     asked = {topic.name for topic in request.topics}
     names = asked or {topic.name for topic in context.topics}
     if cursor is None:
-        return sorted(names, key=_java_order)
+        return (yield from _heap(names))
     if asked and cursor.topic_name not in asked:
         raise InvalidRequest(
             "DescribeTopicPartitionsRequest topic list should contain the cursor topic:"
@@ -92,7 +99,17 @@ def _names(request: DescribeTopicPartitionsRequest, context: Context) -> list[st
             f"DescribeTopicPartitionsRequest cursor partition must be valid: {cursor}"
         )
     first = _java_order(cursor.topic_name)
-    return sorted((name for name in names if _java_order(name) >= first), key=_java_order)
+    return (yield from _heap(names, first))
+
+
+def _heap(names: Iterable[str], first: bytes = b"") -> Steps[list[tuple[bytes, str]]]:
+    """
+    Most of a great many are not on the page: to sort all of them would take its time.
+    """
+    ordered = yield from map_in_steps(lambda name: (_java_order(name), name), names)
+    heap = [each for each in ordered if each[0] >= first]
+    heapify(heap)
+    return heap
 
 
 def _java_order(name: str) -> bytes:

@@ -15,30 +15,27 @@ from barnabas.protocol.messages.describe_transactions import (
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 
 
 def error_response(
     request: DescribeTransactionsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> DescribeTransactionsResponse:
+) -> Steps[DescribeTransactionsResponse]:
     """
     The same error for every id.
     """
-    return DescribeTransactionsResponse(
-        transaction_states=[
-            _unknown(transactional_id, code) for transactional_id in request.transactional_ids
-        ]
-    )
+    refused = yield from map_in_steps(lambda each: _unknown(each, code), request.transactional_ids)
+    return DescribeTransactionsResponse(transaction_states=refused)
 
 
 @handles(DescribeTransactionsRequest, error_response=error_response)
 def describe_transactions(
     request: DescribeTransactionsRequest, context: Context
-) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(
-        transaction_states=[
-            _describe(transactional_id, context) for transactional_id in request.transactional_ids
-        ]
+) -> Steps[DescribeTransactionsResponse]:
+    described = yield from map_in_steps(
+        lambda each: _describe(each, context), request.transactional_ids
     )
+    return DescribeTransactionsResponse(transaction_states=described)
 
 
 def _describe(transactional_id: str, context: Context) -> TransactionState:

@@ -19,12 +19,13 @@ from barnabas.protocol.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps
 
 
 @handles(DescribeUserScramCredentialsRequest)
 def describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: Context
-) -> DescribeUserScramCredentialsResponse:
+) -> Steps[DescribeUserScramCredentialsResponse]:
     """
     The users that are asked for, or all.
     """
@@ -32,6 +33,7 @@ def describe_user_scram_credentials(
     times = Counter(user.name for user in request.users or ()) or Counter(list(there))
     results = []
     for name, count in times.items():
+        yield
         try:
             if count > 1:
                 raise DuplicateResource(

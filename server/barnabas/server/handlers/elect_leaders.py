@@ -5,6 +5,7 @@ ElectLeaders: other leaders for partitions (KIP-460; Kafka ``ReplicationControlM
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError
@@ -13,31 +14,31 @@ from barnabas.protocol.messages.elect_leaders import (
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
+    TopicPartitions,
 )
 from barnabas.server.cluster.partition_changes import Election
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.partition_plan import PartitionPlan
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
 def _error_response(
     request: ElectLeadersRequest, _version: int, code: ErrorCode, message: str | None
-) -> ElectLeadersResponse:
-    return ElectLeadersResponse(
-        error_code=code,
-        replica_election_results=[
-            ReplicaElectionResult(
-                topic=topic.topic,
-                partition_result=[
-                    PartitionResult(partition_id=index, error_code=code, error_message=message)
-                    for index in topic.partitions
-                ],
-            )
-            for topic in request.topic_partitions or ()
-        ],
-    )
+) -> Steps[ElectLeadersResponse]:
+    def refuse(topic: TopicPartitions) -> Steps[ReplicaElectionResult]:
+        refused = yield from map_in_steps(
+            lambda index: PartitionResult(
+                partition_id=index, error_code=code, error_message=message
+            ),
+            topic.partitions,
+        )
+        return ReplicaElectionResult(topic=topic.topic, partition_result=refused)
+
+    results = yield from each_in_steps(refuse, request.topic_partitions or ())
+    return ElectLeadersResponse(error_code=code, replica_election_results=results)
 
 
 @handles(ElectLeadersRequest, error_response=_error_response)
@@ -52,27 +53,21 @@ async def elect_leaders(request: ElectLeadersRequest, context: Context) -> Elect
     if election is None:
         raise InvalidRequest(f"Unknown election type {request.election_type}")
 
-    def elect(plan: PartitionPlan) -> list[ReplicaElectionResult]:
+    def elect(plan: PartitionPlan) -> Steps[list[ReplicaElectionResult]]:
+        results = []
         wanted = plan.places() if asked is None else ((t.topic, t.partitions) for t in asked)
-        return [
-            ReplicaElectionResult(
-                topic=name,
-                partition_result=[
-                    result
-                    for index in indexes
-                    if (result := _elect(plan, name, index, election)).error_code
-                    != ErrorCode.ELECTION_NOT_NEEDED
-                    or asked is not None
-                ],
-            )
-            for name, indexes in wanted
-        ]
+        for name, indexes in wanted:
+            every = yield from map_in_steps(partial(_elect, plan, name, election), indexes)
+            if asked is None:
+                every = [e for e in every if e.error_code != ErrorCode.ELECTION_NOT_NEEDED]
+            results.append(ReplicaElectionResult(topic=name, partition_result=every))
+        return results
 
     results = await context.topics.change_partitions(elect)
     return ElectLeadersResponse(error_code=ErrorCode.NONE, replica_election_results=results)
 
 
-def _elect(plan: PartitionPlan, name: str, index: int, election: Election) -> PartitionResult:
+def _elect(plan: PartitionPlan, name: str, election: Election, index: int) -> PartitionResult:
     try:
         plan.elect(name, index, election)
     except KafkaError as error:

@@ -12,7 +12,7 @@ context (``fetch_contexts.py``): it may be one of a session.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, UnknownServerError
@@ -20,6 +20,7 @@ from barnabas.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
@@ -36,6 +37,7 @@ from barnabas.server.fetching import FetchPlan, Reading, error_data, size_of
 from barnabas.server.handlers import handles
 from barnabas.server.partition import NO_EPOCH
 from barnabas.server.plain_fetches import fetch_plain
+from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.files import WouldBlock
 
@@ -48,29 +50,28 @@ _NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_
 
 def error_response(
     request: FetchRequest, version: int, code: ErrorCode, _message: str | None
-) -> FetchResponse:
+) -> Steps[FetchResponse]:
     """
     The same error for every partition where clients look for it there, and for the whole response.
     """
     topics = request.topics if version < FIRST_TOPIC_ID_VERSION else []
+
+    def refuse(topic: FetchTopic) -> Steps[FetchableTopicResponse]:
+        partitions = yield from map_in_steps(lambda each: error_data(each, code), topic.partitions)
+        return FetchableTopicResponse(topic=topic.topic, partitions=partitions)
+
     return FetchResponse(
         error_code=code,
         session_id=request.session_id,
-        responses=[
-            FetchableTopicResponse(
-                topic=topic.topic,
-                partitions=[error_data(partition, code) for partition in topic.partitions],
-            )
-            for topic in topics
-        ],
+        responses=(yield from each_in_steps(refuse, topics)),
     )
 
 
 @handles(FetchRequest, error_response=error_response, shortcut=fetch_plain)
-def fetch(request: FetchRequest, context: Context) -> FetchResponse | DelayedFetch:
+def fetch(request: FetchRequest, context: Context) -> Steps[FetchResponse | DelayedFetch]:
     replica_id = _replica_id(request, context.version)
     try:
-        asked = context_of(
+        asked = yield from context_of(
             request,
             context.version,
             context.fetch_sessions,
@@ -80,7 +81,8 @@ def fetch(request: FetchRequest, context: Context) -> FetchResponse | DelayedFet
     except SESSION_ERRORS as error:
         context.metrics.count_error("Fetch", error.code)
         return refusal(error.code)
-    return _Fetch(request, asked, context).start()
+    wanted = yield from _locate(asked, context, replica_id)
+    return (yield from _Fetch(request, asked, wanted, context).start())
 
 
 class _Fetch:
@@ -93,8 +95,13 @@ class _Fetch:
 
     __slots__ = ("_asked", "_context", "_min_bytes", "_plan", "_request")
 
-    def __init__(self, request: FetchRequest, asked: FetchContext, context: Context) -> None:
-        wanted = _locate(asked, context, _replica_id(request, context.version))
+    def __init__(
+        self,
+        request: FetchRequest,
+        asked: FetchContext,
+        wanted: Sequence[Wanted],
+        context: Context,
+    ) -> None:
         level = request.isolation_level
         if not 0 <= level < len(_ISOLATION):
             # Only a partition that is there makes anybody look at it.
@@ -114,20 +121,20 @@ class _Fetch:
             is_of_session=asked.is_of_session,
         )
 
-    def start(self) -> FetchResponse | DelayedFetch:
+    def start(self) -> Steps[FetchResponse | DelayedFetch]:
         """
         Answer, or begin to wait.
         """
         try:
-            reading = self._plan.find(nowait=True)
+            reading = yield from self._plan.find(nowait=True)
         except WouldBlock:
             delayed = DelayedFetch(self._context.fetches, self._complete)
             self._find_elsewhere(delayed, self._proceed)
             return delayed
         if self._is_enough(reading):
-            return self._response(reading)
+            return (yield from self._response(reading))
         delayed = DelayedFetch(self._context.fetches, self._complete)
-        self._wait(delayed, reading)
+        self._proceed(delayed, reading)
         return delayed
 
     def _is_enough(self, reading: Reading) -> bool:
@@ -176,13 +183,35 @@ class _Fetch:
         """
         The wait is over: answer with whatever is there.
         """
-        try:
-            self._answer(delayed, self._plan.find(nowait=True))
-        except WouldBlock:
-            self._find_elsewhere(delayed, self._answer)
+
+        def find() -> Steps[FetchResponse | None]:
+            try:
+                reading = yield from self._plan.find(nowait=True)
+            except WouldBlock:
+                self._find_elsewhere(delayed, self._answer)
+                return None
+            return (yield from self._response(reading))
+
+        self._settle(delayed, find())
 
     def _answer(self, delayed: DelayedFetch, reading: Reading) -> None:
-        delayed.answer(self._response(reading))
+        self._settle(delayed, self._response(reading))
+
+    def _settle(self, delayed: DelayedFetch, steps: Steps[FetchResponse | None]) -> None:
+        """
+        Answer with what *steps* return, if that is an answer.
+        """
+
+        def settle() -> Steps[None]:
+            try:
+                response = yield from steps
+            except Exception as error:  # the client gets an answer, whatever it is
+                delayed.fail(error)
+            else:
+                if response is not None:
+                    delayed.answer(response)
+
+        self._context.turns.start(settle())
 
     def _find_elsewhere(
         self, delayed: DelayedFetch, then: Callable[[DelayedFetch, Reading], None]
@@ -201,7 +230,7 @@ class _Fetch:
                 delayed.fail(error if isinstance(error, Exception) else UnknownServerError())
 
         future = asyncio.get_running_loop().run_in_executor(
-            self._context.reads, lambda: self._plan.find(nowait=False)
+            self._context.reads, lambda: finished(self._plan.find(nowait=False))
         )
         future.add_done_callback(found)
 
@@ -215,7 +244,8 @@ class _Fetch:
 
     def _is_outdated(self, reading: Reading) -> bool:
         """
-        Whether something was appended while the executor looked, which no watch has seen.
+        Whether something was appended since the first partition was looked at: no watch has seen
+        it, and the executor or others may have come between.
         """
         return any(
             wanted.partition is not None
@@ -227,10 +257,10 @@ class _Fetch:
             for wanted, data in zip(self._plan.wanted, reading.partitions, strict=True)
         )
 
-    def _response(self, reading: Reading) -> FetchResponse:
+    def _response(self, reading: Reading) -> Steps[FetchResponse]:
         for code in reading.errors:
             self._context.metrics.count_error("Fetch", code)
-        response = self._asked.response(self._plan.wanted, reading.partitions)
+        response = yield from self._asked.response(self._plan.wanted, reading.partitions)
         if self._plan.version >= FIRST_LEADER_VERSION and any(
             code in _NOT_LEADER for code in reading.errors
         ):
@@ -267,13 +297,14 @@ def _replica_id(request: FetchRequest, version: int) -> int:
     return request.replica_state.replica_id
 
 
-def _locate(asked: FetchContext, context: Context, replica_id: int) -> list[Wanted]:
+def _locate(asked: FetchContext, context: Context, replica_id: int) -> Steps[list[Wanted]]:
     """
     Find the partitions; those that are not there come last, as Kafka answers for them.
     """
     wanted = list(asked.partitions.values())
     has_unknown = False
     for each in wanted:
+        yield
         each.locate(context.partitions, replica_id)
         has_unknown |= each.error in UNKNOWN
     if has_unknown:

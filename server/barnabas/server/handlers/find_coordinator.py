@@ -28,6 +28,7 @@ from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, map_in_steps
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
@@ -49,7 +50,7 @@ class Node(NamedTuple):
 
 def error_response(
     request: FindCoordinatorRequest, version: int, code: ErrorCode, message: str | None
-) -> FindCoordinatorResponse:
+) -> Steps[FindCoordinatorResponse]:
     """
     No coordinator, for that reason, for every key.
     """
@@ -59,17 +60,18 @@ def error_response(
 @handles(FindCoordinatorRequest, error_response=error_response)
 def find_coordinator(
     request: FindCoordinatorRequest, context: Context
-) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
+) -> Steps[FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]]:
     if request.key_type == SHARE:
         message = (
             "Share groups are not supported" if context.version < FIRST_BATCHED_VERSION else ""
         )
-        return error_response(request, context.version, InvalidRequest.code, message)
+        code = InvalidRequest.code
+        return (yield from error_response(request, context.version, code, message))
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
     if context.topics.is_usable(topic):
-        return _found(request, context)
+        return (yield from _found(request, context))
     return _create_and_answer(topic, request, context)
 
 
@@ -79,33 +81,33 @@ async def _create_and_answer(
     await context.topics.create_missing([topic])
     if topic not in context.topics:
         raise CoordinatorNotAvailable(f"{topic} could not be created")
-    return _found(request, context)
+    return await context.turns.finish(_found(request, context))
 
 
-def _found(request: FindCoordinatorRequest, context: Context) -> FindCoordinatorResponse:
+def _found(request: FindCoordinatorRequest, context: Context) -> Steps[FindCoordinatorResponse]:
     listener = context.connection.listener
     here = Node(context.node_id, listener.advertised_host, listener.advertised_port)
     message = ErrorCode.NONE.name if context.version < FIRST_BATCHED_VERSION else ""
-    return _response(request, context.version, here, ErrorCode.NONE, message)
+    return (yield from _response(request, context.version, here, ErrorCode.NONE, message))
 
 
 def _response(
     request: FindCoordinatorRequest, version: int, node: Node, code: ErrorCode, message: str | None
-) -> FindCoordinatorResponse:
+) -> Steps[FindCoordinatorResponse]:
     if version < FIRST_BATCHED_VERSION:
         return FindCoordinatorResponse(
             error_code=code, error_message=message, node_id=node.id, host=node.host, port=node.port
         )
-    return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(
-                key=key,
-                node_id=node.id,
-                host=node.host,
-                port=node.port,
-                error_code=code,
-                error_message=message,
-            )
-            for key in request.coordinator_keys
-        ]
-    )
+
+    def coordinator(key: str) -> Coordinator:
+        return Coordinator(
+            key=key,
+            node_id=node.id,
+            host=node.host,
+            port=node.port,
+            error_code=code,
+            error_message=message,
+        )
+
+    coordinators = yield from map_in_steps(coordinator, request.coordinator_keys)
+    return FindCoordinatorResponse(coordinators=coordinators)

@@ -4,7 +4,7 @@ IncrementalAlterConfigs: changes some options of resources (KIP-339).
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -14,14 +14,16 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 from barnabas.server.config_admin import AlterResource, Change
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 
 def _error_response(
     request: IncrementalAlterConfigsRequest, _version: int, code: ErrorCode, message: str | None
-) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(
-        responses=[_answer(resource, code, message) for resource in request.resources]
+) -> Steps[IncrementalAlterConfigsResponse]:
+    refused = yield from map_in_steps(
+        lambda resource: _answer(resource, code, message), request.resources
     )
+    return IncrementalAlterConfigsResponse(responses=refused)
 
 
 @handles(IncrementalAlterConfigsRequest, error_response=_error_response)
@@ -31,26 +33,28 @@ async def incremental_alter_configs(
     """
     Change the options that are named; each resource succeeds or fails by itself.
     """
-    wanted = [
-        AlterResource(
-            type=resource.resource_type,
-            name=resource.resource_name,
-            changes=[
-                Change(config.name, config.config_operation, config.value)
-                for config in resource.configs
-            ],
-        )
-        for resource in request.resources
-    ]
+    wanted = await context.turns.finish(each_in_steps(_wanted, request.resources))
     errors = await context.config_admin.alter(wanted, validate_only=request.validate_only)
+    outcomes = zip(request.resources, errors, strict=True)
     return IncrementalAlterConfigsResponse(
-        responses=[
-            _answer(resource, ErrorCode.NONE, None)
-            if error is None
-            else _answer(resource, error.code, str(error))
-            for resource, error in zip(request.resources, errors, strict=True)
-        ]
+        responses=await context.turns.finish(map_in_steps(_outcome, outcomes))
     )
+
+
+def _wanted(resource: AlterConfigsResource) -> Steps[AlterResource]:
+    changes = yield from map_in_steps(
+        lambda config: Change(config.name, config.config_operation, config.value), resource.configs
+    )
+    return AlterResource(type=resource.resource_type, name=resource.resource_name, changes=changes)
+
+
+def _outcome(
+    outcome: tuple[AlterConfigsResource, KafkaError | None],
+) -> AlterConfigsResourceResponse:
+    resource, error = outcome
+    if error is None:
+        return _answer(resource, ErrorCode.NONE, None)
+    return _answer(resource, error.code, str(error))
 
 
 def _answer(

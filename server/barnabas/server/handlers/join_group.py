@@ -11,7 +11,7 @@ from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRes
 from barnabas.protocol.schema import replace
 from barnabas.server.context import Context
 from barnabas.server.coordinators.answers import NO_MEMBER_ID, join_error
-from barnabas.server.coordinators.joining import Caller
+from barnabas.server.coordinators.joining import Caller, protocols_of
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.client_host import client_host
 
@@ -32,7 +32,8 @@ async def join_group(request: JoinGroupRequest, context: Context) -> JoinGroupRe
     caller = Caller(
         context.version, context.client_id or "", client_host(context.connection.address)
     )
-    return _of_version(await context.groups.join(request, caller), context.version)
+    protocols = await context.turns.finish(protocols_of(request))
+    return _of_version(await context.groups.join(request, caller, protocols), context.version)
 
 
 def _of_version(response: JoinGroupResponse, version: int) -> JoinGroupResponse:

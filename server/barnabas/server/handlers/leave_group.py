@@ -16,19 +16,22 @@ from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import Steps
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 
 
 @handles(LeaveGroupRequest)
-def leave_group(request: LeaveGroupRequest, context: Context) -> LeaveGroupResponse | Delayed:
+def leave_group(
+    request: LeaveGroupRequest, context: Context
+) -> Steps[LeaveGroupResponse | Delayed]:
     """
     Remove the members that are named; before v3 that is one, and its error is the only one.
     """
     if context.version >= SEVERAL_MEMBERS_SINCE:
-        return context.groups.leave(request.group_id, request.members)
+        return (yield from context.groups.leave(request.group_id, request.members))
     member = MemberIdentity(member_id=request.member_id)
-    return shaped(context.groups.leave(request.group_id, [member]), _of_one_member)
+    return shaped((yield from context.groups.leave(request.group_id, [member])), _of_one_member)
 
 
 def _of_one_member(response: LeaveGroupResponse) -> LeaveGroupResponse:

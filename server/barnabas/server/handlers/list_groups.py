@@ -8,12 +8,13 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps
 
 
 @handles(ListGroupsRequest)
-def list_groups(request: ListGroupsRequest, context: Context) -> ListGroupsResponse:
+def list_groups(request: ListGroupsRequest, context: Context) -> Steps[ListGroupsResponse]:
     """
     List the groups that pass the filters; a version without filters gets all.
     """
-    groups = context.groups.list_groups(request.states_filter, request.types_filter)
+    groups = yield from context.groups.list_groups(request.states_filter, request.types_filter)
     return ListGroupsResponse(error_code=ErrorCode.NONE, groups=groups)

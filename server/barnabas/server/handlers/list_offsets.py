@@ -23,6 +23,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from barnabas.protocol.named_tuple import NamedTuple
@@ -30,6 +31,7 @@ from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.partition import Partition
 from barnabas.server.plain_offsets import read_ends_wanted
+from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -47,40 +49,37 @@ NONE: Final = -1
 
 def error_response(
     request: ListOffsetsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> ListOffsetsResponse:
+) -> Steps[ListOffsetsResponse]:
     """
     The same error for every partition.
     """
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[_error(partition, code) for partition in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+
+    def refuse(topic: ListOffsetsTopic) -> Steps[ListOffsetsTopicResponse]:
+        partitions = yield from map_in_steps(lambda each: _error(each, code), topic.partitions)
+        return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
+
+    return ListOffsetsResponse(topics=(yield from each_in_steps(refuse, request.topics)))
 
 
 @handles(ListOffsetsRequest, error_response=error_response, read_question=read_ends_wanted)
 def list_offsets(
     request: ListOffsetsRequest, context: Context
-) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
+) -> Steps[ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]]:
     # Without any partition it is not looked at.
     if request.topics and request.isolation_level not in (0, 1):
         raise UnknownServerError(f"isolation level {request.isolation_level} is unknown")
-    query = _Query(request, context)
-    if any(
-        partition.timestamp >= 0 or partition.timestamp == MAX_TIMESTAMP
-        for topic in request.topics
-        for partition in topic.partitions
-    ):
+    query = _Query(request)
+    yield from query.locate(context)
+    if query.reads_files:
         return _search(query, context)
-    return query.answer()
+    return (yield from query.answer())
 
 
 async def _search(query: _Query, context: Context) -> ListOffsetsResponse:
-    return await asyncio.get_running_loop().run_in_executor(context.reads, query.answer)
+    def look_up() -> ListOffsetsResponse:
+        return finished(query.answer())
+
+    return await asyncio.get_running_loop().run_in_executor(context.reads, look_up)
 
 
 class _Asked(NamedTuple):
@@ -111,13 +110,22 @@ class _Query:
     Each partition is answered once, and a topic of which nothing is asked not at all.
     """
 
-    __slots__ = ("_asked", "_request")
+    __slots__ = ("_asked", "_request", "reads_files")
 
-    def __init__(self, request: ListOffsetsRequest, context: Context) -> None:
+    def __init__(self, request: ListOffsetsRequest) -> None:
         self._request = request
         self._asked: dict[str, dict[int, _Asked]] = {}
-        for topic in request.topics:
+        self.reads_files = False
+
+    def locate(self, context: Context) -> Steps[None]:
+        """
+        Find the partitions.
+        """
+        for topic in self._request.topics:
+            yield
             for asked in topic.partitions:
+                yield
+                self.reads_files |= asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
                 index = asked.partition_index
                 of_topic = self._asked.setdefault(topic.name, {})
                 where = (
@@ -127,18 +135,15 @@ class _Query:
                 )
                 of_topic[index] = _Asked(asked, where)
 
-    def answer(self) -> ListOffsetsResponse:
+    def answer(self) -> Steps[ListOffsetsResponse]:
         """
         Look everything up, reading files where that is needed.
         """
-        return ListOffsetsResponse(
-            topics=[
-                ListOffsetsTopicResponse(
-                    name=name, partitions=list(map(self._look_up, of_topic.values()))
-                )
-                for name, of_topic in self._asked.items()
-            ]
-        )
+        topics = []
+        for name, of_topic in self._asked.items():
+            partitions = yield from map_in_steps(self._look_up, of_topic.values())
+            topics.append(ListOffsetsTopicResponse(name=name, partitions=partitions))
+        return ListOffsetsResponse(topics=topics)
 
     def _look_up(self, one: _Asked) -> ListOffsetsPartitionResponse:
         asked, partition = one

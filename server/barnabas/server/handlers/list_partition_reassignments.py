@@ -17,37 +17,43 @@ from barnabas.server.cluster.image import Topic
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.partition_plan import is_moving
+from barnabas.server.turns import Steps
 
 
 @handles(ListPartitionReassignmentsRequest)
 def list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, context: Context
-) -> ListPartitionReassignmentsResponse:
+) -> Steps[ListPartitionReassignmentsResponse]:
     """
     What moves of the partitions that are asked for, or of all.
     """
     asked: Iterable[tuple[Topic | None, Iterable[int]]]
     if request.topics is None:
-        asked = ((topic, list(topic.partitions)) for topic in context.topics)
+        asked = ((topic, list(topic.partitions)) for topic in tuple(context.topics))
     else:
         asked = ((context.topics.get(t.name), t.partition_indexes) for t in request.topics)
-    listed = [_ongoing(topic, indexes) for topic, indexes in asked if topic is not None]
+    listed = []
+    for topic, indexes in asked:
+        yield
+        if topic is not None:
+            listed.append((yield from _ongoing(topic, indexes)))
     return ListPartitionReassignmentsResponse(
         error_code=ErrorCode.NONE, topics=[topic for topic in listed if topic.partitions]
     )
 
 
-def _ongoing(topic: Topic, indexes: Iterable[int]) -> OngoingTopicReassignment:
-    return OngoingTopicReassignment(
-        name=topic.name,
-        partitions=[
-            OngoingPartitionReassignment(
-                partition_index=index,
-                replicas=list(partition.replicas),
-                adding_replicas=list(partition.adding_replicas),
-                removing_replicas=list(partition.removing_replicas),
+def _ongoing(topic: Topic, indexes: Iterable[int]) -> Steps[OngoingTopicReassignment]:
+    moving = []
+    for index in indexes:
+        yield
+        partition = topic.partitions.get(index)
+        if partition is not None and is_moving(partition):
+            moving.append(
+                OngoingPartitionReassignment(
+                    partition_index=index,
+                    replicas=list(partition.replicas),
+                    adding_replicas=list(partition.adding_replicas),
+                    removing_replicas=list(partition.removing_replicas),
+                )
             )
-            for index in indexes
-            if (partition := topic.partitions.get(index)) is not None and is_moving(partition)
-        ],
-    )
+    return OngoingTopicReassignment(name=topic.name, partitions=moving)

@@ -20,23 +20,26 @@ from barnabas.server.coordinators.transactions import state
 from barnabas.server.coordinators.transactions.transaction import Transaction
 from barnabas.server.handlers import handles
 from barnabas.server.linear_patterns import InvalidPattern, LinearPattern
+from barnabas.server.turns import Steps
 
 
 @handles(ListTransactionsRequest)
 def list_transactions(
     request: ListTransactionsRequest, context: Context
-) -> ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]:
+) -> Steps[ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]]:
     pattern = _pattern(request.transactional_id_pattern)
     passes = _filter(request, context.clock.now_ms())
-    found = [
-        TransactionState(
-            transactional_id=transactional_id,
-            producer_id=transaction.producer_id,
-            transaction_state=transaction.state.title,
-        )
-        for transactional_id, transaction in context.transactions.shards.transactions()
-        if passes(transaction)
-    ]
+    found = []
+    for transactional_id, transaction in tuple(context.transactions.shards.transactions()):
+        yield
+        if passes(transaction):
+            found.append(
+                TransactionState(
+                    transactional_id=transactional_id,
+                    producer_id=transaction.producer_id,
+                    transaction_state=transaction.state.title,
+                )
+            )
     if pattern is None:
         return _answer(request, found)
     return _matching(request, context, pattern, found)

@@ -31,44 +31,42 @@ from barnabas.server.handlers.authorized_operations import (
     NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 FIRST_WITH_TOPIC_IDS: Final = 12
 
 
 def _error_response(
     request: MetadataRequest, version: int, code: ErrorCode, _message: str | None
-) -> MetadataResponse:
-    return MetadataResponse(
-        brokers=[],
-        topics=[
-            MetadataResponseTopic(
-                # Null is not allowed in the versions that can fail with it.
-                error_code=code,
-                name=topic.name or "",
-                topic_id=topic.topic_id,
-                partitions=[],
-            )
-            for topic in request.topics or ()
-        ],
-        error_code=code,
-    )
+) -> Steps[MetadataResponse]:
+    def refuse(topic: MetadataRequestTopic) -> MetadataResponseTopic:
+        # Null is not allowed in the versions that can fail with it.
+        name = topic.name or ""
+        return MetadataResponseTopic(
+            error_code=code, name=name, topic_id=topic.topic_id, partitions=[]
+        )
+
+    topics = yield from map_in_steps(refuse, request.topics or ())
+    return MetadataResponse(brokers=[], topics=topics, error_code=code)
 
 
 @handles(MetadataRequest, error_response=_error_response)
 def metadata(
     request: MetadataRequest, context: Context
-) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+) -> Steps[MetadataResponse | Coroutine[Any, Any, MetadataResponse]]:
     """
     Answer at once, unless topics have to be created first.
     """
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
-        return _respond(request, context, [_describe(t, request, context) for t in context.topics])
-    _check_names(asked, context.version)
-    missing = [] if any(map(_has_id, asked)) else _missing(asked, context)
+        every = tuple(context.topics)
+        found = yield from each_in_steps(lambda each: _describe(each, request, context), every)
+        return _respond(request, context, found)
+    yield from _check_names(asked, context.version)
+    missing = [] if _has_ids(asked) else _missing(asked, context)
     if missing and request.allow_auto_topic_creation and context.config.auto_create_topics_enable:
         return _create_and_respond(request, context, asked, missing)
-    return _respond(request, context, _find_all(asked, request, context))
+    return _respond(request, context, (yield from _find_all(asked, request, context)))
 
 
 async def _create_and_respond(
@@ -78,10 +76,11 @@ async def _create_and_respond(
     missing: Iterable[str],
 ) -> MetadataResponse:
     await context.topics.create_missing(missing)
-    return _respond(request, context, _find_all(asked, request, context))
+    found = await context.turns.finish(_find_all(asked, request, context))
+    return _respond(request, context, found)
 
 
-def _check_names(asked: list[MetadataRequestTopic], version: int) -> None:
+def _check_names(asked: list[MetadataRequestTopic], version: int) -> Steps[None]:
     """
     Raises:
         InvalidRequest: a topic is named by its id in a version whose answers have no place for it.
@@ -89,14 +88,19 @@ def _check_names(asked: list[MetadataRequestTopic], version: int) -> None:
             code for this, and fails the other topics with it.
     """
     if version >= FIRST_WITH_TOPIC_IDS:
-        if any(topic.name is None for topic in asked) and not any(map(_has_id, asked)):
+        if any(topic.name is None for topic in asked) and not _has_ids(asked):
             raise UnknownServerError("A topic has neither name nor id: give one of them")
         return
     for topic in asked:
+        yield
         if topic.name is None:
             raise InvalidRequest(f"Topic name can not be null for version {version}")
         if topic.topic_id != ZERO_UUID:
             raise InvalidRequest(f"Topic IDs are not supported in requests for version {version}")
+
+
+def _has_ids(asked: Iterable[MetadataRequestTopic]) -> bool:
+    return any(topic.topic_id != ZERO_UUID for topic in asked)
 
 
 def _has_id(topic: MetadataRequestTopic) -> bool:
@@ -113,24 +117,27 @@ def _names(asked: Iterable[MetadataRequestTopic]) -> Iterable[str]:
 
 def _find_all(
     asked: list[MetadataRequestTopic], request: MetadataRequest, context: Context
-) -> list[MetadataResponseTopic]:
+) -> Steps[list[MetadataResponseTopic]]:
     # As soon as one topic is asked for by id, names count for nothing; and each topic comes once.
-    if any(map(_has_id, asked)):
+    if _has_ids(asked):
         ids = dict.fromkeys(topic.topic_id for topic in asked if _has_id(topic))
-        found = {topic_id: context.topics.get_by_id(topic_id) for topic_id in ids}
-        return [
-            _unknown(ErrorCode.UNKNOWN_TOPIC_ID, topic_id=topic_id)
-            if topic is None
-            else _describe(topic, request, context)
-            for topic_id, topic in found.items()
-        ]
-    return [_find(name, request, context) for name in _names(asked)]
+        return (yield from each_in_steps(lambda each: _find_by_id(each, request, context), ids))
+    return (yield from each_in_steps(lambda each: _find(each, request, context), _names(asked)))
 
 
-def _find(name: str, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
+def _find_by_id(
+    topic_id: UUID, request: MetadataRequest, context: Context
+) -> Steps[MetadataResponseTopic]:
+    topic = context.topics.get_by_id(topic_id)
+    if topic is not None:
+        return (yield from _describe(topic, request, context))
+    return _unknown(ErrorCode.UNKNOWN_TOPIC_ID, topic_id=topic_id)
+
+
+def _find(name: str, request: MetadataRequest, context: Context) -> Steps[MetadataResponseTopic]:
     topic = context.topics.get(name)
     if topic is not None:
-        return _describe(topic, request, context)
+        return (yield from _describe(topic, request, context))
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if reason_invalid(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
@@ -154,14 +161,19 @@ def _unknown(
     )
 
 
-def _describe(topic: Topic, request: MetadataRequest, context: Context) -> MetadataResponseTopic:
+def _describe(
+    topic: Topic, request: MetadataRequest, context: Context
+) -> Steps[MetadataResponseTopic]:
     make = _partition if context.version > 0 else _partition_v0
+    partitions = yield from map_in_steps(
+        lambda index: make(index, topic.partitions[index], context), tuple(topic.partitions)
+    )
     return MetadataResponseTopic(
         error_code=ErrorCode.NONE,
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.is_internal,
-        partitions=[make(index, p, context) for index, p in topic.partitions.items()],
+        partitions=partitions,
         topic_authorized_operations=_topic_operations(request),
     )
 

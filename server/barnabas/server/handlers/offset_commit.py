@@ -26,6 +26,7 @@ from barnabas.server.coordinators.offset_answers import commit_error
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import Steps, finished, map_in_steps
 
 TOPIC_IDS_SINCE: Final = 10
 
@@ -37,25 +38,28 @@ def _error_response(
 
 
 @handles(OffsetCommitRequest, error_response=_error_response)
-def offset_commit(request: OffsetCommitRequest, context: Context) -> OffsetCommitResponse | Delayed:
+def offset_commit(
+    request: OffsetCommitRequest, context: Context
+) -> Steps[OffsetCommitResponse | Delayed]:
     """
     Commit what can be committed.
     """
     refused = _Refused()
     topics = []
     for topic in request.topics:
-        known = _known_part(topic, context, refused)
+        known = yield from _known_part(topic, context, refused)
         if known is not None and known.partitions:
             topics.append(known)
     if not topics:
-        return OffsetCommitResponse(topics=refused.topics())
-    answer = context.groups.commit_offsets(replace(request, topics=topics), context.version)
+        return OffsetCommitResponse(topics=(yield from refused.in_steps()))
+    known_part = replace(request, topics=topics)
+    answer = yield from context.groups.commit_offsets(known_part, context.version)
     return shaped(answer, refused.merge)
 
 
 def _known_part(
     topic: OffsetCommitRequestTopic, context: Context, refused: _Refused
-) -> OffsetCommitRequestTopic | None:
+) -> Steps[OffsetCommitRequestTopic | None]:
     """
     The topic with those of its partitions that exist.
     """
@@ -65,16 +69,18 @@ def _known_part(
     else:
         found = context.topics.get(topic.name)
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    yield
     if found is None:
-        refused.add(topic.name, topic.topic_id, topic.partitions, unknown)
+        yield from refused.add(topic.name, topic.topic_id, topic.partitions, unknown)
         return None
     known = []
     for partition in topic.partitions:
+        yield
         if partition.partition_index in found.partitions:
             known.append(partition)
         else:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.add(found.name, found.id, [partition], error)
+            yield from refused.add(found.name, found.id, [partition], error)
     return OffsetCommitRequestTopic(name=found.name, topic_id=found.id, partitions=known)
 
 
@@ -94,22 +100,31 @@ class _Refused:
         topic_id: UUID,
         partitions: Iterable[OffsetCommitRequestPartition],
         error: ErrorCode,
-    ) -> None:
+    ) -> Steps[None]:
         """
         Refuse some partitions of a topic; it is named even if there are none.
         """
-        self._topics.setdefault((name, topic_id), []).extend(
-            OffsetCommitResponsePartition(
-                partition_index=partition.partition_index, error_code=error
+        refused = self._topics.setdefault((name, topic_id), [])
+        for partition in partitions:
+            yield
+            refused.append(
+                OffsetCommitResponsePartition(
+                    partition_index=partition.partition_index, error_code=error
+                )
             )
-            for partition in partitions
-        )
 
-    def topics(self) -> list[OffsetCommitResponseTopic]:
-        return [
-            OffsetCommitResponseTopic(name=name, topic_id=topic_id, partitions=partitions)
-            for (name, topic_id), partitions in self._topics.items()
-        ]
+    def in_steps(self) -> Steps[list[OffsetCommitResponseTopic]]:
+        """
+        All topics of which something was refused.
+        """
+        return (
+            yield from map_in_steps(
+                lambda item: OffsetCommitResponseTopic(
+                    name=item[0][0], topic_id=item[0][1], partitions=item[1]
+                ),
+                self._topics.items(),
+            )
+        )
 
     def merge(self, response: OffsetCommitResponse) -> OffsetCommitResponse:
         """
@@ -120,4 +135,4 @@ class _Refused:
         for topic in response.topics:
             partitions = self._topics.setdefault((topic.name, topic.topic_id), [])
             partitions.extend(topic.partitions)
-        return OffsetCommitResponse(topics=self.topics())
+        return OffsetCommitResponse(topics=finished(self.in_steps()))

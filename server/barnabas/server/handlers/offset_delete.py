@@ -17,10 +17,13 @@ from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import Steps
 
 
 @handles(OffsetDeleteRequest)
-def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDeleteResponse | Delayed:
+def offset_delete(
+    request: OffsetDeleteRequest, context: Context
+) -> Steps[OffsetDeleteResponse | Delayed]:
     """
     Have offsets of partitions that exist deleted, and answer for those that do not.
     """
@@ -30,6 +33,7 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDelet
         found = context.topics.get(topic.name)
         known = []
         for partition in topic.partitions:
+            yield
             if found is not None and partition.partition_index in found.partitions:
                 known.append(partition)
             else:
@@ -55,4 +59,5 @@ def offset_delete(request: OffsetDeleteRequest, context: Context) -> OffsetDelet
             ],
         )
 
-    return shaped(context.groups.delete_offsets(replace(request, topics=topics)), merge)
+    answer = yield from context.groups.delete_offsets(replace(request, topics=topics))
+    return shaped(answer, merge)

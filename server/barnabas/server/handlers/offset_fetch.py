@@ -6,6 +6,7 @@ Internally every request is one for several groups, each with its own error, as 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
@@ -23,6 +24,7 @@ from barnabas.protocol.schema import ZERO_UUID, replace
 from barnabas.server.context import Context
 from barnabas.server.coordinators.offset_answers import fetch_error, no_offset
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
@@ -30,20 +32,22 @@ TOPIC_IDS_SINCE: Final = 10
 
 def _error_response(
     request: OffsetFetchRequest, version: int, code: ErrorCode, _message: str | None
-) -> OffsetFetchResponse:
-    groups = [fetch_error(group, code, version) for group in _groups(request, version)]
+) -> Steps[OffsetFetchResponse]:
+    groups = yield from map_in_steps(
+        lambda group: fetch_error(group, code, version), _groups(request, version)
+    )
     return _of_version(groups, version)
 
 
 @handles(OffsetFetchRequest, error_response=_error_response)
-def offset_fetch(request: OffsetFetchRequest, context: Context) -> OffsetFetchResponse:
+def offset_fetch(request: OffsetFetchRequest, context: Context) -> Steps[OffsetFetchResponse]:
     """
     Answer for each group: the topics that are named, or all that it has offsets of.
     """
-    groups = [
-        _fetch(group, request.require_stable, context)
-        for group in _groups(request, context.version)
-    ]
+    groups = yield from each_in_steps(
+        lambda group: _fetch(group, request.require_stable, context),
+        _groups(request, context.version),
+    )
     return _of_version(groups, context.version)
 
 
@@ -61,48 +65,54 @@ def _groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchReques
 
 def _fetch(
     group: OffsetFetchRequestGroup, require_stable: bool, context: Context
-) -> OffsetFetchResponseGroup:
+) -> Steps[OffsetFetchResponseGroup]:
+    fetch = partial(
+        context.groups.fetch_offsets, version=context.version, require_stable=require_stable
+    )
     if context.version < TOPIC_IDS_SINCE:
-        return context.groups.fetch_offsets(group, context.version, require_stable=require_stable)
+        return (yield from fetch(group))
     named = group
     unknown: list[OffsetFetchResponseTopics] = []
     if group.topics is not None:
-        topics, unknown = _name(group.topics, context)
+        topics, unknown = yield from _name(group.topics, context)
         named = replace(group, topics=topics)
-    answer = context.groups.fetch_offsets(named, context.version, require_stable=require_stable)
+    answer = yield from fetch(named)
     if answer.error_code != ErrorCode.NONE:
         return answer
     if group.topics is None:
-        return replace(answer, topics=_identify(answer.topics, context))
+        return replace(answer, topics=(yield from _identify(answer.topics, context)))
     return replace(answer, topics=answer.topics + unknown)
 
 
 def _name(
     topics: list[OffsetFetchRequestTopics], context: Context
-) -> tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]:
+) -> Steps[tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]]:
     """
     The topics with their names, and the answer for those that have none.
     """
     named, unknown = [], []
     for topic in topics:
+        yield
         found = context.topics.get_by_id(topic.topic_id)
         if found is not None:
             named.append(replace(topic, name=found.name))
             continue
-        error = ErrorCode.UNKNOWN_TOPIC_ID
-        partitions = [no_offset(index, error) for index in topic.partition_indexes]
+        partitions = yield from map_in_steps(
+            lambda index: no_offset(index, ErrorCode.UNKNOWN_TOPIC_ID), topic.partition_indexes
+        )
         unknown.append(OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=partitions))
     return named, unknown
 
 
 def _identify(
     topics: list[OffsetFetchResponseTopics], context: Context
-) -> list[OffsetFetchResponseTopics]:
+) -> Steps[list[OffsetFetchResponseTopics]]:
     """
     The topics with their ids; those that do not exist any more cannot be told of.
     """
     identified = []
     for topic in topics:
+        yield
         found = context.topics.get(topic.name)
         if found is not None and topic.topic_id == ZERO_UUID:
             identified.append(replace(topic, topic_id=found.id))

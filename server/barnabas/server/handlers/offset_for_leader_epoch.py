@@ -13,45 +13,40 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 
 def error_response(
     request: OffsetForLeaderEpochRequest, _version: int, code: ErrorCode, _message: str | None
-) -> OffsetForLeaderEpochResponse:
+) -> Steps[OffsetForLeaderEpochResponse]:
     """
     The same error for every partition.
     """
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[
-                    EpochEndOffset(partition=asked.partition, error_code=code)
-                    for asked in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+
+    def refuse(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
+        refused = yield from map_in_steps(
+            lambda each: EpochEndOffset(partition=each.partition, error_code=code), topic.partitions
+        )
+        return OffsetForLeaderTopicResult(topic=topic.topic, partitions=refused)
+
+    return OffsetForLeaderEpochResponse(topics=(yield from each_in_steps(refuse, request.topics)))
 
 
 @handles(OffsetForLeaderEpochRequest, error_response=error_response)
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: Context
-) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
-        topics=[
-            OffsetForLeaderTopicResult(
-                topic=topic.topic,
-                partitions=[_end(topic.topic, asked, context) for asked in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
+) -> Steps[OffsetForLeaderEpochResponse]:
+    def find(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
+        name = topic.topic
+        ends = yield from map_in_steps(lambda each: _end(name, each, context), topic.partitions)
+        return OffsetForLeaderTopicResult(topic=name, partitions=ends)
+
+    return OffsetForLeaderEpochResponse(topics=(yield from each_in_steps(find, request.topics)))
 
 
 def _end(topic: str, asked: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:

@@ -9,6 +9,7 @@ The order of the checks, and whether an error carries the log's start offset, ar
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -42,6 +43,7 @@ from barnabas.server.produced_records import (
     is_transactional,
 )
 from barnabas.server.transactional_produce import FIRST_TOPIC_ID_VERSION, Participation
+from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.producer_entry import SENTINEL
 
 ADMIN_CLIENT: Final = "__admin_client"
@@ -52,7 +54,7 @@ _WITH_MESSAGE = (InvalidTxnState, NotEnoughReplicas)
 
 def error_response(
     request: ProduceRequest, _version: int, code: ErrorCode, message: str | None
-) -> ProduceResponse:
+) -> Steps[ProduceResponse]:
     """
     The same error for every partition.
 
@@ -64,18 +66,17 @@ def error_response(
     if code == ErrorCode.UNKNOWN_SERVER_ERROR or message == code.sentence:
         # What says no more than the code is not told, nor what was not foreseen (Kafka's ApiError).
         message = None
-    return ProduceResponse(
-        responses=[
-            TopicProduceResponse(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=[
-                    refused(data.index, code, message) for data in topic.partition_data
-                ],
-            )
-            for topic in _once_each(request.topic_data)
-        ]
-    )
+
+    def refuse(topic: TopicProduceData) -> Steps[TopicProduceResponse]:
+        every = yield from map_in_steps(
+            lambda data: refused(data.index, code, message), topic.partition_data
+        )
+        return TopicProduceResponse(
+            name=topic.name, topic_id=topic.topic_id, partition_responses=every
+        )
+
+    once_each = yield from _once_each(request.topic_data)
+    return ProduceResponse(responses=(yield from each_in_steps(refuse, once_each)))
 
 
 def forget_records(request: ProduceRequest) -> None:
@@ -92,26 +93,26 @@ def forget_records(request: ProduceRequest) -> None:
 )
 def produce(
     request: ProduceRequest, context: Context
-) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None:
-    is_transactional = _is_transactional(request)
+) -> Steps[ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None]:
+    is_transactional = yield from _is_transactional(request)
     if request.transactional_id is None and is_transactional:
         raise TransactionalIdAuthorizationFailed
     if context.version < FIRST_ZSTD_VERSION:
-        _check_codecs(request, context)
+        yield from _check_codecs(request, context)
     if request.transactional_id is None:
-        return _produce(request, context, None)
+        return (yield from _produce(request, context, None))
     participation = Participation(request.transactional_id, context.version)
-    participation.begin(request, context)
+    yield from participation.begin(request, context)
     if participation.is_pending:
         return _join_and_produce(request, context, participation)
-    return _produce(request, context, participation)
+    return (yield from _produce(request, context, participation))
 
 
 async def _join_and_produce(
     request: ProduceRequest, context: Context, participation: Participation
 ) -> ProduceResponse | None:
     await participation.finish(context)
-    produced = _produce(request, context, participation)
+    produced = await context.turns.finish(_produce(request, context, participation))
     if isinstance(produced, DelayedProduce):
         return cast(ProduceResponse, await produced.outcome())
     if isinstance(produced, Coroutine):
@@ -122,26 +123,26 @@ async def _join_and_produce(
 
 def _produce(
     request: ProduceRequest, context: Context, participation: Participation | None
-) -> ProduceResponse | DelayedProduce | Coroutine[Any, Any, None] | None:
+) -> Steps[ProduceResponse | DelayedProduce | Coroutine[Any, Any, None] | None]:
     """
     Append what there is for each partition.
     """
     appends = _Appends(request, context, participation)
-    responses = [
-        TopicProduceResponse(
-            name=topic.name,
-            topic_id=topic.topic_id,
-            partition_responses=[appends.append(topic, data) for data in topic.partition_data],
+    responses = []
+    for topic in (yield from _once_each(request.topic_data)):
+        appended = yield from map_in_steps(partial(appends.append, topic), topic.partition_data)
+        responses.append(
+            TopicProduceResponse(
+                name=topic.name, topic_id=topic.topic_id, partition_responses=appended
+            )
         )
-        for topic in _once_each(request.topic_data)
-    ]
     if request.acks == 0:
         _close_on_error(responses)
         return _commit(appends.uncommitted) if appends.uncommitted else None
     return answer(responses, appends.uncommitted, request.acks, request.timeout_ms, context.clock)
 
 
-def _once_each(topics: Sequence[TopicProduceData]) -> Iterable[TopicProduceData]:
+def _once_each(topics: Sequence[TopicProduceData]) -> Steps[Sequence[TopicProduceData]]:
     """
     Each partition once, with the last that the request has for it.
 
@@ -152,11 +153,14 @@ def _once_each(topics: Sequence[TopicProduceData]) -> Iterable[TopicProduceData]
     found: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}
     for topic in topics:
         for data in topic.partition_data:
+            yield
             found.setdefault((topic.name, topic.topic_id), {})[data.index] = data
-    return [
-        TopicProduceData(name=name, topic_id=topic_id, partition_data=list(data.values()))
-        for (name, topic_id), data in found.items()
-    ]
+
+    def once(item: tuple[tuple[str, UUID], dict[int, PartitionProduceData]]) -> TopicProduceData:
+        (name, topic_id), data = item
+        return TopicProduceData(name=name, topic_id=topic_id, partition_data=list(data.values()))
+
+    return (yield from map_in_steps(once, found.items()))
 
 
 class _Appends:
@@ -212,7 +216,7 @@ class _Appends:
         return response
 
 
-def _is_transactional(request: ProduceRequest) -> bool:
+def _is_transactional(request: ProduceRequest) -> Steps[bool]:
     """
     Whether any batch is, as Kafka's RequestUtils finds out.
 
@@ -221,17 +225,19 @@ def _is_transactional(request: ProduceRequest) -> bool:
     """
     for topic in request.topic_data:
         for data in topic.partition_data:
+            yield
             if is_transactional(data.records):
                 return True
     return False
 
 
-def _check_codecs(request: ProduceRequest, context: Context) -> None:
+def _check_codecs(request: ProduceRequest, context: Context) -> Steps[None]:
     """
     A codec that does not exist fails the whole request, before anything of it is appended.
     """
     for topic in request.topic_data:
         for data in topic.partition_data:
+            yield
             if context.partitions.knows(topic.name, data.index):
                 check_codec(data.records)
 

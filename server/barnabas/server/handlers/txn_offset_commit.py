@@ -41,6 +41,7 @@ from barnabas.server.coordinators.transactions.participation import (
 )
 from barnabas.server.handlers import handles
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
 
 ABORTABLE_SINCE: Final = 4
@@ -62,9 +63,9 @@ def error_response(
 async def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: Context
 ) -> TxnOffsetCommitResponse:
-    topics, refused = _known_part(request.topics, context)
+    topics, refused = await context.turns.finish(_known_part(request.topics, context))
     if not topics:
-        return TxnOffsetCommitResponse(topics=_merged([], refused))
+        return TxnOffsetCommitResponse(topics=await context.turns.finish(_merged([], refused)))
     known = replace(request, topics=topics)
     try:
         joined = await _join(known, context)
@@ -72,9 +73,11 @@ async def txn_offset_commit(
         code = coordinator_error(error.code)
         answer = transactional_commit_error(known, _told(code, context.version))
     else:
-        made = context.groups.commit_offsets_in_transaction(known, joined, context.version)
+        steps = context.groups.commit_offsets_in_transaction(known, joined, context.version)
+        made = await context.turns.finish(steps)
         answer = await made.outcome() if isinstance(made, Delayed) else made
-    return TxnOffsetCommitResponse(topics=_merged(answer.topics, refused))
+    merged = await context.turns.finish(_merged(answer.topics, refused))
+    return TxnOffsetCommitResponse(topics=merged)
 
 
 async def _join(request: TxnOffsetCommitRequest, context: Context) -> VerificationGuard:
@@ -119,50 +122,48 @@ async def _join(request: TxnOffsetCommitRequest, context: Context) -> Verificati
 
 def _known_part(
     topics: Iterable[TxnOffsetCommitRequestTopic], context: Context
-) -> tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]:
+) -> Steps[tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]]:
     """
     The partitions that exist, and the answers for those that do not.
     """
     known, refused = [], []
     for topic in topics:
-        there = [
-            partition
-            for partition in topic.partitions
-            if context.partitions.knows(topic.name, partition.partition_index)
-        ]
-        missing = [p for p in topic.partitions if p not in there]
+        yield
+        there, missing = [], []
+        for partition in topic.partitions:
+            yield
+            index = partition.partition_index
+            if context.partitions.knows(topic.name, index):
+                there.append(partition)
+            else:
+                error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                missing.append(
+                    TxnOffsetCommitResponsePartition(partition_index=index, error_code=error)
+                )
         if there:
             known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
         if missing or topic.name not in context.topics:
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(
-                TxnOffsetCommitResponseTopic(
-                    name=topic.name,
-                    partitions=[
-                        TxnOffsetCommitResponsePartition(
-                            partition_index=p.partition_index, error_code=error
-                        )
-                        for p in missing
-                    ],
-                )
-            )
+            refused.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=missing))
     return known, refused
 
 
 def _merged(
     answered: Iterable[TxnOffsetCommitResponseTopic],
     refused: Iterable[TxnOffsetCommitResponseTopic],
-) -> list[TxnOffsetCommitResponseTopic]:
+) -> Steps[list[TxnOffsetCommitResponseTopic]]:
     """
     All answers, each topic once.
     """
     topics: dict[str, list[TxnOffsetCommitResponsePartition]] = {}
     for topic in (*refused, *answered):
+        yield
         topics.setdefault(topic.name, []).extend(topic.partitions)
-    return [
-        TxnOffsetCommitResponseTopic(name=name, partitions=partitions)
-        for name, partitions in topics.items()
-    ]
+    return (
+        yield from map_in_steps(
+            lambda item: TxnOffsetCommitResponseTopic(name=item[0], partitions=item[1]),
+            topics.items(),
+        )
+    )
 
 
 def _told(code: ErrorCode, version: int) -> ErrorCode:

@@ -32,6 +32,7 @@ from barnabas.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.turns import Steps
 from barnabas.storage.log_files import TopicPartition
 
 Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
@@ -42,14 +43,15 @@ _NOT_READY = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator
 
 def error_response(
     request: WriteTxnMarkersRequest, _version: int, code: ErrorCode, _message: str | None
-) -> WriteTxnMarkersResponse:
+) -> Steps[WriteTxnMarkersResponse]:
     """
     The same error for every partition of every marker.
     """
     errors: Errors = defaultdict(dict)
     for marker in request.markers:
-        errors[marker.producer_id] |= dict.fromkeys(_partitions(marker), code)
-    return _response(errors)
+        yield
+        errors[marker.producer_id] |= dict.fromkeys((yield from _partitions(marker)), code)
+    return (yield from _response(errors))
 
 
 @handles(WriteTxnMarkersRequest, error_response=error_response)
@@ -57,20 +59,22 @@ async def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse:
     errors: Errors = defaultdict(dict)
-    for marker in request.markers:
-        partitions = _partitions(marker)
+    async for marker in context.turns.between(request.markers):
+        partitions = await context.turns.finish(_partitions(marker))
         _check_somebody(marker, partitions, context)
-        for where in partitions:
+        async for where in context.turns.between(partitions):
             errors[marker.producer_id][where] = await _write_one(marker, where, context)
-    return _response(errors)
+    return await context.turns.finish(_response(errors))
 
 
-def _partitions(marker: WritableTxnMarker) -> list[TopicPartition]:
-    return [
-        TopicPartition(topic.name, index)
-        for topic in marker.topics
-        for index in topic.partition_indexes
-    ]
+def _partitions(marker: WritableTxnMarker) -> Steps[list[TopicPartition]]:
+    partitions = []
+    for topic in marker.topics:
+        yield
+        for index in topic.partition_indexes:
+            yield
+            partitions.append(TopicPartition(topic.name, index))
+    return partitions
 
 
 def _check_somebody(
@@ -113,19 +117,22 @@ async def _write_one(
     return ErrorCode.NONE
 
 
-def _response(errors: Errors) -> WriteTxnMarkersResponse:
-    return WriteTxnMarkersResponse(
-        markers=[
-            WritableTxnMarkerResult(producer_id=producer_id, topics=_topics(of_producer))
-            for producer_id, of_producer in errors.items()
-            if of_producer
-        ]
-    )
+def _response(errors: Errors) -> Steps[WriteTxnMarkersResponse]:
+    markers = []
+    for producer_id, of_producer in errors.items():
+        yield
+        if of_producer:
+            topics = yield from _topics(of_producer)
+            markers.append(WritableTxnMarkerResult(producer_id=producer_id, topics=topics))
+    return WriteTxnMarkersResponse(markers=markers)
 
 
-def _topics(errors: Mapping[TopicPartition, ErrorCode]) -> list[WritableTxnMarkerTopicResult]:
+def _topics(
+    errors: Mapping[TopicPartition, ErrorCode],
+) -> Steps[list[WritableTxnMarkerTopicResult]]:
     topics: defaultdict[str, list[WritableTxnMarkerPartitionResult]] = defaultdict(list)
     for where, code in errors.items():
+        yield
         topics[where.topic].append(
             WritableTxnMarkerPartitionResult(partition_index=where.partition, error_code=code)
         )

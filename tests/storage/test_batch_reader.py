@@ -116,3 +116,16 @@ def test_what_is_no_batch_is_an_error(at: int, value: bytes) -> None:
 
     with pytest.raises(CorruptMessage):
         read(records_of(150, behind=bytes(batch)))
+
+
+@pytest.mark.parametrize("left", [0, 10, 300, 400, 450, 899, 900, 1000])
+def test_a_file_that_has_become_shorter_is_an_error(left: int) -> None:
+    """
+    Its batches were there when the segment was opened, so that the reader expects them.
+    """
+    records = records_of(900, 600)
+    records._file.truncate(left)
+
+    with pytest.raises(CorruptRecord) as error:
+        read(records)
+    assert (PATH, 0 if left < 900 else 900) == (error.value.path, error.value.position)

@@ -231,6 +231,21 @@ def test_a_log_that_is_damaged_is_left_alone_and_others_are_cleaned(
     assert not world.cleaner.round()
 
 
+def test_a_log_whose_file_has_become_shorter_is_left_alone_and_others_are_cleaned() -> None:
+    """
+    Kafka's cleaner compares the next batch with the size that the file really has.
+    """
+    world = CleanerWorld()
+    log, other = of_one_key(world), of_one_key(world, T1)
+    world.files.nodes[log_file(log.dir, 0)].cut(200)
+
+    assert not world.cleaner.round()
+
+    assert {T0} == world.manager.uncleanable_partitions(DATA)
+    assert world.cleaner.round()
+    assert [11, 12] == offsets(other)
+
+
 def test_a_log_that_is_deleted_is_not_counted_as_uncleanable_any_more() -> None:
     world = CleanerWorld()
     world.manager.mark_uncleanable(world.log(T0, 1))

@@ -74,20 +74,22 @@ class BatchReader:
                 yield ReadBatches(data, read)
                 position += read[-1].end
             else:
-                size = _size_of_first(data, records, position)
+                left = records.size - position
+                if len(data) < min(buffer_bytes, left):
+                    left = len(data)  # The file is shorter than it was when it was opened.
+                size = _size_of_first(data, records, position, left)
                 largest = max(size, max_message_bytes, self._max_buffer_bytes)
                 while buffer_bytes < size:
                     buffer_bytes = min(2 * buffer_bytes, largest)
 
 
-def _size_of_first(data: bytes, records: FileRecords, position: int) -> int:
+def _size_of_first(data: bytes, records: FileRecords, position: int, left: int) -> int:
     """
-    Bytes of a batch of which only a part was read.
+    Bytes of a batch of which only a part was read, where the file has so many *left*.
 
     Raises:
         CorruptRecord: the segment does not have all of it.
     """
-    left = records.size - position
     if left < MAGIC_END:
         raise CorruptRecord(
             f"Could not determine next batch size for log segment {records.path} at position "

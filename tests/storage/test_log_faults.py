@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import errno
 import random
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +20,7 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log import FetchIsolation, Log
 from barnabas.storage.offsets_by_time import EARLIEST_TIMESTAMP
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
-from tests.support.logs import LogHome, end_transaction, produce, read_batches
+from tests.support.logs import LogHome, append, end_transaction, produce, read_batches
 from tests.support.segments import FIRST_TIMESTAMP
 
 WRITING = frozenset({"write", "truncate"})
@@ -334,3 +335,103 @@ def test_an_aborted_transaction_that_was_flushed_is_known_after_a_crash(keep: in
     assert log.recovery_point > 3
     (txn,) = log.collect_aborted_transactions(0, 100)
     assert (1, 1, 2) == (txn.producer_id, txn.first_offset, txn.last_offset)
+
+
+def test_a_flush_that_was_asked_for_before_a_truncation_moves_no_recovery_point_above_the_end() -> (
+    None
+):
+    """
+    The flush that a roll has planned comes after the log was truncated to below that segment.
+    """
+    home = LogHome()
+    log = home.open()
+    for value in (b"a", b"b", b"c"):
+        produce(log, value)
+    log.roll()
+
+    log.truncate_to(1)
+    log.remove_deleted_files()
+
+    assert 1 == log.recovery_point == log.log_end_offset
+
+
+def test_a_truncation_during_a_flush_keeps_the_recovery_point_below_what_comes_next() -> None:
+    class TruncatingFiles(MemoryFiles):
+        log: Log | None = None
+
+        def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+            log, is_due = self.log, action == "sync" and path.suffix == ".log"
+            if log is not None and is_due:
+                self.log = None
+                log.truncate_to(1)
+                produce(log, b"d")
+                produce(log, b"e")
+
+    files = TruncatingFiles()
+    log = LogHome(files=files).open()
+    for value in (b"a", b"b", b"c"):
+        produce(log, value)
+    files.log = log
+
+    log.flush()
+
+    assert 0 == log.recovery_point
+
+
+class LockedSyncs(MemoryFiles):
+    """
+    A file system that notes what is synced while the lock of a log is held.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: Log | None = None
+        self.seen = 0
+        self.under_lock: list[str] = []
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        log = self.log
+        if log is None or not action.startswith("sync"):
+            return
+        self.seen += 1
+
+        def append() -> None:
+            if log._lock.acquire(blocking=False):
+                log._lock.release()
+            else:
+                self.under_lock.append(f"{action} {path.name}")
+
+        thread = threading.Thread(target=append)
+        thread.start()
+        thread.join()
+
+
+def test_only_the_first_append_of_an_epoch_waits_for_the_disk() -> None:
+    """
+    Nothing else is synced while the lock is held that appends take. As in Kafka, the file of leader
+    epochs lacks none that has a record; it is written a second after the epoch began, or now.
+    """
+    files = LockedSyncs()
+    log = LogHome(files=files, segment_bytes=300, file_delete_delay_ms=0).open()
+    append(log)
+    log.begin_epoch(1, log.log_end_offset)
+    files.log = log
+    append(log, leader_epoch=1)
+    assert ["sync leader-epoch-checkpoint.tmp", "sync directory t-0"] == files.under_lock
+
+    files.under_lock.clear()
+    append(log, 5, leader_epoch=1)
+    log.remove_deleted_files()
+    log.flush()
+    old = log.segments.values()[0]
+    new = log.create_new_cleaned_segment(0)
+    new.append_from_file(old.log, 0)
+    log.replace_segments([new], [old])
+    log.delete_records(3)
+    log.delete_old_segments()
+    log.remove_deleted_files()
+    log.truncate_to(4)
+    log.remove_deleted_files()
+
+    assert files.seen > 10
+    assert [] == files.under_lock

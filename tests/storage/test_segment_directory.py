@@ -185,6 +185,7 @@ def four(place: SegmentDirectory) -> list[LogSegment]:
 
 def replace(place: SegmentDirectory, old: list[LogSegment]) -> None:
     place.replace(replacement(place, old), old)
+    place.sync()
 
 
 @pytest.mark.parametrize("keep", KEEP)

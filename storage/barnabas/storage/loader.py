@@ -162,6 +162,7 @@ class LogLoader:
                 logger.info("%s. Split segment and retry.", error)
                 self._directory.listed = None
                 result = self._directory.split_overflowed_segment(error.segment)
+                self._directory.sync()
                 self._delete_producer_snapshots(result.deleted_segments)
                 self.report.split_segments += 1
 

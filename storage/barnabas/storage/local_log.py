@@ -17,7 +17,8 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.log_files import (
     log_file,
@@ -34,6 +35,19 @@ from barnabas.storage.segment_files import run_all
 logger = logging.getLogger(__name__)
 
 
+class Flush(NamedTuple):
+    """
+    What a flush has to make durable.
+    """
+
+    start: int
+    end: int
+    segments: Sequence[LogSegment]
+    has_new_segments: bool
+    truncations: int
+    """How often the log had been truncated when the flush was planned."""
+
+
 class LocalLog:
     """
     Segments, the end of the log, and its recovery point.
@@ -44,7 +58,7 @@ class LocalLog:
     2. What is below ``recovery_point`` survives a crash of the machine.
     3. There is always an active segment, until the log is deleted.
 
-    The log that owns it holds its lock to change it. ``read`` and ``flush`` need none.
+    The log that owns it holds its lock for everything but ``read`` and ``flush``.
     """
 
     def __init__(
@@ -153,39 +167,38 @@ class LocalLog:
             if self.directory.files.remove(path):
                 logger.warning("Newly rolled segment file %s existed already; deleted it", path)
 
-    def flush(self, offset: int, *, include_offset: bool = False) -> bool:
+    def begin_flush(self, offset: int | None, *, include_offset: bool = False) -> Flush | None:
         """
-        Return once everything below *offset* survives a crash of the machine.
+        Plan a flush of everything below *offset*, or of the whole log; None if the disk has it.
 
         Args:
             include_offset: also make a segment that begins at *offset* known to the disk.
-
-        Returns:
-            Whether ``mark_flushed`` may be called with *offset*: nothing was truncated meanwhile.
-
-        Raises:
-            KafkaStorageError: the disk failed; what it holds is not known.
         """
-        truncations = self._truncations
-        recovery_point = self.recovery_point
+        if offset is None or offset > self.log_end_offset:
+            offset = self.log_end_offset  # The log may have been truncated since somebody asked.
         end = offset + 1 if include_offset else offset
-        start = recovery_point
+        start = self.recovery_point
         if self._first_closed is not None and self._first_closed < end:
             # Closing a segment has written to its indexes, after its batches were flushed perhaps.
             start = min(start, self._first_closed)
             self._first_closed = None
         if end <= start:
-            return False
+            return None
         segments = self.segments.values_between(start, end)
-        try:
-            for segment in segments:
-                self._flush_segment(segment)
-            if any(segment.base_offset >= recovery_point for segment in segments):
-                self.directory.files.sync_directory(self.dir)
-        except TooManyOpenFiles:
-            self._first_closed = start  # The next flush begins there again.
-            raise
-        return truncations == self._truncations
+        has_new = any(segment.base_offset >= self.recovery_point for segment in segments)
+        return Flush(start, offset, segments, has_new, self._truncations)
+
+    def flush(self, flush: Flush) -> None:
+        """
+        Return once what was planned survives a crash of the machine. No lock is needed.
+
+        Raises:
+            KafkaStorageError: the disk failed; what it holds is not known.
+        """
+        for segment in flush.segments:
+            self._flush_segment(segment)
+        if flush.has_new_segments:
+            self.directory.files.sync_directory(self.dir)
 
     def _flush_segment(self, segment: LogSegment) -> None:
         try:
@@ -195,9 +208,18 @@ class LocalLog:
             if self.segments.get(segment.base_offset) is segment:
                 raise
 
-    def mark_flushed(self, offset: int) -> None:
-        if offset > self.recovery_point:
-            self.recovery_point = offset
+    def flush_again(self, flush: Flush) -> None:
+        """
+        Let the next flush begin where this one did, which could not be done.
+        """
+        self._first_closed = flush.start
+
+    def mark_flushed(self, flush: Flush) -> None:
+        """
+        Move the recovery point, unless something was truncated since the flush was planned.
+        """
+        if flush.truncations == self._truncations and flush.end > self.recovery_point:
+            self.recovery_point = flush.end
             self.last_flush_time_ms = self.directory.clock.now_ms()
 
     # Reading.

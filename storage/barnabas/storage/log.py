@@ -325,10 +325,18 @@ class Log(TrimmableLog):
             KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("flushing"), self._flushing:
-            end = self.log_end_offset if offset is None else offset
-            if self._local.flush(end, include_offset=force_flush_active_segment):
+            with self._lock:
+                flush = self._local.begin_flush(offset, include_offset=force_flush_active_segment)
+            if flush is None:
+                return
+            try:
+                self._local.flush(flush)
+            except TooManyOpenFiles:
                 with self._lock:
-                    self._local.mark_flushed(end)
+                    self._local.flush_again(flush)
+                raise
+            with self._lock:
+                self._local.mark_flushed(flush)
 
     # Offsets and epochs.
 

@@ -259,8 +259,12 @@ class TrimmableLog(LogView):
         Raises:
             KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._guarded("replacing segments of"), self._lock:
-            self._delete_producer_snapshots(self._directory.replace(new_segments, old_segments))
+        with self._guarded("replacing segments of"):
+            with self._lock:
+                gone = self._directory.replace(new_segments, old_segments)
+                self._delete_producer_snapshots(gone)
+            # Only the cleaner waits for the disk: appends depend on none of these names.
+            self._directory.sync()
 
     def split_overflowed_segment(self, segment: LogSegment) -> None:
         """
@@ -270,9 +274,11 @@ class TrimmableLog(LogView):
             ValueError: *segment* has no such offsets.
             KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._guarded("splitting a segment of"), self._lock:
-            result = self._directory.split_overflowed_segment(segment)
-            self._delete_producer_snapshots(result.deleted_segments)
+        with self._guarded("splitting a segment of"):
+            with self._lock:
+                result = self._directory.split_overflowed_segment(segment)
+                self._delete_producer_snapshots(result.deleted_segments)
+            self._directory.sync()
 
     def _delete_producer_snapshots(self, segments: Sequence[LogSegment]) -> None:
         delete_producer_snapshots(

@@ -185,7 +185,8 @@ class SegmentDirectory:
         old_segments: Sequence[LogSegment],
     ) -> list[LogSegment]:
         """
-        Put segments that were written under ``.cleaned`` in the place of others.
+        Put segments that were written under ``.cleaned`` in the place of others. A crash may undo
+        some of it, which the next start finishes or undoes, until ``sync`` has returned.
 
         Returns:
             The old segments whose base offsets no new one has.
@@ -203,7 +204,6 @@ class SegmentDirectory:
             self.delete_segment_files([segment])
         for segment in new:
             segment.change_file_suffixes(SWAP_SUFFIX, "")
-        self.files.sync_directory(self.path)
         bases = {segment.base_offset for segment in new}
         return [segment for segment in old if segment.base_offset not in bases]
 
@@ -248,6 +248,12 @@ class SegmentDirectory:
             piece.set_last_modified(segment.last_modified())
 
     # The directory as a whole.
+
+    def sync(self) -> None:
+        """
+        Let the names of the segments survive a crash of the machine. No lock is needed.
+        """
+        self.files.sync_directory(self.path)
 
     def rename(self, name: str) -> bool:
         """

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -20,6 +21,7 @@ from barnabas.storage.errors import (
     LogDirectoryLocked,
 )
 from barnabas.storage.log_config import LogConfig
+from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.log_loading import LOOK_EVERY
 from barnabas.storage.manager import LogManager
@@ -388,6 +390,75 @@ def test_a_deletion_that_a_stop_cut_short_goes_on_after_the_next_start() -> None
     again.remove_deleted()
 
     assert [] == [name for name in files.names(DATA) if name.startswith("t-0")]
+
+
+def test_a_stop_leaves_the_directories_to_the_next_broker() -> None:
+    """
+    What comes too late, a new topic, a deletion or the end of a round, changes nothing in them.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.shutdown()
+    fill(load(open_manager(files)).get_or_create_log(T0, topic_id=TOPIC_ID), 3)
+    names, writes = files.names(DATA), dict(files.nodes)
+
+    with pytest.raises(KafkaStorageError, match="the broker stops"):
+        manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    with pytest.raises(KafkaStorageError):
+        manager.delete_log(T0)
+    manager.upkeep.checkpoint_recovery_points()
+    manager.upkeep.checkpoint_high_watermarks()
+
+    assert names == files.names(DATA)
+    assert writes == files.nodes
+
+
+def test_a_checkpoint_does_not_bring_a_deleted_log_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A log is deleted while a round writes where logs start. A log of the same name that is made
+    after that begins at 0, also after a crash.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files, config=SMALL))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    fill(log, 10)
+    log.delete_records(5)
+    deleting = threading.Thread(target=manager.delete_log, args=(T0,))
+    write = LogDirectory.checkpoint_log_start_offsets
+
+    def write_late(directory: LogDirectory, logs: Any) -> None:
+        if deleting.ident is None:
+            deleting.start()
+            # It is over by then, or waits until the round is.
+            deleting.join(0.3)
+        write(directory, logs)
+
+    monkeypatch.setattr(LogDirectory, "checkpoint_log_start_offsets", write_late)
+
+    manager.upkeep.checkpoint_log_start_offsets()
+    deleting.join()
+    fill(manager.get_or_create_log(T0, topic_id=UUID(int=1)), 10)
+    crash(manager)
+
+    again = load(open_manager(files, config=SMALL)).get_log(T0)
+    assert again is not None
+    assert (0, 10) == (again.log_start_offset, again.log_end_offset)
+
+
+def test_a_checkpoint_of_a_directory_that_went_offline_is_not_written() -> None:
+    """
+    The disk may fail between the deletion of a log and the checkpoint that follows it.
+    """
+    files = FailingFiles()
+    manager = load(open_manager(files, [DATA, OTHER]))
+    logs = [manager.get_or_create_log(partition) for partition in (T0, T1)]
+    manager.failures.maybe_add_offline_log_dir(DATA, "broken", KafkaStorageError("broken"))
+    manager.handle_failures()
+
+    manager._catalog.checkpoint(DATA)
+
+    assert {DATA, OTHER} == {log.parent_dir for log in logs}
 
 
 @pytest.mark.parametrize("failing", [DATA, DATA / "t-0"])

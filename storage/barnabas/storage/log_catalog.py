@@ -4,15 +4,26 @@ Which logs there are, and in which log directories.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.log import Log
 from barnabas.storage.log_directories import LogDirectories
 from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.log_files import TopicPartition
+
+Checkpoint = Callable[[LogDirectory, Mapping[TopicPartition, Log]], None]
+"""
+Writes something about the logs of a directory into it.
+"""
+
+STARTS_AND_RECOVERY_POINTS: Final[Sequence[Checkpoint]] = (
+    LogDirectory.checkpoint_log_start_offsets,
+    LogDirectory.checkpoint_recovery_points,
+)
 
 
 class LogCatalog:
@@ -72,10 +83,26 @@ class LogCatalog:
 
     def checkpoint(self, path: Path) -> None:
         """
-        Write what is known of the logs of one directory, after they have become others.
+        Write what is known of the logs of one directory, if it is online, after they have become
+        others.
         """
-        directory = self.directories.live[path]
-        logs = self.inside(path)
-        write = self.directories.write
-        write(directory, partial(directory.checkpoint_log_start_offsets, logs))
-        write(directory, partial(directory.checkpoint_recovery_points, logs))
+        directory = self.directories.live.get(path)
+        if directory is not None:
+            self._write(directory, STARTS_AND_RECOVERY_POINTS)
+
+    def checkpoint_all(self, *checkpoints: Checkpoint) -> None:
+        """
+        Write *checkpoints* in every directory that is online.
+        """
+        for directory in self.directories.live.values():
+            self._write(directory, checkpoints)
+
+    def _write(self, directory: LogDirectory, checkpoints: Sequence[Checkpoint]) -> None:
+        # Logs are looked at and written under one lock. A deleted log could otherwise be written
+        # after its deletion, and the next log of that name would begin at its offsets.
+        with directory.checkpointing:
+            if directory.is_released:  # A round may last longer than the stop waits for it.
+                return
+            logs = self.inside(directory.path)
+            for write in checkpoints:
+                self.directories.write(directory, partial(write, directory, logs))

@@ -42,8 +42,9 @@ def close_directory(
         return False
     try:
         if are_all:
-            directory.checkpoint_log_start_offsets(logs)
-            directory.checkpoint_recovery_points(logs)
+            with directory.checkpointing:
+                directory.checkpoint_log_start_offsets(logs)
+                directory.checkpoint_recovery_points(logs)
         directory.mark_clean(broker_epoch)
     except (KafkaStorageError, TooManyOpenFiles):
         logger.exception("%s could not be marked as stopped cleanly", directory.path)

@@ -16,6 +16,7 @@ One log directory: what lies beside the logs in it.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -65,6 +66,9 @@ class LogDirectory:
         self.high_watermarks: Mapping[TopicPartition, int] = {}
         self.compacted: Container[TopicPartition] = ()
         """Logs at which the cleaner has been."""
+        self.checkpointing = threading.Lock()
+        """Held while logs are looked at for a checkpoint and while that is written."""
+        self.is_released = False
         self._files = files
         self._lock = lock
         self._clean_shutdown = CleanShutdownFile(files, path)
@@ -212,4 +216,5 @@ class LogDirectory:
         """
         Let another broker have the directory; harmless when it is released.
         """
+        self.is_released = True
         self._lock.release()

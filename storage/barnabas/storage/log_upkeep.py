@@ -10,15 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.background import Alarm, AlarmThread, PeriodicThread
 from barnabas.storage.cleaner_settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.log import Log
-from barnabas.storage.log_catalog import LogCatalog
+from barnabas.storage.log_catalog import STARTS_AND_RECOVERY_POINTS, LogCatalog
 from barnabas.storage.log_cleaner import LogCleaner
+from barnabas.storage.log_directory import LogDirectory
 from barnabas.storage.log_files import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -171,25 +171,13 @@ class LogUpkeep:
         Note up to where logs are flushed, and before that where they start: see
         ``LogDirectory.checkpoint_recovery_points``.
         """
-        for directory, logs in self._catalog.by_directory():
-            self._catalog.directories.write(
-                directory, partial(directory.checkpoint_log_start_offsets, logs)
-            )
-            self._catalog.directories.write(
-                directory, partial(directory.checkpoint_recovery_points, logs)
-            )
+        self._catalog.checkpoint_all(*STARTS_AND_RECOVERY_POINTS)
 
     def checkpoint_log_start_offsets(self) -> None:
-        for directory, logs in self._catalog.by_directory():
-            self._catalog.directories.write(
-                directory, partial(directory.checkpoint_log_start_offsets, logs)
-            )
+        self._catalog.checkpoint_all(LogDirectory.checkpoint_log_start_offsets)
 
     def checkpoint_high_watermarks(self) -> None:
-        for directory, logs in self._catalog.by_directory():
-            self._catalog.directories.write(
-                directory, partial(directory.checkpoint_high_watermarks, logs)
-            )
+        self._catalog.checkpoint_all(LogDirectory.checkpoint_high_watermarks)
 
     def for_each(
         self, work: Callable[[Log], object], logs: Mapping[TopicPartition, Log] | None = None

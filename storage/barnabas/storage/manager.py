@@ -94,6 +94,7 @@ class LogManager:
         self._alarm = Alarm()
         self._deletions = LogDeletions(clock, self._alarm)
         self._changing = threading.RLock()
+        self._renaming = threading.Lock()
         self._closed = False
         self._loaded = False
         try:
@@ -182,6 +183,7 @@ class LogManager:
         with self._changing:
             log = self._catalog.logs.get(partition)
             if log is None:
+                self._check_open()
                 if not is_new and self.directories.offline:
                     names = ", ".join(map(str, self.directories.offline))
                     raise KafkaStorageError(
@@ -196,6 +198,13 @@ class LogManager:
                 f" but log already contained topic ID {log.topic_id}"
             )
         return log
+
+    def _check_open(self) -> None:
+        """
+        The directories may be another broker's when this one has stopped.
+        """
+        if self._closed:
+            raise KafkaStorageError("The logs are closed, for the broker stops")
 
     def _create(self, partition: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
         error: KafkaStorageError | None = None
@@ -284,12 +293,14 @@ class LogManager:
             # Nobody finds the log any more, so that no thread takes it again.
             self.cleaner.manager.abort_cleaning(partition)
         try:
-            log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
+            with self._renaming:
+                self._check_open()
+                log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
+                self._schedule_deletion(log)
         except (KafkaStorageError, TooManyOpenFiles):
             # Nobody else finds it to give its files back.
             log.close_handlers()
             raise
-        self._schedule_deletion(log)
         return log.parent_dir
 
     def _schedule_deletion(self, log: Log) -> None:
@@ -428,6 +439,8 @@ class LogManager:
             if self._closed:
                 return True
             self._closed = True
+        with self._renaming:
+            pass  # The last deletion that has begun is over: no other one begins.
         if self.cleaner is not None:
             # First of all: it replaces segments of logs that are to be flushed.
             self.cleaner.stop(seconds)

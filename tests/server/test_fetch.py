@@ -306,6 +306,19 @@ class TestLimits:
 
         assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
 
+    @pytest.mark.parametrize(
+        ("offset", "code"), [(1, ErrorCode.NONE), (2, ErrorCode.OFFSET_OUT_OF_RANGE)]
+    )
+    async def test_a_negative_limit_is_seen_only_where_there_is_something_to_read(
+        self, broker: TestBroker, client: WireClient, offset: int, code: ErrorCode
+    ) -> None:
+        append(broker, ONE)
+        topic = fetch_topic("orders", {0: offset}, partition_max_bytes=-1)
+
+        (answer,) = await fetch(client, fetch_request(topic))
+
+        assert (code, b"") == (answer.error_code, answer.records or b"")
+
 
 class TestWaiting:
     """

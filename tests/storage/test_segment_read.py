@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.protocol.errors import UnknownServerError
 from barnabas.storage.fetch_data import FetchDataInfo
 from barnabas.storage.file_records import TimestampAndOffset
 from barnabas.storage.files import WouldBlock
@@ -97,7 +98,7 @@ def test_a_read_ends_where_it_may_not_go_on() -> None:
     assert (150, 300) == (info.records.position, info.records.size)
     assert isinstance(nothing := segment.read(1, 10_000, None), FetchDataInfo)
     assert nothing.records is None
-    with pytest.raises(ValueError, match="Invalid max size -1"):
+    with pytest.raises(UnknownServerError, match="cannot have -1 bytes"):
         segment.read(1, -1, 450)
 
 

@@ -99,10 +99,8 @@ class FetchPlan(NamedTuple):
                 reading.add(data, None)
                 continue
             known = wanted.empty
-            if (
-                known is not None
-                and remaining >= 0
-                and known.is_still_so(wanted.request, self.isolation, wanted.partition)
+            if known is not None and known.is_still_so(
+                wanted.request, self.isolation, wanted.partition
             ):
                 reading.partitions.append(known.data)
                 reading.segments.append(known.segment)
@@ -133,13 +131,10 @@ class FetchPlan(NamedTuple):
         nowait: bool,
     ) -> FetchResult:
         request = wanted.request
-        limit = min(request.partition_max_bytes, remaining)
-        if limit < 0:
-            raise UnknownServerError(f"a fetch cannot take {limit} bytes")
         try:
             return partition.read(
                 request.fetch_offset,
-                limit,
+                min(request.partition_max_bytes, remaining),
                 self.isolation,
                 min_one_message=not reading.size,
                 current_leader_epoch=request.current_leader_epoch,

@@ -17,6 +17,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.record_batch import LOG_OVERHEAD, RecordBatch
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, SegmentOffsetOverflow
@@ -321,11 +322,11 @@ class LogSegment(SegmentTimes):
             min_one_message: at least the first batch, also if it is larger than *max_size*.
 
         Raises:
-            ValueError: *max_size* is negative.
+            UnknownServerError: *max_size* is negative.
             WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
         """
         if max_size < 0:
-            raise ValueError(f"Invalid max size {max_size} for log read from segment {self.log}")
+            raise UnknownServerError(f"A read of {self.log} cannot have {max_size} bytes")
         found = self.translate_offset(start_offset, nowait=nowait)
         if found is None:
             return None

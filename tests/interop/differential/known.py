@@ -133,7 +133,9 @@ LEFT_OUT: Final = frozenset(
         "snappy-bytes",
         "zstd-bytes",
         "records-null",
+        "refused-commit",
         "index-larger-than-limit",
+        "partitions-at-once",
         "pattern-classes",
         "protocol-twice",
     }

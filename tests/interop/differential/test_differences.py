@@ -20,11 +20,17 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
+from barnabas.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -33,6 +39,11 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 )
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from barnabas.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -40,7 +51,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.record_batch import batches, build_batch, seal_batch
 from barnabas.protocol.records import Record, SimpleRecord, encode_records
-from barnabas.protocol.schema import ZERO_UUID
+from barnabas.protocol.schema import ZERO_UUID, replace
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable
 from tests.interop.differential.known import KNOWN, LEFT_OUT
@@ -176,6 +187,64 @@ def test_timed_out(pair: Pair) -> None:
         return answer.topics[0].error_code
 
     assert (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NONE) == both(pair, create_at_once)
+
+
+@pytest.mark.parametrize("timeout_ms", [-1, -(2**31)])
+def test_timed_out_before(pair: Pair, timeout_ms: int) -> None:
+    """
+    What is wrong with a request is told, however short its timeout.
+    """
+
+    async def ask(session: Session) -> Any:
+        topic = CreatePartitionsTopic(name="nowhere", count=2, assignments=None)
+        request = CreatePartitionsRequest(
+            topics=[topic], timeout_ms=timeout_ms, validate_only=False
+        )
+        answer = await session.ask(request, 3)
+        return answer.results[0].error_code
+
+    expected = ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert expected == both(pair, ask)
+
+
+@pytest.mark.parametrize("count", [10_002, 2**31 - 1])
+def test_partitions_at_once(pair: Pair, count: int) -> None:
+    async def ask(session: Session) -> Any:
+        if count == 10_002:
+            await create(session, "partitions-at-once")
+        topic = CreatePartitionsTopic(name="partitions-at-once", count=count, assignments=None)
+        request = CreatePartitionsRequest(topics=[topic], timeout_ms=9000, validate_only=True)
+        answer = await session.ask(request, 3)
+        return answer.results[0].error_code
+
+    assert (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.POLICY_VIOLATION) == both(pair, ask)
+
+
+def test_refused_commit(pair: Pair) -> None:
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=1, committed_metadata="m" * 5000
+    )
+    topic = OffsetCommitRequestTopic(name="refused-commit", partitions=[partition])
+    refused = OffsetCommitRequest(
+        group_id="refused-commit", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
+    )
+    later = replace(refused, generation_id_or_member_epoch=3, member_id="m")
+
+    async def commit(session: Session) -> Any:
+        await create(session, "refused-commit")
+        answers = [await session.ask(request, 9) for request in (refused, later)]
+        describe = DescribeGroupsRequest(groups=["refused-commit"])
+        described = await session.ask(describe, 5)
+        delete = DeleteGroupsRequest(groups_names=["refused-commit"])
+        deleted = await session.ask(delete, 2)
+        return (
+            [answer.topics[0].partitions[0].error_code for answer in answers],
+            described.groups[0].group_state,
+            deleted.results[0].error_code,
+        )
+
+    codes = [ErrorCode.OFFSET_METADATA_TOO_LARGE, ErrorCode.UNKNOWN_MEMBER_ID]
+    assert ((codes, "Dead", 0), (codes, "Empty", 0)) == both(pair, commit)
 
 
 def test_topic_id_of_zeros(pair: Pair) -> None:
@@ -423,6 +492,8 @@ SHOWN: Final[Mapping[str, object]] = {
     "records-null": test_records_null,
     "unanswered": test_unanswered,
     "timed-out": test_timed_out,
+    "partitions-at-once": test_partitions_at_once,
+    "refused-commit": test_refused_commit,
     "topic-id-of-zeros": test_topic_id_of_zeros,
     "wordless": test_wordless,
     "bomb": test_bomb,

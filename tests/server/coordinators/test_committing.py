@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, NonEmptyGroup
+from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, NonEmptyGroup, UnknownMemberId
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
@@ -148,6 +148,28 @@ class TestCommit:
         kept = c.state.offsets.committed.get(GROUP, "t", 0)
         assert kept is not None
         assert c.now_ms + 1000 == kept.expire_timestamp_ms
+
+    def test_what_is_too_long_has_been_long_ago(self) -> None:
+        """
+        As a sum of Java's longs.
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 0): 5}, retention_ms=2**63 - 1, version=2)
+
+        kept = c.state.offsets.committed.get(GROUP, "t", 0)
+        assert kept is not None
+        assert c.now_ms - 2**63 - 1 == kept.expire_timestamp_ms
+
+    def test_a_commit_of_which_all_is_refused_makes_a_group_too(self) -> None:
+        c = Coordination(offset_metadata_max_bytes=10)
+
+        c.commit_offsets({("t", 0): 5}, metadata="m" * 11)
+
+        assert c.group.is_simple
+        assert not c.log
+        with pytest.raises(UnknownMemberId):
+            c.commit_offsets({("t", 0): 5}, member_id="m", generation_id=3)
 
     def test_the_empty_group_id_is_one(self) -> None:
         """

@@ -104,7 +104,7 @@ class Committing:
         """
         self._validate_commit(request, version)
         expires = request.retention_time_ms != DEFAULT_RETENTION
-        expire_timestamp = now_ms + request.retention_time_ms if expires else NO_EXPIRY
+        expire_timestamp = _sum(now_ms, request.retention_time_ms) if expires else NO_EXPIRY
         records: list[Record] = []
         topics: list[OffsetCommitResponseTopic] = []
         for topic in request.topics:
@@ -129,6 +129,9 @@ class Committing:
         encoded = yield from map_in_steps(encode_record, records)
         # Others may have come between: the members of the group may be others by now.
         self._validate_commit(request, version)
+        if not records:
+            # The group comes into being all the same, as in Kafka.
+            self._groups.hold_offsets(request.group_id, now_ms)
         return Changes(records=records, encoded=encoded), OffsetCommitResponse(topics=topics)
 
     def commit_in_transaction(
@@ -167,6 +170,8 @@ class Committing:
         encoded = yield from map_in_steps(encode_record, records)
         # Others may have come between.
         self._validate_transactional_commit(request, version)
+        if not records:
+            self._groups.hold_offsets(request.group_id, now_ms)
         producer = Producer(request.producer_id, request.producer_epoch)
         changes = Changes(records=records, encoded=encoded, producer=producer, guard=guard)
         return changes, TxnOffsetCommitResponse(topics=topics)
@@ -358,6 +363,13 @@ class Committing:
 
 def _deleted(error: ErrorCode, index: int) -> OffsetDeleteResponsePartition:
     return OffsetDeleteResponsePartition(partition_index=index, error_code=error)
+
+
+def _sum(time_ms: int, period_ms: int) -> int:
+    """
+    As a sum of Java's longs: what is too far ahead has been long ago.
+    """
+    return (time_ms + period_ms + 2**63) % 2**64 - 2**63
 
 
 def _value(

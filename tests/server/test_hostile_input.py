@@ -2,7 +2,8 @@
 Whatever is sent, the broker goes on serving, takes no more memory, and touches no file.
 
 Requests of all APIs in all versions, changed in one to many places, cut, glued together, and plain
-noise: a hundred thousand of them, the same ones at every run.
+noise: a hundred thousand of them, the same ones at every run. ``BARNABAS_HOSTILE`` is another
+number of them, for a long run.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import random
+import time
+import traceback
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from struct import pack
 from typing import Any
@@ -25,6 +30,7 @@ from barnabas.server.connection import Connection
 from barnabas.server.handlers import HANDLERS
 from tests.support.disk import MemoryFiles
 from tests.support.fake_transport import FakeTransport, feed
+from tests.support.limits import stated
 from tests.support.samples import sample
 from tests.support.server import (
     START_MS,
@@ -37,7 +43,11 @@ from tests.support.server import (
 )
 from tests.support.wire_client import request_frame
 
-REQUESTS = 100_000
+REQUESTS = int(os.environ.get("BARNABAS_HOSTILE", "100000"))
+EXPECTED_TRACEBACKS: frozenset[str] = frozenset()
+"""
+Errors that the broker did not expect, and that are known all the same.
+"""
 MANY = 4
 EXTREMES = [pack(">i", value) for value in (-(2**31), -1, 0, 1, 2**16, 2**31 - 1)]
 VARINTS = [b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x80", b"\xff\xff\xff\xff\x7f", b"\x00"]
@@ -60,14 +70,44 @@ CHANGING = {
 @pytest.fixture
 async def broker() -> AsyncIterator[TestBroker]:
     options = {"auto_create_topics_enable": "false", "group_min_session_timeout_ms": "1"}
-    logging.disable(logging.CRITICAL)
+    tracebacks = Tracebacks()
+    logging.disable(logging.WARNING)
     async with running(MemoryFiles(), ManualClock(START_MS), **options) as broker:
         await broker.create("x")
         await broker.create("kept")
         for internal in ("__consumer_offsets", "__transaction_state"):
             await broker.create(internal, partitions=2, cleanup_policy="compact")
-        yield broker
+        with tracebacks.watched():
+            yield broker
     logging.disable(logging.NOTSET)
+    assert EXPECTED_TRACEBACKS >= tracebacks.found
+
+
+class Tracebacks(logging.Handler):
+    """
+    What is logged with a traceback: nobody has thought of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[0] is not None:
+            place = traceback.extract_tb(record.exc_info[2])[-1]
+            self.found.add(f"{record.exc_info[0].__name__} in {place.name}: {record.msg}")
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """
+        Hear of all that the broker logs; others do not, for there may be very much of it.
+        """
+        broker = logging.getLogger("barnabas")
+        broker.addHandler(self)
+        broker.propagate = False
+        yield
+        broker.removeHandler(self)
+        broker.propagate = True
 
 
 def corpus(*, changing: bool) -> list[bytes]:
@@ -185,13 +225,17 @@ async def storm(
     Send so many hostile requests; how often the broker hung up.
     """
     peer = Peer(broker)
+    longest_s = 0.0
     for number, data in enumerate(hostile(frames, count, seed, changing=changing)):
+        before = time.thread_time()
         peer.send(data)
+        longest_s = max(longest_s, time.thread_time() - before)
         if number % 50 == 0:
             # Whatever waits for something else ends with its connection, or runs to its end.
             peer.hang_up()
             await asyncio.sleep(0)
     peer.hang_up()
+    assert longest_s <= stated("longest-turn")
     return peer.connections
 
 

@@ -410,6 +410,8 @@ def test_a_log_that_is_going_to_be_deleted_writes_nothing_under_its_old_name() -
     log.remove_deleted_files()
 
     assert [] == home.names()
+    epochs = home.files.read_bytes(DIRECTORY.with_name(name) / "leader-epoch-checkpoint")
+    assert b"0\n1\n0 7\n" == epochs
     info = log.read(8, 1000, FetchIsolation.HIGH_WATERMARK, True)
     log.delete()
     assert not home.files.exists(DIRECTORY.with_name(name))

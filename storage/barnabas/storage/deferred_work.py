@@ -20,9 +20,11 @@ from barnabas.storage.segment_files import run_all
 
 Work = Callable[[], None]
 
-SOON_MS: Final = 1000
+SOON_MS: Final = 100
 """
-How long work without a delay waits at the most, so that what comes together is done together.
+How long work without a delay waits at the most, so that what comes together is done together. A
+process that is killed within that time leaves a new log without the id of its topic, which the next
+start takes for a stray.
 """
 
 _numbers: Final = itertools.count()

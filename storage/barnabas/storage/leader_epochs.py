@@ -160,7 +160,7 @@ class LeaderEpochFileCache:
         with self._changing:
             if self._assign(EpochEntry(epoch, start_offset)):
                 self._is_unwritten = True
-                self._schedule(self._write_begun)
+                self._schedule(self.write_pending)
 
     def _assign(self, new: EpochEntry) -> bool:
         if new.epoch < 0 or new.start_offset < 0:
@@ -208,7 +208,8 @@ class LeaderEpochFileCache:
     def _replace(self, entries: tuple[EpochEntry, ...]) -> None:
         if entries != self._entries:
             self._entries = entries
-            self._schedule(self._write_if_dir_exists)
+            self._is_unwritten = True
+            self._schedule(self.write_pending)
 
     def clear_and_flush(self) -> None:
         """
@@ -238,15 +239,14 @@ class LeaderEpochFileCache:
         self._checkpoint.write(self._entries)
         self._is_unwritten = False
 
-    def _write_begun(self) -> None:
+    def write_pending(self) -> None:
+        """
+        Write what has changed, unless that has been done.
+        """
         with self._changing:
             if self._is_unwritten:
-                self._write_if_dir_exists()
-
-    def _write_if_dir_exists(self) -> None:
-        with self._changing:
-            self._checkpoint.write_if_dir_exists(self._entries)
-            self._is_unwritten = False
+                self._checkpoint.write_if_dir_exists(self._entries)
+                self._is_unwritten = False
 
 
 def _epoch(entry: EpochEntry) -> int:

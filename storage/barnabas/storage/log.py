@@ -449,6 +449,8 @@ class Log(TrimmableLog):
         """
         with self._guarded("renaming the directory of"), self._flushing, self._lock:
             self._identity.write()
+            # Kafka's files follow a change within milliseconds, so those of a deleted log have it.
+            self._epochs.write_pending()
             if not self._directory.rename(name):
                 return
             self._producers.state.update_parent_dir(self.dir)

@@ -4,6 +4,7 @@ All logs of a broker.
 
 from __future__ import annotations
 
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,12 @@ from barnabas.storage.manager import LogManager
 from barnabas.storage.offsets_by_time import EARLIEST_TIMESTAMP
 from tests.support.clock import StillClock
 from tests.support.disk import FailingFiles, MemoryFiles
-from tests.support.log_manager import T0, T1, TOPIC_ID, fill, load, open_manager
+from tests.support.log_manager import SETTINGS, T0, T1, TOPIC_ID, fill, load, open_manager
 from tests.support.logs import append
 
 DATA = Path("/data")
 OTHER = Path("/other")
+PATIENCE = 20.0
 SMALL = LogConfig(internal_segment_bytes=1000, retention_ms=-1, file_delete_delay_ms=60_000)
 
 
@@ -459,6 +461,31 @@ def test_a_checkpoint_of_a_directory_that_went_offline_is_not_written() -> None:
     manager._catalog.checkpoint(DATA)
 
     assert {DATA, OTHER} == {log.parent_dir for log in logs}
+
+
+def test_directories_are_closed_at_the_same_time(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    Each may be a disk of its own. Where it takes long, it is said how far it is.
+    """
+
+    class SlowFiles(MemoryFiles):
+        meeting: threading.Barrier | None = None
+
+        def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+            if self.meeting is not None and action == "sync" and path.suffix == ".log":
+                self.meeting.wait(PATIENCE)
+                clock.advance(1001)
+
+    files, clock = SlowFiles(), StillClock()
+    manager = load(open_manager(files, [DATA, OTHER], clock=clock))
+    for number in range(4):
+        fill(manager.get_or_create_log(TopicPartition("t", number), topic_id=TOPIC_ID), 1)
+    files.meeting = threading.Barrier(2 * SETTINGS.recovery_threads_per_directory)
+
+    with caplog.at_level(logging.INFO, "barnabas.storage.log_closing"):
+        assert manager.shutdown()
+
+    assert "of 2 logs are closed" in caplog.text
 
 
 @pytest.mark.parametrize("failing", [DATA, DATA / "t-0"])

@@ -1,13 +1,15 @@
 """
-How the logs of a directory are closed when the broker stops.
+How the logs of all directories are closed when the broker stops.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
 
+from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.log import Log
 from barnabas.storage.log_directory import LogDirectory
@@ -16,13 +18,50 @@ from barnabas.storage.log_files import TopicPartition
 logger = logging.getLogger(__name__)
 
 
-def close_directory(
-    directory: LogDirectory,
-    logs: Mapping[TopicPartition, Log],
+PROGRESS_SECONDS: Final = 2.0
+"""
+How often it is said how many logs are closed, if there are many or the disk is slow.
+"""
+
+Logs = Mapping[TopicPartition, Log]
+
+
+def close_directories(
+    directories: Sequence[tuple[LogDirectory, Logs]],
     *,
     threads: int,
     broker_epoch: int,
-    are_all: bool = True,
+    are_all: bool,
+    clock: Clock,
+) -> bool:
+    """
+    Close all *directories* at the same time, for each may be a disk of its own. See
+    ``close_directory``; whether all went well everywhere.
+    """
+
+    def close(place: tuple[LogDirectory, Logs]) -> bool:
+        directory, logs = place
+        return close_directory(
+            directory,
+            logs,
+            threads=threads,
+            broker_epoch=broker_epoch,
+            are_all=are_all,
+            clock=clock,
+        )
+
+    with ThreadPoolExecutor(max(1, len(directories)), "log-closing") as pool:
+        return all(list(pool.map(close, directories)))
+
+
+def close_directory(
+    directory: LogDirectory,
+    logs: Logs,
+    *,
+    threads: int,
+    broker_epoch: int,
+    are_all: bool,
+    clock: Clock,
 ) -> bool:
     """
     Flush and close *logs*, and mark their directory as stopped cleanly.
@@ -37,7 +76,13 @@ def close_directory(
         Whether all went well. If not there is no mark, so that the next start recovers the logs.
     """
     with ThreadPoolExecutor(threads, f"log-closing-{directory.path}") as pool:
-        closed = list(pool.map(_close_log, logs.values()))
+        closed = []
+        said = clock.monotonic()
+        for is_closed in pool.map(_close_log, logs.values()):
+            closed.append(is_closed)
+            if clock.monotonic() - said >= PROGRESS_SECONDS:
+                said = clock.monotonic()
+                logger.info("%s: %d of %d logs are closed", directory.path, len(closed), len(logs))
     if not all(closed):
         return False
     try:

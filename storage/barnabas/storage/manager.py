@@ -34,7 +34,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log import Log
 from barnabas.storage.log_catalog import LogCatalog
 from barnabas.storage.log_cleaner import LogCleaner
-from barnabas.storage.log_closing import close_directory
+from barnabas.storage.log_closing import close_directories
 from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_deletions import LogDeletions
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
@@ -448,15 +448,16 @@ class LogManager:
         if self._loaded:
             self.upkeep.checkpoint_high_watermarks()
         threads = self._settings.recovery_threads_per_directory
-        clean = [
-            close_directory(
-                directory, logs, threads=threads, broker_epoch=broker_epoch, are_all=self._loaded
-            )
-            for directory, logs in self._catalog.by_directory()
-        ]
+        is_clean = close_directories(
+            list(self._catalog.by_directory()),
+            threads=threads,
+            broker_epoch=broker_epoch,
+            are_all=self._loaded,
+            clock=self._clock,
+        )
         self._close_unserved()
         self.directories.release()
-        return all(clean)
+        return is_clean
 
     def _close_unserved(self) -> None:
         for log in [*self._unserved, *self._deletions]:

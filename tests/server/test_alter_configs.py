@@ -395,6 +395,19 @@ async def test_who_is_eligible_starts_over_with_the_minimum_in_sync(
             "These security configs can be dynamically updated only per-listener using the listener"
             " prefix: [ssl.keystore.location]",
         ),
+        (
+            "",
+            [("ssl.protocol", SET, "TLSv1.3")],
+            E.INVALID_REQUEST,
+            "Cannot update these configs at default cluster level, broker id must be specified:"
+            " [ssl.protocol]",
+        ),
+        (
+            "1",
+            [("listener.security.protocol.map", SET, "PLAINTEXT:PLAINTEXT")],
+            E.INVALID_REQUEST,
+            "Cannot update these configs dynamically: [listener.security.protocol.map]",
+        ),
         ("1", [("foo", APPEND, "5")], E.INVALID_CONFIG, "Unknown config name: foo"),
         (
             "1",
@@ -487,6 +500,30 @@ async def test_what_a_broker_cannot_be_told(
     assert found == code
     assert said if message is None else said == message
     assert before == node.log.end_offset
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("1", "sasl.enabled.mechanisms"),
+        ("1", "sasl.login.refresh.window.jitter"),
+        ("1", "ssl.client.auth"),
+        ("1", "principal.builder.class"),
+        ("1", "metric.reporters"),
+        ("", "metric.reporters"),
+    ],
+)
+async def test_what_has_no_effect_here_is_kept(name: str, option: str) -> None:
+    """
+    As at a start, which takes it, too: Apache Kafka takes it while it runs.
+    """
+    node = await started()
+    before = node.log.end_offset
+
+    [(found, _)] = await told_by(node, change(BROKER, name, (option, SET, "a")))
+
+    assert E.NONE == found
+    assert before < node.log.end_offset
 
 
 async def test_levels_of_a_broker() -> None:

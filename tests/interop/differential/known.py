@@ -124,11 +124,14 @@ sides are read in a way that leaves them out.
 LEFT_OUT: Final = frozenset(
     {
         "bomb",
+        "broker-options",
         "cleaner-checkpoint-early",
         "config-operation",
+        "created-by-metadata",
         "full-index-after-crash",
         "giant-record",
         "gap-after-power-loss",
+        "long-poll-behind",
         "lz4-low-levels",
         "snappy-bytes",
         "zstd-bytes",

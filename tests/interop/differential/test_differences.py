@@ -66,7 +66,9 @@ from tests.interop.differential.steps import (
     produce_request,
 )
 from tests.support.apache_kafka import PrerequisiteMissing
+from tests.support.wire_client import WireClient
 
+BROKER: Final = 4
 SOON: Final = 4.0
 """Seconds without an answer that count as none."""
 NO_OPERATION: Final = 9
@@ -75,7 +77,7 @@ ALL_BUT_2_GIB: Final = b"\xfe\xff\xff\xff\x0f"
 FEW: Final = 20
 MANY: Final = 2000
 """Records in a batch, by which it depends whether the versions of a library choose alike."""
-STORAGE_TESTS: Final = Path(__file__).parents[2] / "storage"
+TESTS: Final = Path(__file__).parents[2]
 
 T = TypeVar("T")
 
@@ -218,6 +220,50 @@ def test_partitions_at_once(pair: Pair, count: int) -> None:
         return answer.results[0].error_code
 
     assert (ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.POLICY_VIOLATION) == both(pair, ask)
+
+
+def test_long_poll_behind(pair: Pair) -> None:
+    """
+    Without a clock: the answer in front has what comes after the request behind it, or has not.
+    """
+    partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    topics = [FetchTopic(topic="long-poll-behind", partitions=[partition])]
+    poll = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=topics)
+    batch = Batch(times=(1000,)).build()
+
+    async def fetch(session: Session) -> bool:
+        await create(session, "long-poll-behind")
+        async with await WireClient.open(session.side.broker.port) as client:
+            client.send(poll, version=12)
+            client.send(list_offsets_request("long-poll-behind", {0: LATEST}), version=5)
+            answer = asyncio.create_task(client.receive())
+            await asyncio.wait({answer}, timeout=1)
+            request = produce_request(
+                session, "long-poll-behind", {0: batch}, version=9, acks=-1, transactional_id=None
+            )
+            await session.ask(request, 9)
+            return bool((await answer).responses[0].partitions[0].records)
+
+    assert (True, False) == both(pair, fetch)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT"),
+        ("cordoned.log.dirs", ""),
+    ],
+)
+def test_broker_options(pair: Pair, option: str, value: str) -> None:
+    config = AlterableConfig(name=option, config_operation=0, value=value)
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=True)
+
+    async def alter(session: Session) -> Any:
+        answer = await session.ask(request, 1)
+        return answer.responses[0].error_code
+
+    assert (ErrorCode.NONE, ErrorCode.INVALID_REQUEST) == both(pair, alter)
 
 
 def test_refused_commit(pair: Pair) -> None:
@@ -493,6 +539,9 @@ SHOWN: Final[Mapping[str, object]] = {
     "unanswered": test_unanswered,
     "timed-out": test_timed_out,
     "partitions-at-once": test_partitions_at_once,
+    "long-poll-behind": test_long_poll_behind,
+    "created-by-metadata": "test_metadata_creates_topics",
+    "broker-options": test_broker_options,
     "refused-commit": test_refused_commit,
     "topic-id-of-zeros": test_topic_id_of_zeros,
     "wordless": test_wordless,
@@ -513,11 +562,13 @@ SHOWN: Final[Mapping[str, object]] = {
     "cleaner-checkpoint-early": "test_of_what_was_aborted_only_the_beginning_is_noted",
 }
 """
-By which test; one that is only named is the storage engine's own, since no request shows it.
+By which test; one that is only named is of the storage engine or of the server, since no request to
+a pair with these settings shows it.
 """
 
 
 def test_each_difference_is_shown() -> None:
     assert {*KNOWN, *LEFT_OUT} == SHOWN.keys()
-    ours = "".join(path.read_text() for path in STORAGE_TESTS.glob("*.py"))
+    own = [path for name in ("storage", "server") for path in (TESTS / name).glob("*.py")]
+    ours = "".join(path.read_text() for path in own)
     assert all(f"def {name}(" in ours for name in SHOWN.values() if isinstance(name, str))

@@ -59,6 +59,41 @@ _PER_LISTENER: Final = frozenset(
     )
 )
 
+_WITHOUT_EFFECT: Final = frozenset(
+    [
+        "metric.reporters",
+        "principal.builder.class",
+        "sasl.enabled.mechanisms",
+        "sasl.jaas.config",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.principal.to.local.rules",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.mechanism.inter.broker.protocol",
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.engine.factory.class",
+        "ssl.keymanager.algorithm",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+    ]
+)
+"""
+Options that a running Kafka takes, and that a start takes here, too, without an effect.
+"""
+_OF_ALL_BROKERS: Final = frozenset({"metric.reporters"})
+"""Those of them that can be given for all brokers at once."""
+
 
 class BrokerConfigKind:
     """
@@ -185,6 +220,12 @@ class BrokerConfigKind:
                 "These security configs can be dynamically updated only per-listener using the"
                 f" listener prefix: [{', '.join(sorted(bare))}]"
             )
+        of_one = [name for name in configs if name in _WITHOUT_EFFECT - _OF_ALL_BROKERS]
+        if of_one and not per_broker:
+            raise InvalidRequest(
+                "Cannot update these configs at default cluster level, broker id must be"
+                f" specified: [{', '.join(sorted(of_one))}]"
+            )
         known = {name: text for name, text in configs.items() if known_option(name) is not None}
         try:
             for name, text in known.items():
@@ -228,4 +269,6 @@ def _is_fixed(name: str) -> bool:
     """
     Whether an option is read only when the broker starts, or not understood at all.
     """
-    return _is_kafkas(name) and dynamic_option(name) is None and name not in _PER_LISTENER
+    if name in _PER_LISTENER or name in _WITHOUT_EFFECT:
+        return False
+    return _is_kafkas(name) and dynamic_option(name) is None

@@ -18,10 +18,12 @@ from barnabas.server.turns import (
 )
 from tests.support.server import until
 
+STEPS_PER_TURN = 2
+
 
 class Steady:
     """
-    A clock that a step moves by a millisecond, and nothing else.
+    A clock that a step moves by half a turn, and nothing else.
     """
 
     def __init__(self) -> None:
@@ -36,7 +38,7 @@ class Steady:
         Work of so many steps that tells of each.
         """
         for _ in range(count):
-            self.now += 0.001
+            self.now += TURN_S / STEPS_PER_TURN
             self.trace.append(name)
             yield
         return name
@@ -60,7 +62,7 @@ async def test_others_come_between_the_turns_of_large_work(clock: Steady) -> Non
     """
     work = Turns(clock).start(clock.steps("a", 7))
     result = work.future()
-    a_turn = ["a"] * int(TURN_S / 0.001)
+    a_turn = ["a"] * STEPS_PER_TURN
     assert a_turn == clock.trace
 
     await asyncio.sleep(0)
@@ -78,7 +80,25 @@ async def test_all_large_work_together_has_one_turn_at_a_time(clock: Steady) -> 
 
     await asyncio.sleep(0)
 
-    assert int(TURN_S / 0.001) == len(clock.trace) - before
+    assert STEPS_PER_TURN == len(clock.trace) - before
+
+
+async def test_others_have_the_loop_to_themselves_while_they_are_served(clock: Steady) -> None:
+    """
+    After each turn: a client that sends one request at a time is served many times in between.
+    """
+    turns = Turns(clock)
+    turns.activity = lambda: served
+    served = 1
+    work = turns.start(clock.steps("a", 3))
+    result = work.future()
+    before = len(clock.trace)
+
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert before == len(clock.trace)
+
+    assert "a" == await result
 
 
 async def test_the_smallest_is_first_and_what_has_begun_is_ended(clock: Steady) -> None:
@@ -159,7 +179,7 @@ async def test_items_come_one_after_the_other_and_others_between(clock: Steady) 
     asyncio.get_running_loop().call_soon(others.append, 1)
 
     async for item in Turns(clock).between(range(5)):
-        clock.now += 0.001
+        clock.now += TURN_S / STEPS_PER_TURN
         seen.append((item, len(others)))
 
     assert [(0, 0), (1, 0), (2, 1), (3, 1), (4, 1)] == seen

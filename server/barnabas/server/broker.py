@@ -231,6 +231,8 @@ class Broker:
             Dispatcher(HANDLERS, parts),
             self.metrics,
         )
+        bytes_in = self.connections.bytes_in
+        self.turns.activity = lambda: bytes_in.value
         await self._listening.serve(self.connections)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
 

@@ -8,7 +8,8 @@ result::
     others:            reads, answers, timers            one turn is at most TURN_S
 
 Most of it ends within its first turn, at once and without a future. The rest takes its turns when
-the loop comes round, all of it together one turn each time. The smallest is first, and what has
+the loop comes round, all of it together one turn each time; while others are served, they have the
+loop to themselves for some turns after each. The smallest is first, and what has
 begun ends before what is not much smaller begins: what is under way at the same time is at most
 twice as large as the largest of it.
 """
@@ -25,9 +26,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 Steps: TypeAlias = Generator[None, None, T]
 
-TURN_S: Final = 0.002
+TURN_S: Final = 0.001
 """
 How long large work may hold the event loop at a time, in seconds.
+"""
+PAUSE_S: Final = 0.004
+"""
+How long others have the loop to themselves after each turn, while there are some, in seconds.
 """
 CALM_S: Final = 1.0
 """
@@ -118,6 +123,9 @@ class Turns:
         """
         self.on_busy: Callable[[bool], None] = lambda _: None
         """Hears when work goes beyond its first turn, and when none was left for a while."""
+        self.activity: Callable[[], int] = lambda: 0
+        """Another number whenever somebody was served."""
+        self._activity = 0
         self._now = now
         self._calm_s = calm_s
         self._waiting: list[tuple[int, int, Work[Any]]] = []  # a heap
@@ -170,7 +178,12 @@ class Turns:
     def _schedule(self) -> None:
         if not self._is_scheduled:
             self._is_scheduled = True
-            asyncio.get_running_loop().call_soon(self._turn)
+            loop = asyncio.get_running_loop()
+            before, self._activity = self._activity, self.activity()
+            if before == self._activity:
+                loop.call_soon(self._turn)
+            else:
+                loop.call_later(PAUSE_S, self._turn)
 
     def _turn(self) -> None:
         self._is_scheduled = False

@@ -14,8 +14,10 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.record_batch import build_batch, control_batch, seal_batch
 from barnabas.protocol.records import Record, SimpleRecord, encode_records
+from tests.support.bombs import bomb, memory_below
 from tests.support.dumping import KAFKAS, LOG, dump, dump_log
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
+from tests.support.limits import stated
 
 INVALID = f"{KAFKAS}org.apache.kafka.common.InvalidRecordException: "
 CORRUPT = f"{KAFKAS}org.apache.kafka.common.errors.CorruptRecordException: "
@@ -136,6 +138,22 @@ def test_records_that_are_none(payload: bytes, reason: str, tmp_path: Path) -> N
 
     assert (1, 1) == (dumped.status, len(dumped.lines))
     assert f"{INVALID}{reason}\n" == dumped.err
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_a_bomb_is_a_stream_that_fails(codec: CompressionType, tmp_path: Path) -> None:
+    """
+    Its batch is shown, and what is before it; it does not take more memory than a batch may.
+    """
+    data = batch(b"x") + bomb(codec, base_offset=1)
+
+    with memory_below(3 * int(stated("decompressed"))):
+        dumped = dump_log(tmp_path, data, "--print-data-log")
+
+    assert 1 == dumped.status
+    assert dumped.lines[1].endswith("payload: x")
+    assert dumped.lines[-1].startswith("baseOffset: 1 ")
+    assert f"{KAFKA}Failed to decompress record stream\n" == dumped.err
 
 
 def test_records_before_a_broken_one_are_shown_unless_compressed(tmp_path: Path) -> None:

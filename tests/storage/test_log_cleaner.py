@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.protocol.structs import replace
@@ -22,11 +23,14 @@ from barnabas.storage.cleaner_stats import CleanerStats
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fetch_isolation import FetchIsolation
 from barnabas.storage.log import Log
+from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_files import TopicPartition, log_file
 from barnabas.storage.log_to_clean import LogToClean
+from tests.support.bombs import bomb, memory_below
 from tests.support.cleaner_world import COMPACT, DATA, SETTINGS, CleanerWorld, add, config
 from tests.support.cleaning import pairs, put
 from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.limits import stated
 from tests.support.log_manager import T0, T1
 from tests.support.logs import end_transaction
 
@@ -244,6 +248,59 @@ def test_a_log_whose_file_has_become_shorter_is_left_alone_and_others_are_cleane
     assert {T0} == world.manager.uncleanable_partitions(DATA)
     assert world.cleaner.round()
     assert [11, 12] == offsets(other)
+
+
+def left_alone(world: CleanerWorld, log: Log) -> None:
+    """
+    Assert that *log* is marked, has not changed, and that others are cleaned.
+    """
+    end = log.log_end_offset
+    assert not world.cleaner.round()
+    assert {log.topic_partition} == world.manager.uncleanable_partitions(DATA)
+    assert end == log.log_end_offset
+    assert not [name for name in world.files.names(log.dir) if "cleaned" in name]
+    other = of_one_key(world, T1)
+    assert world.cleaner.round()
+    assert [11, 12] == offsets(other)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_a_bomb_makes_only_its_log_uncleanable(
+    codec: CompressionType, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    Or a stream that breaks off, for the codecs that cannot become so large.
+    """
+    world = CleanerWorld()
+    log = world.log(T0)
+    log.update_config(LogConfig(cleanup_policy=("compact",)))
+    # A leader would refuse it.
+    log.append_as_follower(memoryview(bomb(codec)), 0)
+    log.update_config(COMPACT)
+    add(log, *[b"k"] * 13)
+
+    with memory_below(2 * int(stated("decompressed"))):
+        left_alone(world, log)
+
+    assert "t-0, which is left alone from now on: Cleaning has failed: Corrupt" in caplog.text
+
+
+def test_a_batch_without_memory_makes_only_its_log_uncleanable(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = CleanerWorld()
+    log = of_one_key(world)
+    clean = Cleaner.clean
+
+    def clean_others(cleaner: Cleaner, to_clean: LogToClean) -> tuple[int, CleanerStats]:
+        if to_clean.log is log:
+            raise MemoryError
+        return clean(cleaner, to_clean)
+
+    monkeypatch.setattr(Cleaner, "clean", clean_others)
+    left_alone(world, log)
+
+    assert "t-0, which is left alone from now on: Cleaning has failed: MemoryError()" in caplog.text
 
 
 def test_a_log_that_is_deleted_is_not_counted_as_uncleanable_any_more() -> None:

@@ -27,8 +27,10 @@ from barnabas.storage.readonly import PartitionDirectory
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import MOST_ALIKE, Report, Violation
+from tests.support.bombs import bomb, memory_below
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
+from tests.support.limits import stated
 from tests.support.logs import DIRECTORY, LogHome, append, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
 from tests.support.sound_directory import sound_directory
@@ -148,6 +150,22 @@ def test_a_stream_that_ends_early_is_found(codec: CompressionType) -> None:
     seal(data)
 
     assert rules(Files(data)) in (["batch-compression"], ["record-format"])
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_a_bomb_is_found_where_it_is(codec: CompressionType) -> None:
+    good = build_batch([SimpleRecord(1, b"k", b"v")])
+    files = Files(good, bomb(codec, base_offset=1))
+
+    with memory_below(int(stated("decompressed"))):
+        (found,) = check(files)
+
+    assert ("batch-compression", LOG, len(good), 1) == (
+        found.rule,
+        found.path,
+        found.position,
+        found.offset,
+    )
 
 
 def test_fewer_records_than_the_header_says_are_found() -> None:

@@ -159,7 +159,7 @@ class CleanerThread:
                 self._cleaner = self._make_cleaner()
             with SHORT_TURNS:
                 end_offset, self.last_stats = self._cleaner.clean(to_clean)
-        except (CleanerStopped, MemoryError):
+        except CleanerStopped:
             raise
         except LogCleaningAborted:
             logger.info("%s: its cleaning was aborted", log.topic_partition)
@@ -172,7 +172,10 @@ class CleanerThread:
                 error,
             )
         except Exception as error:
-            raise LogCleaningFailed(log, f"Cleaning has failed: {error}") from error
+            if self._cleaner is None:
+                # There is no memory for the keys of any log.
+                raise
+            raise LogCleaningFailed(log, f"Cleaning has failed: {error!r}") from error
         finally:
             self._manager.done_cleaning(log, end_offset)
 

@@ -125,6 +125,7 @@ LEFT_OUT: Final = frozenset(
     {
         "bomb",
         "broker-options",
+        "cleaned-left",
         "cleaner-checkpoint-early",
         "config-operation",
         "created-by-metadata",

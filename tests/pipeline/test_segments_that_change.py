@@ -16,7 +16,10 @@ from barnabas.pipeline.scan import parse_options, plan, read, scan, schema
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch_with_offsets, seal_batch
 from barnabas.protocol.records import Record, encode_records
+from barnabas.storage.log_config import LogConfig
+from tests.support.bombs import bomb, memory_below
 from tests.support.legacy_messages import legacy_message
+from tests.support.limits import stated
 from tests.support.log_directory import HIGH_WATERMARKS, WrittenDirectory, append, some_records
 from tests.support.scanned import plain_rows, scanned_offsets, scanned_rows
 
@@ -324,6 +327,24 @@ def test_a_bomb_is_refused(written: WrittenDirectory) -> None:
     with pytest.raises(TooManyBytes, match=r"offset 100.*gzip decompress to more than the 50000"):
         scanned_rows(written.path, maxBatchBytes="50000")
     assert list(range(110)) == scanned_offsets(written.path)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_a_bomb_without_an_option_is_a_corrupt_batch(
+    codec: CompressionType, written: WrittenDirectory
+) -> None:
+    """
+    It says where; whoever goes on without it gets all others, in the memory of one batch.
+    """
+    log = written.events
+    log.update_config(LogConfig())
+    log.append_as_follower(memoryview(bomb(codec, base_offset=100)), 0)
+    written.checkpoint()
+
+    with memory_below(3 * int(stated("decompressed"))):
+        with pytest.raises(CorruptBatch, match=rf"{ACTIVE}\.log: at byte \d+ \(offset 100\)"):
+            scanned_rows(written.path)
+        assert 100 == len(scanned_rows(written.path, onCorrupt="skip"))
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,7 @@ LEFT_OUT: Final = frozenset(
         "cleaned-left",
         "cleaner-checkpoint-early",
         "config-operation",
+        "entries",
         "created-by-metadata",
         "full-index-after-crash",
         "giant-record",

@@ -39,6 +39,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 )
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -52,11 +53,12 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.record_batch import batches, build_batch, seal_batch
 from barnabas.protocol.records import Record, SimpleRecord, encode_records
 from barnabas.protocol.schema import ZERO_UUID, replace
+from barnabas.server.dispatch import MOST_ENTRIES
 from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable
 from tests.interop.differential.known import KNOWN, LEFT_OUT
 from tests.interop.differential.recipes import Batch, Producer, Splice
-from tests.interop.differential.sides import SILENT, UNCOORDINATED, Pair, Session, Side
+from tests.interop.differential.sides import CLOSED, SILENT, UNCOORDINATED, Pair, Session, Side
 from tests.interop.differential.steps import (
     LATEST,
     TOPIC,
@@ -373,6 +375,16 @@ def test_bomb(pair: Pair) -> None:
     assert (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR) == both(pair, send)
 
 
+def test_entries(pair: Pair) -> None:
+    async def ask(session: Session) -> Any:
+        topics = [MetadataRequestTopic(name="entries")] * (MOST_ENTRIES + 1)
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        answer = await session.ask(request, 4)
+        return answer if answer == CLOSED else [topic.name for topic in answer.topics]
+
+    assert (["entries"], CLOSED) == both(pair, ask)
+
+
 def test_giant_record(pair: Pair) -> None:
     record = encode_records([Record(0, 1000, None, b"v")], 0, 1000)
     data = seal_batch(
@@ -547,6 +559,7 @@ SHOWN: Final[Mapping[str, object]] = {
     "topic-id-of-zeros": test_topic_id_of_zeros,
     "wordless": test_wordless,
     "bomb": test_bomb,
+    "entries": test_entries,
     "giant-record": test_giant_record,
     "pattern-classes": test_pattern_classes,
     "protocol-twice": test_protocol_twice,

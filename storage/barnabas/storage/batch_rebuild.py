@@ -13,6 +13,7 @@ one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Final
 
 from barnabas.protocol.compression import CompressionType, decompress
@@ -67,9 +68,11 @@ def rebuild_batch(
         payload = decompress(batch.compression, batch.payload)
         _check_timestamps(payload, batch)
     else:
-        records = list(_checked(batch.records(), base_offset))
-        base_timestamp = records[0].timestamp
-        payload = encode_records(records, base_offset, base_timestamp)
+        # One by one: the objects of all of them would take a multiple of their bytes.
+        records = _checked(batch.records(), base_offset)
+        first = next(records)
+        base_timestamp = first.timestamp
+        payload = encode_records(chain([first], records), base_offset, base_timestamp)
     return seal_batch(
         payload,
         batch.record_count,

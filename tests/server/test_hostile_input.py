@@ -48,6 +48,7 @@ EXPECTED_TRACEBACKS: frozenset[str] = frozenset()
 """
 Errors that the broker did not expect, and that are known all the same.
 """
+COLLECT_EVERY = 10_000
 MANY = 4
 EXTREMES = [pack(">i", value) for value in (-(2**31), -1, 0, 1, 2**16, 2**31 - 1)]
 VARINTS = [b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x80", b"\xff\xff\xff\xff\x7f", b"\x00"]
@@ -226,6 +227,7 @@ async def storm(
     """
     peer = Peer(broker)
     longest_s = 0.0
+    gc.disable()  # a look at all that the tests before this one have left is no part of a turn
     for number, data in enumerate(hostile(frames, count, seed, changing=changing)):
         before = time.thread_time()
         peer.send(data)
@@ -234,6 +236,9 @@ async def storm(
             # Whatever waits for something else ends with its connection, or runs to its end.
             peer.hang_up()
             await asyncio.sleep(0)
+        if number % COLLECT_EVERY == 0:
+            gc.collect()
+    gc.enable()
     peer.hang_up()
     assert longest_s <= stated("longest-turn")
     return peer.connections

@@ -21,6 +21,11 @@ logger = logging.getLogger(__name__)
 UNDEFINED_EPOCH: Final = -1
 UNDEFINED_EPOCH_OFFSET: Final = -1
 
+# What the file does not have yet. The more urgent is the larger number.
+_NOTHING: Final = 0
+_WHAT_IS_FORGOTTEN: Final = 1
+_AN_EPOCH: Final = 2
+
 Schedule = Callable[[Callable[[], None]], object]
 """
 Sees to it that something is done soon, in whatever thread.
@@ -50,6 +55,8 @@ class LeaderEpochFileCache:
     2. The file lacks no epoch that has a record: it is written before ``assign`` returns, which
        every append calls. It may have epochs that were truncated away; loading a log truncates
        again.
+    3. An append does not write that epochs are forgotten: should a crash bring their records back,
+       the file still has them.
 
     Safe from any thread: readers see an immutable tuple, changes are made one at a time.
     """
@@ -58,7 +65,7 @@ class LeaderEpochFileCache:
         "_changing",
         "_checkpoint",
         "_entries",
-        "_is_unwritten",
+        "_unwritten",
         "_schedule",
         "_topic_partition",
     )
@@ -82,7 +89,7 @@ class LeaderEpochFileCache:
         self._schedule = schedule
         self._changing = threading.RLock()
         self._entries: tuple[EpochEntry, ...] = ()
-        self._is_unwritten = False
+        self._unwritten = _NOTHING
         for entry in checkpoint.read():
             self._assign(entry)
 
@@ -143,11 +150,11 @@ class LeaderEpochFileCache:
             latest is not None
             and latest.epoch == epoch
             and start_offset >= latest.start_offset
-            and not self._is_unwritten
+            and self._unwritten != _AN_EPOCH
         ):
             return  # So it is for nearly every batch.
         with self._changing:
-            if self._assign(EpochEntry(epoch, start_offset)) or self._is_unwritten:
+            if self._assign(EpochEntry(epoch, start_offset)) or self._unwritten == _AN_EPOCH:
                 self._write()
 
     def begin(self, epoch: int, start_offset: int) -> None:
@@ -159,7 +166,7 @@ class LeaderEpochFileCache:
         """
         with self._changing:
             if self._assign(EpochEntry(epoch, start_offset)):
-                self._is_unwritten = True
+                self._unwritten = _AN_EPOCH
                 self._schedule(self.write_pending)
 
     def _assign(self, new: EpochEntry) -> bool:
@@ -208,7 +215,7 @@ class LeaderEpochFileCache:
     def _replace(self, entries: tuple[EpochEntry, ...]) -> None:
         if entries != self._entries:
             self._entries = entries
-            self._is_unwritten = True
+            self._unwritten = max(self._unwritten, _WHAT_IS_FORGOTTEN)
             self._schedule(self.write_pending)
 
     def clear_and_flush(self) -> None:
@@ -225,7 +232,7 @@ class LeaderEpochFileCache:
         """
         with self._changing:
             self._entries = ()
-            self._is_unwritten = False
+            self._unwritten = _NOTHING
 
     def update_parent_dir(self, directory: Path) -> None:
         """
@@ -235,18 +242,18 @@ class LeaderEpochFileCache:
             self._checkpoint.update_parent_dir(directory)
 
     def _write(self) -> None:
-        self._is_unwritten = True  # Also where this fails: the next append tries again.
+        self._unwritten = _AN_EPOCH  # Also where this fails: the next append tries again.
         self._checkpoint.write(self._entries)
-        self._is_unwritten = False
+        self._unwritten = _NOTHING
 
     def write_pending(self) -> None:
         """
         Write what has changed, unless that has been done.
         """
         with self._changing:
-            if self._is_unwritten:
+            if self._unwritten != _NOTHING:
                 self._checkpoint.write_if_dir_exists(self._entries)
-                self._is_unwritten = False
+                self._unwritten = _NOTHING
 
 
 def _epoch(entry: EpochEntry) -> int:

@@ -65,9 +65,9 @@ class LeaderEpochFileCache:
         "_changing",
         "_checkpoint",
         "_entries",
-        "_unwritten",
         "_schedule",
         "_topic_partition",
+        "_unwritten",
     )
 
     def __init__(

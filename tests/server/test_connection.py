@@ -7,10 +7,12 @@ What requests mean is played by ``Desk``: a frame is a word that says how it is 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import socket
-from collections.abc import AsyncIterator, Awaitable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from struct import pack
@@ -19,6 +21,7 @@ from typing import Any, Final, cast
 import pytest
 
 from barnabas.protocol.framing import FIRST_ROOM_BYTES
+from barnabas.server.backlog import TURN_S, Backlog
 from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.connection import Connection
@@ -543,6 +546,7 @@ def test_limits_of_the_page() -> None:
 
     assert stated("announcement") == FIRST_ROOM_BYTES
     assert stated("unread-records") == SMALL
+    assert stated("pipelined-turn") == TURN_S
     assert stated("request-memory") == MOST_REQUEST_BYTES
     assert stated("request-patience") == PATIENCE_S
     assert stated("queued-requests") == config.queued_max_requests
@@ -629,6 +633,72 @@ def connected(server: Server) -> tuple[Connection, FakeTransport]:
     transport = FakeTransport(connection.connection_lost)
     connection.connection_made(transport)
     return connection, transport
+
+
+def slow_clock(step_s: float = TURN_S / 3) -> Callable[[], float]:
+    """
+    Time passes by being asked for.
+    """
+    ticks = itertools.count()
+    return lambda: next(ticks) * step_s
+
+
+async def test_others_are_served_before_what_a_peer_has_pipelined(server: Server) -> None:
+    server.connections.backlog = Backlog(slow_clock())
+    (crowded, sent), (other, _) = connected(server), connected(server)
+
+    feed(crowded, b"".join(framed(f"now:{n}") for n in range(100)))
+    feed(other, framed("now:other"))
+    at_first = list(server.desk.started)
+    await turns(200)
+
+    assert "now:other" == at_first[-1]
+    assert len(at_first) < 10
+    assert [f"now:{n}" for n in range(100)] == [
+        word for word in server.desk.started if word != "now:other"
+    ]
+    assert b"".join(framed(str(n)) for n in range(100)) == bytes(sent.written)
+    for connection in (crowded, other):
+        connection.close()
+
+
+async def test_peers_that_pipeline_take_turns(server: Server) -> None:
+    server.connections.backlog = Backlog(slow_clock())
+    peers = {name: connected(server)[0] for name in "abc"}
+
+    for name, peer in peers.items():
+        feed(peer, b"".join(framed(f"now:{name}") for n in range(50)))
+    for _ in range(40):
+        await asyncio.sleep(0)
+
+    shares = Counter(server.desk.started)
+    assert 40 <= shares.total() < 150
+    assert max(shares.values()) - min(shares.values()) < 10
+    for peer in peers.values():
+        peer.close()
+
+
+@pytest.mark.parametrize("first", ["task:a", "delay:a"])
+async def test_what_stands_behind_a_request_that_waits_costs_no_turn(first: str) -> None:
+    server = Server(queued_max_requests="1")
+    await server.start()
+    connection, sent = connected(server)
+
+    feed(connection, b"".join(map(framed, [first, "delay:b", "now:c", "now:d"])))
+    await turns()
+    is_busy = server.connections.backlog.is_busy
+    if first == "task:a":
+        server.desk.tasks["a"].set()
+        await turns()
+    else:
+        server.desk.delayed["a"].answer(cast(Any, "a"))
+    server.desk.delayed["b"].answer(cast(Any, "b"))
+    await turns()
+
+    assert not is_busy
+    assert sent.written.endswith(framed("c") + framed("d"))
+    connection.close()
+    await server.stop()
 
 
 LARGE: Final = 9_000_000

@@ -5,6 +5,7 @@ A partition: when an append counts, and who is told.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +23,11 @@ from barnabas.protocol.errors import (
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
+from barnabas.server import delayed_fetch
 from barnabas.server.clock import ManualClock
 from barnabas.server.delayed_fetch import DelayedFetch, FetchPurgatory, Watch
 from barnabas.server.partition import EpochEnd, Partition
+from barnabas.server.turns import TURN_S
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log import OffsetAndEpoch
 from barnabas.storage.offset_metadata import LogOffsetMetadata
@@ -300,6 +303,27 @@ async def test_a_fetch_that_fails_concerns_nobody_else() -> None:
     await asyncio.sleep(0)
 
     assert ["ValueError", "str"] == [type(answer).__name__ for answer in answers]
+
+
+async def test_others_are_served_while_very_many_fetches_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr(delayed_fetch, "perf_counter", lambda: next(ticks) * TURN_S / 10)
+    purgatory = FetchPurgatory()
+    answers: list[object] = []
+    for number in range(100):
+        fetch = DelayedFetch(purgatory, lambda fetch: fetch.answer(cast(Any, "records")))
+        fetch.then(lambda _: answers.append("records"))
+        purgatory.ready(fetch)
+
+    answered = []
+    while len(answers) < 100:
+        await asyncio.sleep(0)
+        answered.append(len(answers))
+
+    assert 10 == answered[0]
+    assert len(answered) < 20
 
 
 def test_the_high_watermark_never_moves_back(partition: Partition, log: FakeLog) -> None:

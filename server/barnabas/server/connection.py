@@ -33,6 +33,7 @@ from barnabas.server.purgatory import Delayed, Outcome, Unanswered
 from barnabas.server.sender import Part, Sender
 
 if TYPE_CHECKING:
+    from barnabas.server.backlog import Backlog
     from barnabas.server.config import Listener
     from barnabas.server.connections import Connections
     from barnabas.server.outbox import Outbox
@@ -103,6 +104,7 @@ class Connection:
         self._transport: asyncio.Transport | None = None
         self._sender: Sender | None = None
         self._outbox: Outbox = connections.outbox
+        self._backlog: Backlog = connections.backlog
         self._slots: deque[Slot] = deque()
         self._slots_bytes = 0
         self._arriving_since = _NEVER
@@ -266,6 +268,20 @@ class Connection:
         self._waits_for_memory = False
         self._proceed()
 
+    def go_on(self) -> None:
+        """
+        Serve further requests that have arrived.
+        """
+        if not self._receiver.has_frame:  # they have been served meanwhile
+            return
+        connections = self._connections
+        if self._slots and connections.queued_requests >= connections.max_queued_requests:
+            # Too much is unanswered. A long poll must not keep what stands behind it, for of a
+            # peer that is not read from nobody hears that it is gone.
+            self._hurry()
+        else:
+            self._proceed()
+
     def finish(self, reason: str | None = None) -> None:
         """
         Take no more from the peer, answer what it has asked, and close.
@@ -333,6 +349,8 @@ class Connection:
                 self._start(frame, sender)
                 if sender.is_bulky:
                     sender.flush()
+                if receiver.has_frame and not self._backlog.has_time():
+                    break
         except InvalidFrame as error:  # nothing behind it can be understood
             receiver.close()
             self._finishing = True
@@ -345,7 +363,10 @@ class Connection:
             self._account()
 
     def _read_or_not(self, sender: Sender) -> None:
-        is_held = self._receiver.has_frame or sender.is_blocked
+        has_frame = self._receiver.has_frame
+        is_held = has_frame or sender.is_blocked
+        if has_frame and self._admitted and not self._task_running and not sender.is_blocked:
+            self._backlog.add(self)
         if self._finishing:
             self._pause_reading()
             if not is_held and not self._slots:
@@ -353,10 +374,6 @@ class Connection:
         elif is_held or not self._admitted or self._waits_for_memory:
             self._receiver.keep()
             self._pause_reading()
-            if self._slots and not self._task_running and not sender.is_blocked:
-                # Too much is unanswered. A long poll must not keep what stands behind it, for of a
-                # peer that is not read from nobody hears that it is gone.
-                asyncio.get_running_loop().call_soon(self._hurry_before_frames)
         elif self._read_paused and self._transport is not None:
             self._read_paused = False
             self._transport.resume_reading()
@@ -490,10 +507,6 @@ class Connection:
         for slot in tuple(self._slots):
             if slot.delayed is not None and not slot.done:
                 slot.delayed.hurry()
-
-    def _hurry_before_frames(self) -> None:
-        if self._receiver.has_frame:
-            self._hurry()
 
     def _hurry_before(self, slot: Slot) -> None:
         for earlier in tuple(self._slots):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from barnabas.protocol.framing import FrameMemory
 from barnabas.protocol.structs import struct
+from barnabas.server.backlog import Backlog
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
 from barnabas.server.heap import trim
@@ -120,6 +121,7 @@ class Connections:
         self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
         self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
         self.outbox = Outbox()
+        self.backlog = Backlog()
         self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
         self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")
         self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")

@@ -9,10 +9,13 @@ an append costs each of them one addition and no read.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from barnabas.server.purgatory import Delayed
+from barnabas.server.turns import TURN_S
 
 if TYPE_CHECKING:
     from barnabas.server.clock import Timer
@@ -145,19 +148,23 @@ class FetchPurgatory:
     All fetches that wait, and those whose turn has come.
     """
 
-    __slots__ = ("_ready", "waiting")
+    __slots__ = ("_is_scheduled", "_ready", "waiting")
 
     def __init__(self) -> None:
         self.waiting: set[DelayedFetch] = set()
-        self._ready: list[DelayedFetch] = []
+        self._ready: deque[DelayedFetch] = deque()
+        self._is_scheduled = False
 
     def ready(self, fetch: DelayedFetch) -> None:
         """
-        Complete that fetch when this turn of the loop has ended.
+        Complete that fetch when this turn of the loop has ended, and those before it are complete.
+
+        Where very many are ready, others are served in between.
         """
-        if not self._ready:
-            asyncio.get_running_loop().call_soon(self._complete)
         self._ready.append(fetch)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            asyncio.get_running_loop().call_soon(self._complete)
 
     def wake_all(self) -> None:
         """
@@ -167,9 +174,17 @@ class FetchPurgatory:
             fetch.wake()
 
     def _complete(self) -> None:
-        fetches, self._ready = self._ready, []
-        for fetch in fetches:
+        ready = self._ready
+        end = perf_counter() + TURN_S
+        # Not those that an answer makes ready: what follows closely is answered together.
+        for _ in range(len(ready)):
+            fetch = ready.popleft()
             try:
                 fetch.complete()
             except Exception as error:  # whatever it is, the other fetches are answered
                 fetch.fail(error)
+            if perf_counter() >= end:
+                break
+        self._is_scheduled = bool(ready)
+        if ready:
+            asyncio.get_running_loop().call_soon(self._complete)

@@ -51,7 +51,7 @@ def set_topics_after_the_first_answer(self, topics):
     # Without an api_version a consumer waits for that answer first; these tests give one.
     until = time.monotonic() + 30
     while (
-        threading.current_thread() is threading.main_thread()
+        not threading.current_thread().name.startswith("kafka-io-")
         and (self.metadata_refresh_in_progress or not self._last_successful_refresh_ms)
         and time.monotonic() < until
     ):

@@ -312,7 +312,7 @@ async def test_others_are_served_while_very_many_fetches_are_answered(
     monkeypatch.setattr(delayed_fetch, "perf_counter", lambda: next(ticks) * TURN_S / 10)
     purgatory = FetchPurgatory()
     answers: list[object] = []
-    for number in range(100):
+    for _ in range(100):
         fetch = DelayedFetch(purgatory, lambda fetch: fetch.answer(cast(Any, "records")))
         fetch.then(lambda _: answers.append("records"))
         purgatory.ready(fetch)

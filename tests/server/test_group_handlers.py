@@ -393,7 +393,7 @@ async def test_fetch_without_a_coordinator(broker: Broker, version: int) -> None
     """
     The error stands where the version has room for it.
     """
-    broker.world.coordinator.lead([])
+    broker.world.coordinator.lead([], 0)
     broker.world.coordinator.on_resignation(0)
 
     answer = await broker.ask(fetch_request(version, [0]), version)

@@ -140,9 +140,9 @@ async def test_a_new_topic_of_a_coordinator_is_led_once(
     led: list[int] = []
     lead = coordinator.lead  # type: ignore[attr-defined]  # both have it
 
-    def counted(self: object, partitions: Sequence[Partition]) -> None:
+    def counted(self: object, partitions: Sequence[Partition], partition_count: int) -> None:
         led.append(len(partitions))
-        lead(self, partitions)
+        lead(self, partitions, partition_count)
 
     monkeypatch.setattr(coordinator, "lead", counted)
     sizes = SMALL | {"transaction_state_log_num_partitions": "3"}

@@ -71,6 +71,12 @@ class FailingFiles(MemoryFiles):
         self._countdown, self._errno, self._only = at, errno, only
         self._forever, self._written, self._under = forever, written, under
 
+    def heal(self) -> None:
+        """
+        Fail no more.
+        """
+        self._countdown = None
+
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
         if self._countdown is None or (self._only and action not in self._only):
             return

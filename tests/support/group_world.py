@@ -57,7 +57,7 @@ class World:
 
     def start(self) -> None:
         self.coordinator.start()
-        self.coordinator.lead(self.partitions())
+        self.coordinator.lead(self.partitions(), len(self.partitions()))
 
     async def restart(self) -> None:
         """

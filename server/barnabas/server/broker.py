@@ -45,6 +45,7 @@ from barnabas.server.workers import Workers
 from barnabas.storage.disk import DiskFiles
 from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.uuids import random_uuid
 
@@ -346,7 +347,7 @@ class Broker:
             log_manager,
             self.partitions,
             metadata_dir=self.config.metadata_directory.absolute(),
-            lost=lambda: self._lose_directories(log_manager),
+            lost=partial(self._lose_directories, log_manager),
             fatal=self.background.fail,
         )
         self._failure_handler.start()
@@ -362,7 +363,9 @@ class Broker:
             "fetches_waiting", "Fetches that wait for bytes.", lambda: len(self.fetches.waiting)
         )
 
-    def _lose_directories(self, log_manager: LogManager) -> None:
+    def _lose_directories(self, log_manager: LogManager, lost: list[TopicPartition]) -> None:
+        if self._coordinators is not None:
+            self._coordinators.resign(lost)
         if self._controller is not None:
             online = log_manager.directories.ids.values()
             self.background.spawn("lost-log-dir", self._controller.lose_directories(online))

@@ -114,7 +114,7 @@ class FetchPlan(NamedTuple):
                 data.aborted_transactions = None
                 reading.add(data, None)
                 continue
-            data = _found(wanted.request, result)
+            data = _found(wanted.request, result, wanted.partition)
             reading.add(data, result.data)
             reading.urgent |= result.diverging is not None
             remaining = max(0, self.max_bytes - reading.size)
@@ -200,7 +200,7 @@ def size_of(data: PartitionData) -> int:
     return len(data.records or NO_RECORDS)
 
 
-def _found(request: FetchPartition, result: FetchResult) -> PartitionData:
+def _found(request: FetchPartition, result: FetchResult, partition: Partition) -> PartitionData:
     data = PartitionData(
         partition_index=request.partition,
         error_code=0,
@@ -225,5 +225,5 @@ def _found(request: FetchPartition, result: FetchResult) -> PartitionData:
         ]
     if fetched.records is not None and fetched.records.size:
         # The encoder asks for no more than the length, and passes on what it was given.
-        data.records = cast(Records, StoredRecords(fetched.records))
+        data.records = cast(Records, StoredRecords(fetched.records, partition))
     return data

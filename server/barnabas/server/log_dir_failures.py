@@ -31,12 +31,13 @@ class LogDirFailureHandler:
         partitions: Partitions,
         *,
         metadata_dir: Path,
-        lost: Callable[[], None],
+        lost: Callable[[list[TopicPartition]], None],
         fatal: Callable[[Exception], None],
     ) -> None:
         """
         Args:
-            lost: called on the event loop when there are fewer directories, and the broker goes on.
+            lost: called on the event loop with the partitions of a failed directory, when the
+                broker goes on without them.
             fatal: called on the event loop when the broker cannot go on.
         """
         self._log_manager = log_manager
@@ -73,7 +74,8 @@ class LogDirFailureHandler:
         for topic, index in lost:
             partition = self._partitions.get(topic, index)
             if partition is not None:
-                partition.close(KafkaStorageError(f"The log directory of {partition} is offline"))
+                error = KafkaStorageError(f"The log directory of {topic}-{index} is offline")
+                partition.close(error)
         failures = self._log_manager.failures
         if failures.has_offline_log_dir(self._metadata_dir):
             self._fatal(
@@ -82,4 +84,4 @@ class LogDirFailureHandler:
         elif not self._log_manager.directories.live:
             self._fatal(KafkaStorageError("all log directories are offline"))
         else:
-            self._lost()
+            self._lost(lost)

@@ -34,8 +34,9 @@ from barnabas.storage.offset_metadata import UNKNOWN_OFFSET
 if TYPE_CHECKING:
     from barnabas.server.delayed_fetch import Watch
     from barnabas.storage.append_info import LogAppendInfo
-    from barnabas.storage.fetch_data import FetchDataInfo
+    from barnabas.storage.fetch_data import FetchDataInfo, FileSlice
     from barnabas.storage.fetch_isolation import FetchIsolation
+    from barnabas.storage.files import File
     from barnabas.storage.log import Log
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ class Partition:
         "index",
         "leader_epoch",
         "log",
+        "suspect",
         "topic",
         "topic_id",
     )
@@ -119,6 +121,8 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.log = log
         self.error: KafkaError | None = None
+        self.suspect: File | None = None
+        """A file whose bytes were promised to a client, and then could not be read."""
         self._io = io
         self._watches: dict[Watch, None] = {}
         # Made when they are needed: an empty deque has more than half a KiB.
@@ -239,7 +243,19 @@ class Partition:
             if diverging is not None:
                 return FetchResult(None, diverging, high_watermark, stable, start)
         data = log.read(offset, max_bytes, isolation, min_one_message, nowait=nowait)
+        if self.suspect is not None and data.records is not None:
+            self._check(data.records, nowait=nowait)
         return FetchResult(data, None, high_watermark, stable, start)
+
+    def _check(self, records: FileSlice, *, nowait: bool) -> None:
+        """
+        See whether *records* can be read, if they are in the file that could not be. An answer that
+        is promised and not sent ends its connection, with what it has of healthy partitions, over
+        and over again.
+        """
+        if records.file is self.suspect:
+            records.read(nowait=nowait)
+            self.suspect = None
 
     def watermarks(self) -> Watermarks:
         """

@@ -75,7 +75,7 @@ def fetch_plain(
         log_start_offset=result.log_start_offset,
         records_bytes=records.size,
     )
-    return [head, StoredRecords(records), tail]
+    return [head, StoredRecords(records, partition), tail]
 
 
 def _session_of(

@@ -10,7 +10,14 @@ This module is compiled when there is a compiler.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fetch_data import FileSlice
+
+if TYPE_CHECKING:
+    from barnabas.server.partition import Partition
+    from barnabas.storage.files import File
 
 
 class FileTruncated(Exception):
@@ -24,10 +31,15 @@ class StoredRecords:
     What is left to be sent of a slice of a file. Its length is what the response says.
     """
 
-    __slots__ = ("_slice",)
+    __slots__ = ("_partition", "_slice")
 
-    def __init__(self, file_slice: FileSlice) -> None:
+    def __init__(self, file_slice: FileSlice, partition: Partition | None = None) -> None:
+        """
+        Args:
+            partition: hears of a file that cannot be read.
+        """
         self._slice = file_slice
+        self._partition = partition
 
     def __len__(self) -> int:
         return self._slice.size
@@ -44,7 +56,11 @@ class StoredRecords:
             FileTruncated, KafkaStorageError: they cannot be had any more.
         """
         file, position, left = self._slice
-        count = file.read_into(position + at, room[: left - at], nowait=True)
+        try:
+            count = file.read_into(position + at, room[: left - at], nowait=True)
+        except KafkaStorageError:
+            self._suspect(file)
+            raise
         if not count:
             raise FileTruncated(f"{file.path} ends before {position + left}")
         return count
@@ -58,7 +74,11 @@ class StoredRecords:
         """
         file, position, left = self._slice
         wanted = min(left, most)
-        data = file.read(position, wanted)
+        try:
+            data = file.read(position, wanted)
+        except KafkaStorageError:
+            self._suspect(file)
+            raise
         if len(data) < wanted:
             raise FileTruncated(f"{file.path} ends before {position + left}")
         return data
@@ -77,3 +97,7 @@ class StoredRecords:
         """
         file, position, left = self._slice
         self._slice = FileSlice(file, position + count, left - count)
+
+    def _suspect(self, file: File) -> None:
+        if self._partition is not None:
+            self._partition.suspect = file

@@ -446,7 +446,7 @@ class TestLoading:
         finished(world.coordinator.commit_offsets(commit_request(), 9))
         gate = threading.Event()
         world.io.submit(gate.wait)
-        world.coordinator.lead(world.partitions())
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
         c = world.coordinator
 
         assert ErrorCode.NONE == c.heartbeat(heartbeat_request("m", 1))
@@ -486,7 +486,7 @@ class TestLoading:
         cut_short = build_batch([SimpleRecord(0, b"\0\1\0\7", None)], base_sequence=0)
         world.logs[0].append_as_leader(memoryview(cut_short), 0, origin=AppendOrigin.COORDINATOR)
 
-        world.coordinator.lead(world.partitions())
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
         await world.loaded()
 
         answer = finished(
@@ -504,7 +504,7 @@ class TestLoading:
         finished(world.coordinator.commit_offsets(commit_request(), 9))
         gate = threading.Event()
         world.io.submit(gate.wait)
-        world.coordinator.lead(world.partitions())
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
 
         world.coordinator.on_resignation(0)
         gate.set()
@@ -544,7 +544,7 @@ class TestComingAndGoing:
         assert 16 == world.coordinator.heartbeat(heartbeat_request("m", 1))
         assert [] == finished(world.coordinator.list_groups([], []))
 
-        world.coordinator.lead(world.partitions())
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
         assert 25 == world.coordinator.heartbeat(heartbeat_request("m", 1))
 
     async def test_stopping_answers_everybody_who_waits(self, make: Callable[..., World]) -> None:
@@ -587,7 +587,7 @@ class TestComingAndGoing:
         world = make(start=False)
         world.coordinator.start()
         (partition,) = world.partitions()
-        world.coordinator.lead([partition])
+        world.coordinator.lead([partition], 1)
 
         partition.close(KafkaStorageError("the disk is gone"))
 

@@ -128,26 +128,32 @@ class GroupCoordinator:
 
         def created(topic: Topic) -> None:
             if topic.name == GROUP_METADATA_TOPIC:
-                self.lead(partitions.of_topic(GROUP_METADATA_TOPIC))
+                self.lead(partitions.of_topic(GROUP_METADATA_TOPIC), len(topic.partitions))
 
         def deleted(topic: Topic) -> None:
             if topic.name == GROUP_METADATA_TOPIC:
-                self.lead([])
+                self.lead([], 0)
             else:
                 self.on_topics_deleted([DeletedTopic(topic.name, topic.id)])
 
         topics.on_topic_created.append(created)
         topics.on_topic_deleted.append(deleted)
-        self.lead(partitions.of_topic(GROUP_METADATA_TOPIC))
+        known = topics.get(GROUP_METADATA_TOPIC)
+        if known is not None:
+            created(known)
 
-    def lead(self, partitions: Sequence[Partition]) -> None:
+    def lead(self, partitions: Sequence[Partition], partition_count: int) -> None:
         """
-        These are the partitions of the offsets topic now, and all of them are ours.
+        Coordinate what these partitions of the offsets topic have.
+
+        Args:
+            partition_count: how many the topic has, with those that are not ours or that could not
+                be opened; 0 if there is no topic.
         """
         for index in tuple(self._shards):
             self.on_resignation(index)
         # The topic is created when a client first looks for a coordinator.
-        self._partition_count = len(partitions) or self._options.offsets_topic_num_partitions
+        self._partition_count = partition_count or self._options.offsets_topic_num_partitions
         for partition in partitions:
             self.on_election(partition)
 

@@ -7,7 +7,7 @@ transaction. What has a log is coordinated from the start on; the rest when a re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.server.coordinators.transactions.markers import MarkerWriter
     from barnabas.server.partitions import Partitions
     from barnabas.server.topics import Topics
+    from barnabas.storage.log_files import TopicPartition
 
 
 class Coordinators:
@@ -111,6 +112,17 @@ class Coordinators:
             _ = self.groups
         elif topic.name == TRANSACTION_STATE_TOPIC:
             _ = self.transactions
+
+    def resign(self, partitions: Iterable[TopicPartition]) -> None:
+        """
+        Coordinate no more what the logs of these *partitions* have, which are lost.
+        """
+        made = vars(self)
+        for topic, index in partitions:
+            if topic == GROUP_METADATA_TOPIC and "groups" in made:
+                self.groups.on_resignation(index)
+            elif topic == TRANSACTION_STATE_TOPIC and "transactions" in made:
+                self.transactions.shards.on_resignation(index)
 
     def stop(self) -> None:
         """

@@ -11,7 +11,7 @@ says anything.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from barnabas.protocol.errors import (
@@ -38,12 +38,14 @@ TOPICS: Final = {GROUP: GROUP_METADATA_TOPIC, TRANSACTION: TRANSACTION_STATE_TOP
 FIRST_BATCHED_VERSION: Final = 4
 
 
-class Node(NamedTuple):
+class Found(NamedTuple):
     """
-    Where a coordinator is, or that there is none.
+    Where the coordinator of a key is, or why there is none.
     """
 
-    id: int = -1
+    code: ErrorCode
+    message: str | None = None
+    node_id: int = -1
     host: str = ""
     port: int = -1
 
@@ -54,7 +56,8 @@ def error_response(
     """
     No coordinator, for that reason, for every key.
     """
-    return _response(request, version, Node(), code, message)
+    found = Found(code, message)
+    return _response(request, version, lambda _: found)
 
 
 @handles(FindCoordinatorRequest, error_response=error_response)
@@ -86,27 +89,50 @@ async def _create_and_answer(
 
 def _found(request: FindCoordinatorRequest, context: Context) -> Steps[FindCoordinatorResponse]:
     listener = context.connection.listener
-    here = Node(context.node_id, listener.advertised_host, listener.advertised_port)
-    message = ErrorCode.NONE.name if context.version < FIRST_BATCHED_VERSION else ""
-    return (yield from _response(request, context.version, here, ErrorCode.NONE, message))
+    is_old = context.version < FIRST_BATCHED_VERSION
+    here = Found(
+        ErrorCode.NONE,
+        ErrorCode.NONE.name if is_old else "",
+        context.node_id,
+        listener.advertised_host,
+        listener.advertised_port,
+    )
+    nowhere = Found(
+        CoordinatorNotAvailable.code, "The coordinator is not available." if is_old else ""
+    )
+    of_groups = request.key_type == GROUP
+    partition_for = (context.groups if of_groups else context.transactions.shards).partition_for
+    topic = context.topics.get(TOPICS[request.key_type])
+
+    def find(key: str) -> Found:
+        partition = None if topic is None else topic.partitions.get(partition_for(key))
+        return here if partition is not None and partition.leader == here.node_id else nowhere
+
+    return (yield from _response(request, context.version, find))
 
 
 def _response(
-    request: FindCoordinatorRequest, version: int, node: Node, code: ErrorCode, message: str | None
+    request: FindCoordinatorRequest, version: int, find: Callable[[str], Found]
 ) -> Steps[FindCoordinatorResponse]:
     if version < FIRST_BATCHED_VERSION:
+        found = find(request.key)
         return FindCoordinatorResponse(
-            error_code=code, error_message=message, node_id=node.id, host=node.host, port=node.port
+            error_code=found.code,
+            error_message=found.message,
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
         )
 
     def coordinator(key: str) -> Coordinator:
+        found = find(key)
         return Coordinator(
             key=key,
-            node_id=node.id,
-            host=node.host,
-            port=node.port,
-            error_code=code,
-            error_message=message,
+            node_id=found.node_id,
+            host=found.host,
+            port=found.port,
+            error_code=found.code,
+            error_message=found.message,
         )
 
     coordinators = yield from map_in_steps(coordinator, request.coordinator_keys)

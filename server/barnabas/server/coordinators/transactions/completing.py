@@ -5,7 +5,7 @@ From prepared to completed: every partition of a transaction is told how it ends
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import (
@@ -72,6 +72,8 @@ class Completion:
         in the background.
         """
         left = await self._tell(shard, transactional_id, prepared, prepared.partitions)
+        for where, error in left.items():
+            logger.warning("%s: %s-%d has no marker yet: %s", transactional_id, *where, error)
         if left:
             self._background.spawn(
                 f"complete {transactional_id}",
@@ -83,7 +85,7 @@ class Completion:
         shard: TransactionShard,
         transactional_id: str,
         prepared: Transaction,
-        left: Set[TopicPartition],
+        left: Iterable[TopicPartition],
     ) -> None:
         while left and shard.is_open:
             await self._clock.sleep(RETRY_SECONDS)
@@ -95,9 +97,9 @@ class Completion:
         transactional_id: str,
         prepared: Transaction,
         partitions: Iterable[TopicPartition],
-    ) -> Set[TopicPartition]:
+    ) -> Mapping[TopicPartition, KafkaError]:
         """
-        Tell partitions, complete the transaction if that was all, and return what is left.
+        Tell partitions, complete the transaction if that was all, and return what is left and why.
         """
         try:
             left = await self._markers.end(prepared, partitions, coordinator_epoch=shard.epoch)
@@ -107,7 +109,7 @@ class Completion:
         except (InvalidProducerEpoch, TransactionCoordinatorFenced) as error:
             # Until a restart nobody gets further with the id, as in Kafka.
             logger.info("%s: somebody else ends its transaction: %s", transactional_id, error)
-            return frozenset()
+            return {}
         except KafkaError as error:
             # The log of transactions has failed: it is prepared there, and completed after a start.
             logger.error("%s: its transaction cannot be completed: %s", transactional_id, error)
@@ -115,4 +117,4 @@ class Completion:
             shard.release(transactional_id)
             raise
         shard.release(transactional_id)
-        return frozenset()
+        return {}

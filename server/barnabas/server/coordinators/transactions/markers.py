@@ -7,7 +7,6 @@ is the group coordinator's, which has to hear of it once the marker is there.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from barnabas.server.coordinators.group_coordinator import GroupCoordinator
     from barnabas.server.partitions import Partitions
 
-logger = logging.getLogger(__name__)
-
 
 class MarkerWriter:
     """
@@ -49,19 +46,19 @@ class MarkerWriter:
         partitions: Iterable[TopicPartition],
         *,
         coordinator_epoch: int,
-    ) -> set[TopicPartition]:
+    ) -> dict[TopicPartition, KafkaError]:
         """
         Tell partitions how a prepared transaction ends.
 
         Returns:
-            The partitions that could not be told, and have to be told later. One that is deleted
-            need not be told.
+            The partitions that could not be told, each with the reason, and have to be told later.
+            One that is deleted need not be told.
 
         Raises:
             InvalidProducerEpoch, TransactionCoordinatorFenced: a later producer or coordinator has
                 been there: the rest is not ours to write.
         """
-        failed = set()
+        failed: dict[TopicPartition, KafkaError] = {}
         for where in partitions:
             try:
                 await self.write(
@@ -76,8 +73,7 @@ class MarkerWriter:
                 raise
             except KafkaError as error:
                 if self._partitions.knows(*where):
-                    logger.warning("%s-%d has no marker yet: %s", *where, error)
-                    failed.add(where)
+                    failed[where] = error
         return failed
 
     async def write(

@@ -79,24 +79,30 @@ class TransactionShards:
 
         def created(topic: Topic) -> None:
             if topic.name == TRANSACTION_STATE_TOPIC:
-                self.lead(partitions.of_topic(TRANSACTION_STATE_TOPIC))
+                self.lead(partitions.of_topic(TRANSACTION_STATE_TOPIC), len(topic.partitions))
 
         def deleted(topic: Topic) -> None:
             if topic.name == TRANSACTION_STATE_TOPIC:
-                self.lead([])
+                self.lead([], 0)
 
         topics.on_topic_created.append(created)
         topics.on_topic_deleted.append(deleted)
-        self.lead(partitions.of_topic(TRANSACTION_STATE_TOPIC))
+        known = topics.get(TRANSACTION_STATE_TOPIC)
+        if known is not None:
+            created(known)
 
-    def lead(self, partitions: Sequence[Partition]) -> None:
+    def lead(self, partitions: Sequence[Partition], partition_count: int) -> None:
         """
-        These are the partitions of the topic now, and all of them are ours.
+        Coordinate what these partitions of the topic have.
+
+        Args:
+            partition_count: how many the topic has, with those that are not ours or that could not
+                be opened; 0 if there is no topic.
         """
         self.close()
         # The topic is created when a producer first looks for a coordinator.
         self._partition_count = (
-            len(partitions) or self._options.transaction_state_log_num_partitions
+            partition_count or self._options.transaction_state_log_num_partitions
         )
         for partition in partitions:
             shard = TransactionShard(
@@ -108,13 +114,20 @@ class TransactionShards:
             else:
                 self._background.spawn(f"load {shard}", self._load(shard))
 
+    def on_resignation(self, index: int) -> None:
+        """
+        Coordinate the ids of that partition no more; harmless if we do not.
+        """
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.close()
+
     def close(self) -> None:
         """
         Coordinate nothing any more.
         """
-        for shard in self._shards.values():
-            shard.close()
-        self._shards = {}
+        for index in tuple(self._shards):
+            self.on_resignation(index)
 
     async def _load(self, shard: TransactionShard) -> None:
         try:
@@ -125,7 +138,7 @@ class TransactionShards:
             # Its ids have no coordinator until somebody looks into it.
             logger.exception("%r cannot be loaded", shard)
             if self._shards.get(shard.partition.index) is shard:
-                del self._shards[shard.partition.index]
+                self.on_resignation(shard.partition.index)
             return
         if shard.is_open:
             await self._on_loaded(shard)

@@ -246,6 +246,23 @@ async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
         assert -1 == await committed(client)
 
 
+async def test_deleting_a_topic_deletes_more_than_a_batch_takes() -> None:
+    """
+    The tombstones are more than ``max.message.bytes``: as Kafka's, they are not one operation.
+    """
+    one = {"offsets_topic_num_partitions": "1"}
+    groups = [f"{number}{'x' * 8000}" for number in range(180)]
+    async with running(MemoryFiles(), None, **one) as broker, await broker.client() as client:
+        await broker.create("t")
+        await find_coordinator(client)
+        for group_id in groups:
+            assert 0 == await commit(client, group_id=group_id)
+
+        await delete_topic(client, "t")
+
+        assert {-1} == {await committed(client, group_id=group_id) for group_id in groups}
+
+
 async def test_without_the_offsets_topic_there_is_no_coordinator() -> None:
     """
     It is made when somebody looks for one, and made again when it was deleted.

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -230,16 +231,17 @@ async def test_listeners_hear_of_topics_in_order() -> None:
         assert node.partitions.get(topic.name, 0) is not None
         heard.append(f"created {topic.name}")
 
-    def failing(_topic: Topic) -> None:
+    def failing(_: object) -> None:
         raise RuntimeError("a listener failed")
 
-    async def deleted(topic: Topic) -> None:
+    async def deleted(topics: Sequence[Topic]) -> None:
+        (topic,) = topics
         assert node.partitions.get(topic.name, 0) is None
         await asyncio.sleep(0)
         heard.append(f"deleted {topic.name}")
 
     node.topics.on_topic_created += [failing, created]
-    node.topics.on_topic_deleted += [failing, deleted]
+    node.topics.on_topics_deleted += [failing, deleted]
 
     await node.create("t")
     await node.delete("t")

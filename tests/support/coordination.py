@@ -104,6 +104,10 @@ class Coordination:
 
     # The log and the clock
 
+    def write_all(self, parts: Iterable[Changes]) -> None:
+        for changes in parts:
+            self.write(changes)
+
     def write(self, changes: Changes) -> None:
         """
         What the shard does: append, apply, and tell, unless commits are slow.

@@ -15,6 +15,7 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinators.group_coordinator import GroupCoordinator
 from barnabas.server.partition import Partition
+from barnabas.server.turns import Turns
 from barnabas.storage.log import Log
 from tests.support.fragile_log import FragileLog
 
@@ -26,10 +27,13 @@ class World:
     A coordinator with partitions in memory, on a clock that stands still.
     """
 
-    def __init__(self, partition_count: int = 1, **options: Any) -> None:
+    def __init__(
+        self, partition_count: int = 1, turns: Turns | None = None, **options: Any
+    ) -> None:
         self.clock = ManualClock(1_700_000_000_000)
         self.io = ThreadPoolExecutor(1)
         self.background = Background(self.clock)
+        self.turns = turns or Turns()
         self.config = BrokerConfig(offsets_topic_num_partitions=partition_count, **options)
         self.logs = [
             FragileLog(f"{GROUP_METADATA_TOPIC}-{index}", self.clock)
@@ -39,7 +43,11 @@ class World:
 
     def new_coordinator(self) -> GroupCoordinator:
         return GroupCoordinator(
-            options=self.config, clock=self.clock, io=self.io, background=self.background
+            options=self.config,
+            clock=self.clock,
+            io=self.io,
+            background=self.background,
+            turns=self.turns,
         )
 
     def partitions(self) -> list[Partition]:

@@ -197,6 +197,7 @@ class Broker:
             clock=self.clock,
             io=self._workers.upkeep,
             background=self.background,
+            turns=self.turns,
             topics=topics,
             partitions=self.partitions,
             producer_ids=producer_ids,

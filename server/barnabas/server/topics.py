@@ -13,7 +13,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol import metadata_records as records
@@ -56,9 +56,10 @@ EPOCHS_AT_ONCE: Final = 20
 So many partitions have their epochs on the disk when they are first served.
 """
 
-Listener = Callable[[Topic], Awaitable[None] | None]
+Listener: TypeAlias = Callable[[T], Awaitable[None] | None]
 """
-Called with a topic on the event loop; what it returns is awaited before the request is answered.
+Called with a topic, or with several, on the event loop; what it returns is awaited before the
+request is answered.
 """
 
 
@@ -91,8 +92,8 @@ class Topics:
         io: Executor,
     ) -> None:
         self.configs = configs
-        self.on_topic_created: list[Listener] = []
-        self.on_topic_deleted: list[Listener] = []
+        self.on_topic_created: list[Listener[Topic]] = []
+        self.on_topics_deleted: list[Listener[Sequence[Topic]]] = []
         self._node_id = node_id
         self._controller = controller
         self._image = controller.image
@@ -261,7 +262,7 @@ class Topics:
     async def _begin(self, created: Sequence[Topic]) -> None:
         await self._open(_all_of(created), is_new=True)
         for topic in created:
-            await _tell(self.on_topic_created, topic)
+            await _tell(self.on_topic_created, topic, topic.name)
             logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
 
     async def _add_partitions(
@@ -300,7 +301,7 @@ class Topics:
         )
         for topic in topics:
             self._partitions.remove(topic.name)
-            await _tell(self.on_topic_deleted, topic)
+        await _tell(self.on_topics_deleted, topics, *(topic.name for topic in topics))
         await self._controller.run(partial(self._delete_logs, topics))
         for topic in topics:
             logger.info("Deleted topic %s", topic.name)
@@ -344,7 +345,7 @@ class Topics:
         await self._open(led, is_new=False)
         # Coordinators begin anew with all that their topics have.
         for topic in {topic for topic, _ in led if topic.is_internal}:
-            await _tell(self.on_topic_created, topic)
+            await _tell(self.on_topic_created, topic, topic.name)
 
     # Logs and partitions
 
@@ -459,13 +460,13 @@ def _all_of(topics: Iterable[Topic]) -> _Places:
     return [(topic, index) for topic in topics for index in topic.partitions]
 
 
-async def _tell(listeners: Iterable[Listener], topic: Topic) -> None:
+async def _tell(listeners: Iterable[Listener[T]], what: T, *names: str) -> None:
     # Who begins to listen meanwhile has looked at the topics there are, this one among them.
     for listener in tuple(listeners):
         try:
-            waiting = listener(topic)
+            waiting = listener(what)
             if waiting is not None:
                 await waiting
         except Exception:
             # What happened to the topic is decided, and the other listeners must hear of it too.
-            logger.exception("%s failed for topic %s", listener, topic.name)
+            logger.exception("%s failed for topics %s", listener, ", ".join(names))

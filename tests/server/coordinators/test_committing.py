@@ -330,7 +330,7 @@ class TestDeletedTopics:
         c.commit_offsets({("t", 0): 5}, group_id="g2", topic_id=OTHER_ID)
         c.commit_offsets({("t", 0): 5}, group_id="g3", topic_id=ZERO_UUID)
 
-        c.write(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
+        c.write_all(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
 
         assert {("u", 0): (6, 0)} == offsets(fetch(c, None, group_id="g1"))
         assert {("t", 0): (5, 0)} == offsets(fetch(c, None, group_id="g2"))
@@ -345,7 +345,7 @@ class TestDeletedTopics:
         c.commit_offsets({("t", 0): 5})
         c.commit_in_transaction(c.batches[0][0], 77, partition=1)
 
-        c.write(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
+        c.write_all(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
         c.state.offsets.end_transaction(77, committed=True)
 
         assert {} == offsets(fetch(c, None))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
@@ -38,11 +39,12 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
+from barnabas.server.coordinators import committing
 from barnabas.server.coordinators.committing import DeletedTopic
 from barnabas.server.coordinators.joining import Caller
 from barnabas.server.coordinators.partitioning import partition_of
 from barnabas.server.purgatory import Delayed
-from barnabas.server.turns import finished
+from barnabas.server.turns import TURN_S, Turns, finished
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.errors import KafkaStorageError
 from tests.support.group_world import World
@@ -574,9 +576,38 @@ class TestComingAndGoing:
         for group_id in groups:
             finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
 
-        world.coordinator.on_topics_deleted([DeletedTopic("t", TOPIC_ID)])
+        await world.coordinator.on_topics_deleted([DeletedTopic("t", TOPIC_ID)])
 
         assert {-1} == {committed(world, group_id) for group_id in groups}
+
+    @pytest.mark.parametrize("reason", ["deletion", "expiry"])
+    async def test_of_very_many_groups_others_come_between(
+        self, reason: str, make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """
+        Nothing of them is left in the end.
+        """
+        monkeypatch.setattr(committing, "GROUPS_AT_ONCE", 10)
+        ticks = itertools.count()
+        world = make(2, turns=Turns(lambda: next(ticks) * TURN_S / 4))
+        groups = [f"group-{n}" for n in range(100)]
+        for group_id in groups:
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
+        a_month_later = world.clock.now_ms() + 30 * 24 * 3_600_000
+        monkeypatch.setattr(world.clock, "now_ms", lambda: a_month_later)
+
+        forgetting = asyncio.ensure_future(
+            world.coordinator.on_topics_deleted([DeletedTopic("t", TOPIC_ID)])
+            if reason == "deletion"
+            else world.coordinator.expire_offsets()
+        )
+        left = []
+        while not forgetting.done():
+            await asyncio.sleep(0)
+            left.append(sum(committed(world, group_id) >= 0 for group_id in groups))
+
+        assert 0 == left[-1]
+        assert 3 <= len({count for count in left if 0 < count < len(groups)})
 
     async def test_a_partition_that_fails_has_no_coordinator(
         self, make: Callable[..., World]

@@ -412,7 +412,7 @@ def test_offsets_of_topics_in_use_do_not_expire() -> None:
     c = coordination(GroupType.CONSUMER, "m", topics=("t",))
     c.commit_offsets({("t", 0): 1, ("r1", 0): 1, ("u", 0): 1}, member_id="m", generation_id=3)
 
-    changes = c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000)
+    (changes,) = c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000)
 
     assert ["u"] == [record.topic for record in changes.records]  # type: ignore[union-attr]  # all are of offsets
 
@@ -423,7 +423,9 @@ def test_share_groups_do_not_expire() -> None:
     """
     c = coordination(GroupType.SHARE)
 
-    assert [] == list(c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000).records)
+    (changes,) = c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000)
+
+    assert [] == list(changes.records)
 
 
 def test_offsets_may_come_before_the_group_they_belong_to() -> None:

@@ -349,7 +349,7 @@ class Program:
         )
 
     def delete_topic(self, _number: int, topic: str) -> None:
-        self.c.write(self.c.state.committing.forget_topics([DeletedTopic(topic, ZERO_UUID)]))
+        self.c.write_all(self.c.state.committing.forget_topics([DeletedTopic(topic, ZERO_UUID)]))
 
     def delete_group(self, _number: int, _topic: str) -> None:
         self.c.write(self.c.state.committing.delete_groups([GROUP, "simple-1"])[0])
@@ -358,7 +358,7 @@ class Program:
         self.c.advance(number)
 
     def expire(self, _number: int, _topic: str) -> None:
-        self.c.write(self.c.state.committing.expire(self.c.now_ms))
+        self.c.write_all(self.c.state.committing.expire(self.c.now_ms))
 
     def restart(self, _number: int, _topic: str) -> None:
         self.c.restart()

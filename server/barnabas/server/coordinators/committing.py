@@ -7,9 +7,10 @@ partitions exist has been seen to by the handlers; what arrives here has both na
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Final, TypeAlias
+from itertools import islice
+from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -67,6 +68,14 @@ DEFAULT_RETENTION: Final = -1
 GROUP_ID_NOT_FOUND_SINCE: Final = 9
 
 CommittedPartition: TypeAlias = OffsetCommitRequestPartition | TxnOffsetCommitRequestPartition
+
+
+T = TypeVar("T")
+
+GROUPS_AT_ONCE: Final = 200
+"""
+How many groups are looked through before others may come between.
+"""
 
 
 class DeletedTopic(NamedTuple):
@@ -327,38 +336,60 @@ class Committing:
                 partitions.append((topic, index))
         return [OffsetRecord(group_id, topic, index, None) for topic, index in partitions]
 
-    def forget_topics(self, topics: Iterable[DeletedTopic]) -> Changes:
+    def forget_topics(self, topics: Iterable[DeletedTopic]) -> Iterator[Changes]:
         """
-        Delete the offsets of topics that are no more.
+        Delete the offsets of topics that are no more, those of some groups at a time. Others may
+        come between.
 
         A topic of the same name may exist by now: offsets that name another topic id stay.
         """
-        records: list[Record] = []
-        for name, topic_id in topics:
-            for source in (self._offsets.committed.of_topic, self._offsets.pending_of_topic):
-                records += [
-                    OffsetRecord(group_id, name, partition, None)
-                    for group_id, partition, offset in source(name)
-                    if offset.topic_id in {ZERO_UUID, topic_id}
-                ]
-        return Changes(records=records)
+        ids = dict(topics)
+        for groups in _some(self._offsets.groups()):
+            yield Changes(
+                records=[
+                    OffsetRecord(group_id, topic, partition, None)
+                    for group_id, offsets in groups
+                    for topic, partitions in offsets.items()
+                    if topic in ids
+                    for partition, offset in partitions.items()
+                    if offset.topic_id in {ZERO_UUID, ids[topic]}
+                ],
+                divisible=True,
+            )
 
-    def expire(self, now_ms: int) -> Changes:
+    def expire(self, now_ms: int) -> Iterator[Changes]:
         """
-        Delete offsets past their retention, and empty groups that are left without any.
+        Delete offsets past their retention, and empty groups that are left without any, some groups
+        at a time. Others may come between.
         """
+        for groups in _some(self._groups):
+            records: list[Record] = []
+            for group in groups:
+                if self._groups.get(group.group_id) is group:
+                    records += self._expired(group, now_ms)
+            yield Changes(records=records, divisible=True)
+
+    def _expired(self, group: Group, now_ms: int) -> list[Record]:
+        if group.type is GroupType.SHARE:
+            return []
         retention_ms = self._options.offsets_retention_minutes * 60_000
         records: list[Record] = []
-        for group in self._groups:
-            if group.type is GroupType.SHARE:
-                continue
-            expired, is_all = expired_offsets(
-                group, self._offsets, now_ms=now_ms, retention_ms=retention_ms
-            )
-            records += expired
-            if is_all and group.is_empty:
-                records += group_tombstones(group)
-        return Changes(records=records, divisible=True)
+        expired, is_all = expired_offsets(
+            group, self._offsets, now_ms=now_ms, retention_ms=retention_ms
+        )
+        records += expired
+        if is_all and group.is_empty:
+            records += group_tombstones(group)
+        return records
+
+
+def _some(items: Iterable[T]) -> Iterator[tuple[T, ...]]:
+    """
+    The *items*, ``GROUPS_AT_ONCE`` at a time.
+    """
+    left = iter(items)
+    while some := tuple(islice(left, GROUPS_AT_ONCE)):
+        yield some
 
 
 def _deleted(error: ErrorCode, index: int) -> OffsetDeleteResponsePartition:

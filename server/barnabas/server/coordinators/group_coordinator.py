@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
@@ -67,7 +67,7 @@ from barnabas.server.coordinators.shard import Shard
 from barnabas.server.coordinators.shard_state import ShardState
 from barnabas.server.coordinators.waiting import answer_after, reply_to
 from barnabas.server.purgatory import Delayed
-from barnabas.server.turns import Steps
+from barnabas.server.turns import Steps, Turns
 from barnabas.storage.producer_entry import VerificationGuard
 
 if TYPE_CHECKING:
@@ -101,11 +101,13 @@ class GroupCoordinator:
         clock: ServerClock,
         io: Executor,
         background: Background,
+        turns: Turns,
     ) -> None:
         self._options = options
         self._clock = clock
         self._io = io
         self._background = background
+        self._turns = turns
         self._shards: dict[int, Shard] = {}
         self._partition_count = options.offsets_topic_num_partitions
         self._is_active = False
@@ -130,14 +132,13 @@ class GroupCoordinator:
             if topic.name == GROUP_METADATA_TOPIC:
                 self.lead(partitions.of_topic(GROUP_METADATA_TOPIC), len(topic.partitions))
 
-        def deleted(topic: Topic) -> None:
-            if topic.name == GROUP_METADATA_TOPIC:
+        def deleted(topics: Sequence[Topic]) -> Awaitable[None]:
+            if any(topic.name == GROUP_METADATA_TOPIC for topic in topics):
                 self.lead([], 0)
-            else:
-                self.on_topics_deleted([DeletedTopic(topic.name, topic.id)])
+            return self.on_topics_deleted([DeletedTopic(topic.name, topic.id) for topic in topics])
 
         topics.on_topic_created.append(created)
-        topics.on_topic_deleted.append(deleted)
+        topics.on_topics_deleted.append(deleted)
         known = topics.get(GROUP_METADATA_TOPIC)
         if known is not None:
             created(known)
@@ -196,24 +197,30 @@ class GroupCoordinator:
         if shard is not None:
             shard.close()
 
-    def on_topics_deleted(self, topics: Iterable[DeletedTopic]) -> None:
+    def on_topics_deleted(self, topics: Sequence[DeletedTopic]) -> Awaitable[None]:
         """
         Forget what is committed for topics that are no more.
         """
-        deleted = list(topics)
-        self._write_everywhere(lambda state: state.committing.forget_topics(deleted))
+        steps = self._write_everywhere(lambda state: state.committing.forget_topics(topics))
+        return self._turns.finish(steps)
 
-    def expire_offsets(self) -> None:
+    def expire_offsets(self) -> Awaitable[None]:
         """
         Forget offsets that nobody has asked to keep for so long.
         """
         now_ms = self._clock.now_ms()
-        self._write_everywhere(lambda state: state.committing.expire(now_ms))
+        steps = self._write_everywhere(lambda state: state.committing.expire(now_ms))
+        return self._turns.finish(steps)
 
-    def _write_everywhere(self, operation: Callable[[ShardState], Changes]) -> None:
+    def _write_everywhere(
+        self, operation: Callable[[ShardState], Iterator[Changes]]
+    ) -> Steps[None]:
         for shard in tuple(self._shards.values()):
             try:
-                shard.write(operation(shard.state))
+                for changes in operation(shard.state):
+                    shard.write(changes)
+                    yield
+                    shard.check()
             except CoordinatorLoadInProgress:
                 continue
             except KafkaError as error:

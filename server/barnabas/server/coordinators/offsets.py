@@ -69,13 +69,11 @@ class Offsets:
         """
         return self._groups.get(group_id, {})
 
-    def of_topic(self, topic: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+    def groups(self) -> Iterator[tuple[str, Mapping[str, Mapping[int, CommittedOffset]]]]:
         """
-        The offsets in a topic, with group and partition.
+        Each group that has offsets now, with what it then has, by topic and partition.
         """
-        for group_id, topics in self._groups.items():
-            for partition, offset in topics.get(topic, {}).items():
-                yield group_id, partition, offset
+        yield from tuple(self._groups.items())
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self._groups.get(group_id, {}).get(topic, {}).get(partition)
@@ -122,12 +120,15 @@ class OffsetStore:
         """
         return self._open.get(group_id, {})
 
-    def pending_of_topic(self, topic: str) -> Iterator[tuple[str, int, CommittedOffset]]:
+    def groups(self) -> Iterator[tuple[str, Mapping[str, Mapping[int, CommittedOffset]]]]:
         """
-        The pending offsets in a topic, with group and partition.
+        Each group that has offsets, with them, by topic and partition.
+
+        Pending ones come first: a transaction that ends meanwhile makes them committed ones.
         """
-        for offsets in self._pending.values():
-            yield from offsets.of_topic(topic)
+        for offsets in tuple(self._pending.values()):
+            yield from offsets.groups()
+        yield from self.committed.groups()
 
     def is_known(self, group_id: str, topic: str, partition: int) -> bool:
         """

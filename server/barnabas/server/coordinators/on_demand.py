@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.server.coordinators.transactions.markers import MarkerWriter
     from barnabas.server.partitions import Partitions
     from barnabas.server.topics import Topics
+    from barnabas.server.turns import Turns
     from barnabas.storage.log_files import TopicPartition
 
 
@@ -47,6 +48,7 @@ class Coordinators:
         clock: ServerClock,
         io: Executor,
         background: Background,
+        turns: Turns,
         topics: Topics,
         partitions: Partitions,
         producer_ids: ProducerIds,
@@ -60,6 +62,7 @@ class Coordinators:
         self._clock = clock
         self._io = io
         self._background = background
+        self._turns = turns
         self._topics = topics
         self._partitions = partitions
         self._producer_ids = producer_ids
@@ -70,7 +73,11 @@ class Coordinators:
         from barnabas.server.coordinators import group_coordinator  # noqa: PLC0415  # see above
 
         made = group_coordinator.GroupCoordinator(
-            options=self._options, clock=self._clock, io=self._io, background=self._background
+            options=self._options,
+            clock=self._clock,
+            io=self._io,
+            background=self._background,
+            turns=self._turns,
         )
         made.follow(self._topics, self._partitions)
         made.start()

@@ -81,12 +81,12 @@ class TransactionShards:
             if topic.name == TRANSACTION_STATE_TOPIC:
                 self.lead(partitions.of_topic(TRANSACTION_STATE_TOPIC), len(topic.partitions))
 
-        def deleted(topic: Topic) -> None:
-            if topic.name == TRANSACTION_STATE_TOPIC:
+        def deleted(topics: Sequence[Topic]) -> None:
+            if any(topic.name == TRANSACTION_STATE_TOPIC for topic in topics):
                 self.lead([], 0)
 
         topics.on_topic_created.append(created)
-        topics.on_topic_deleted.append(deleted)
+        topics.on_topics_deleted.append(deleted)
         known = topics.get(TRANSACTION_STATE_TOPIC)
         if known is not None:
             created(known)

@@ -16,9 +16,14 @@ from typing import Final
 import pytest
 
 from barnabas.protocol.codec import decode
-from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import ProduceResponse
+from barnabas.storage.disk import MAPS_KEEP_DESCRIPTORS
 from tests.support.broker_process import Barnabas, resident_bytes, wait_for
 from tests.support.limits import stated
 from tests.support.server import batch, fetch_request, fetch_topic, produce_request
@@ -232,6 +237,45 @@ def test_connections_do_not_take_the_descriptors_of_files(tmp_path: Path) -> Non
                 assert 0 == response.responses[0].partition_responses[0].error_code
 
         assert "at most 200 connections are served" in broker.log_text()
+        assert "Too many open files" not in broker.log_text()
+    finally:
+        broker.close()
+
+
+def test_partitions_may_be_more_than_descriptors(tmp_path: Path) -> None:
+    """
+    500 partitions with 300 descriptors: each is created, written to and read from, and there again
+    after a restart.
+    """
+    broker = FewDescriptors(tmp_path)
+    try:
+        broker.start()
+        with Peer(broker.port) as peer:
+            for number in range(100):
+                topic = CreatableTopic(
+                    name=f"topic-{number}",
+                    num_partitions=5,
+                    replication_factor=1,
+                    assignments=[],
+                    configs=[],
+                )
+                created = CreateTopicsRequest(topics=[topic], timeout_ms=30_000)
+                answer = peer.ask(request_frame(created, 7))
+                assert 0 == decode(CreateTopicsResponse, 7, answer[5:]).topics[0].error_code
+        for expected in range(2):
+            with Peer(broker.port) as peer:
+                for number in range(100):
+                    request = produce_request(f"topic-{number}", batch(b"x"))
+                    answer = peer.ask(request_frame(request, 9))
+                    response = decode(ProduceResponse, 9, answer[5:])
+                    produced = response.responses[0].partition_responses[0]
+                    assert (0, expected) == (produced.error_code, produced.base_offset)
+            broker.stop()
+            broker.start()
+
+        files = int(stated("open-files") * stated("descriptors-of-files") / 100)
+        most = files // 2 if MAPS_KEEP_DESCRIPTORS else files
+        assert f"at most {most} files of logs are open at a time" in broker.log_text()
         assert "Too many open files" not in broker.log_text()
     finally:
         broker.close()

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from errno import EMFILE
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server import topics
 from barnabas.server.cluster.image import Topic
+from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.log_files import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, ClusterNode, creatable
@@ -33,6 +35,9 @@ def directories(files: MemoryFiles, log_dir: Path = DATA) -> list[str]:
 
 def content(node: ClusterNode) -> list[str]:
     return [repr(record) for record in node.log.image.as_records()]
+
+
+NEVER = 10**9
 
 
 async def started(files: MemoryFiles, **config: str) -> ClusterNode:
@@ -482,6 +487,25 @@ async def test_a_crash_leaves_all_of_a_change_or_nothing(change: str) -> None:
     # The last disk is the one that nothing was stopped on: it was answered.
     assert (change == "create") == found[-1]
     assert len(disks) > 5
+
+
+async def test_a_topic_without_descriptors_for_its_logs_is_refused() -> None:
+    """
+    It may be created later, and nothing is offline.
+    """
+    files = FailingFiles()
+    node = await started(files)
+    openings = frozenset({"open", "map", "sync directory"})
+
+    files.fail(errno=EMFILE, only=openings, forever=True)
+    with pytest.raises(TooManyOpenFiles):
+        await node.create("t")
+    assert "t" not in node.topics
+    files.fail(NEVER)
+    await node.create("t")
+
+    assert not node.log_manager.failures.any_offline
+    assert node.partitions.expect("t", 0).error is None
 
 
 async def test_an_error_of_the_disk_while_creating() -> None:

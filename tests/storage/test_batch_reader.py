@@ -124,7 +124,7 @@ def test_a_file_that_has_become_shorter_is_an_error(left: int) -> None:
     Its batches were there when the segment was opened, so that the reader expects them.
     """
     records = records_of(900, 600)
-    records._file.truncate(left)
+    records._open.get().truncate(left)
 
     with pytest.raises(CorruptRecord) as error:
         read(records)

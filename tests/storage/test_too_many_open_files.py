@@ -17,6 +17,7 @@ import pytest
 
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.open_files import OpenFiles
 from tests.storage.test_failing_points import LIVES, check_nothing_is_held, start_again
 from tests.support.crash.count import CRASH_POINTS
 from tests.support.crash.workloads import Workload
@@ -26,6 +27,8 @@ from tests.support.disk import FailingFiles
 OPENINGS = frozenset({"open", "map", "list", "sync directory"})
 T = TypeVar("T")
 NEVER = 10**9
+MOST_NEEDED = 4
+"""The files of a log and its indexes, which one append needs at a time."""
 STRIDE = 3
 """Every so many-th opening fails, unless all are asked for."""
 
@@ -50,6 +53,7 @@ class CountingFiles(FailingFiles):
 
 def openings_of(workload: Workload) -> int:
     files = CountingFiles()
+    files.open_files = OpenFiles(MOST_NEEDED)
     workload(World(files))
     return files.openings
 
@@ -125,6 +129,9 @@ def twice(work: Callable[[], T]) -> T:
 
 def fail_at(workload: Workload, at: int, number: int) -> None:
     files = FailingFiles()
+    if at % 2:
+        # Files are given back and opened again all the time.
+        files.open_files = OpenFiles(MOST_NEEDED + at % 3)
     world = PatientWorld(files)
     files.fail(at, errno=number, only=OPENINGS)
     try:

@@ -177,6 +177,9 @@ class MemoryMap:
             self._files.step("open", self.path)
             self._is_writing = True
 
+    def give_back(self) -> None:
+        self._is_writing = False
+
     def put(self, position: int, data: bytes) -> None:
         self.open_for_writing()
         self._files.step("write", self.path, position, data)

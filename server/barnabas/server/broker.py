@@ -24,7 +24,7 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.connections import ConnectionLimits, Connections
+from barnabas.server.connections import ConnectionLimits, Connections, most_open_files
 from barnabas.server.context import Parts
 from barnabas.server.coordinators.on_demand import Coordinators
 from barnabas.server.coordinators.producer_ids import ProducerIds
@@ -47,6 +47,7 @@ from barnabas.storage.files import Files
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_files import TopicPartition
 from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
+from barnabas.storage.open_files import OpenFiles
 from barnabas.storage.uuids import random_uuid
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Broker:
             config.max_incremental_fetch_session_cache_slots, self.metrics
         )
         self.background = Background(self.clock)
-        self.files: Files = files or DiskFiles()
+        self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
         self._workers = Workers(config.background_threads)
         self._listening = Listening()
         self._log_manager: LogManager | None = None
@@ -156,6 +157,8 @@ class Broker:
         began = self.clock.monotonic()
         # Taken first: it tells most quickly that a broker runs here already.
         self._listening.bind(self.config.client_listeners, self.config)
+        if (most := self.files.open_files.limit) is not None:
+            logger.info("at most %d files of logs are open at a time", most)
         log_manager = self._log_manager = self._lock_directories()
         cluster_id = await self._blocking(self._format)
         metadata_log = await self._blocking(lambda: self._open_metadata(log_manager))

@@ -29,6 +29,7 @@ from barnabas.server.outbox import Outbox
 from barnabas.server.record_pipe import RecordPipe
 from barnabas.server.request_memory import RequestMemory
 from barnabas.server.sender import BUFFER_BYTES
+from barnabas.storage.disk import MAPS_KEEP_DESCRIPTORS
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
@@ -44,6 +45,7 @@ LEAST_FILES = 100
 """
 The descriptors that connections cannot have: an eighth, and at least so many.
 """
+LEAST_OPEN_FILES = 16
 UNLIMITED = 2**31 - 1
 MOST_REQUEST_BYTES = 512 * 1024 * 1024
 
@@ -85,6 +87,19 @@ def most_connections() -> int:
     if limit is None:
         return UNLIMITED
     return max(1, limit - max(LEAST_FILES, limit // PART_OF_DESCRIPTORS))
+
+
+def most_open_files() -> int | None:
+    """
+    How many files of logs may be open at a time, None if that does not matter. A quarter of what
+    connections leave is for files that are open for a moment, and for all else.
+    """
+    limit = descriptor_limit()
+    if limit is None:
+        return None
+    most = (limit - most_connections()) * 3 // 4
+    # An index that is written to needs two descriptors there, and counts as one.
+    return max(LEAST_OPEN_FILES, most // 2 if MAPS_KEEP_DESCRIPTORS else most)
 
 
 class Connections:

@@ -167,6 +167,7 @@ class Topics:
 
         Raises:
             PolicyViolation: the request as a whole is too large; nothing was created.
+            TooManyOpenFiles: no descriptor is left for their logs; nothing was created.
             KafkaStorageError: the metadata log cannot be written.
         """
         return await self._controller.change(partial(self._create, topics, validate_only))
@@ -196,6 +197,7 @@ class Topics:
         They can be used when this returns.
 
         Raises:
+            TooManyOpenFiles: no descriptor is left for their logs; nothing was added.
             KafkaStorageError: the metadata log cannot be written.
         """
         return await self._controller.change(partial(self._add_partitions, wanted, validate_only))
@@ -250,6 +252,7 @@ class Topics:
         plan = await self._controller.in_turns(steps)
         if validate_only:
             return plan
+        await self._controller.run(self._log_manager.check_descriptors)
         names = plan.created.keys()
         self._beginning |= names
         try:
@@ -274,6 +277,7 @@ class Topics:
         plan = await self._controller.in_turns(steps)
         if validate_only:
             return plan
+        await self._controller.run(self._log_manager.check_descriptors)
         await self._controller.write(plan.records)
         added = [
             (self._image.topics_by_name[name], index)

@@ -25,6 +25,7 @@ from typing import Final
 from barnabas.storage.disk_lock import DiskLock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.files import Buffer, Files, WouldBlock
+from barnabas.storage.open_files import OpenFiles
 
 _NO_DESCRIPTOR: Final = frozenset({errno.EMFILE, errno.ENFILE})
 
@@ -118,11 +119,11 @@ class DiskFile:
 
     __slots__ = ("_end", "_handle", "_knows_nowait", "path")
 
-    def __init__(self, path: Path, fd: int) -> None:
+    def __init__(self, path: Path, handle: _Handle) -> None:
         self.path = path
         self._knows_nowait = hasattr(os, "RWF_NOWAIT")
-        self._handle = _Handle(fd)
-        self._end = os.fstat(fd).st_size
+        self._handle = handle
+        self._end = os.fstat(handle.fd).st_size
 
     def append(self, data: Buffer) -> None:
         self.write_at(self._end, data)
@@ -231,6 +232,10 @@ class DiskFile:
 _EMPTY: Final = memoryview(b"")
 
 
+MAPS_KEEP_DESCRIPTORS: Final = sys.version_info < (3, 13)
+"""Whether Python has a descriptor of its own for each map, which nobody uses."""
+
+
 class DiskMappedFile:
     """
     A memory map of a file on the real disk.
@@ -238,37 +243,92 @@ class DiskMappedFile:
     The memory goes back when the last ``view`` of it does. A descriptor for writing is open from
     ``open_for_writing`` to the next ``resize``: only the index of an active segment needs one.
 
-    ``flush`` goes by the memory and not by the path: it may run while another thread renames the
-    directory.
+    Where maps keep descriptors, the map is given back as well; ``view`` is then no attribute until
+    somebody asks for it, so that it costs nothing while it is one.
+
+    ``flush`` goes by the memory and not by the path, as long as there is memory: it may run while
+    another thread renames the directory.
     """
 
-    __slots__ = ("_dirty", "_memory", "_writing", "created", "path", "view")
+    __slots__ = (
+        "_access",
+        "_dirty",
+        "_files",
+        "_is_given_back",
+        "_memory",
+        "_writing",
+        "created",
+        "path",
+        "view",
+        "was_used",
+    )
 
-    def __init__(self, path: Path, fd: int, *, created: bool, read_only: bool) -> None:
+    def __init__(
+        self, files: DiskFiles, path: Path, fd: int, *, created: bool, read_only: bool
+    ) -> None:
         self.path = path
         self.created = created
+        self.was_used = False
+        self._files = files
         self._writing: _Handle | None = None
         self._dirty = created
-        self._map(fd, mmap.ACCESS_READ if read_only else mmap.ACCESS_WRITE)
+        self._access = mmap.ACCESS_READ if read_only else mmap.ACCESS_WRITE
+        self._map(fd)
 
-    def _map(self, fd: int, access: int) -> None:
+    def _map(self, fd: int) -> None:
         size = os.fstat(fd).st_size
-        self._memory = _memory(fd, size, access) if size else None
-        if self._memory and access == mmap.ACCESS_WRITE and hasattr(mmap, "MADV_RANDOM"):
+        memory = self._memory = _memory(fd, size, self._access) if size else None
+        if memory and self._access == mmap.ACCESS_WRITE and hasattr(mmap, "MADV_RANDOM"):
             # A search looks at a page here and there. Otherwise each would come with 32 around it,
             # of which 16 count as memory of the process: for an index that is a hole, all in vain.
-            self._memory.madvise(mmap.MADV_RANDOM)
-        self.view = memoryview(self._memory).toreadonly() if self._memory else _EMPTY
+            memory.madvise(mmap.MADV_RANDOM)
+        self.view = memoryview(memory).toreadonly() if memory else _EMPTY
+        self._is_given_back = False
+        if MAPS_KEEP_DESCRIPTORS and memory:
+            self.was_used = True
+            self._files.open_files.add(self)
+
+    def __getattr__(self, name: str) -> memoryview:
+        if name != "view":
+            raise AttributeError(name)
+        with self._files.open_files.lock, _errors("map", self.path):
+            if self._is_given_back:
+                try:
+                    handle = self._files.handle(self.path, _flags(read_only=not self._may_write))
+                except FileNotFoundError:
+                    return _EMPTY  # Removed meanwhile. Without entries a search takes longer.
+                self._map(handle.fd)
+            return self.view
+
+    @property
+    def _may_write(self) -> bool:
+        return self._access == mmap.ACCESS_WRITE
 
     def open_for_writing(self) -> None:
         if self._writing is None:
-            with _errors("open", self.path):
-                self._writing = _Handle(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
+            self._open_for_writing()
+        self.was_used = True
+
+    def _open_for_writing(self) -> _Handle:
+        with self._files.open_files.lock, _errors("open", self.path):
+            handle = self._writing = self._files.handle(self.path)
+            self._files.open_files.add(self)
+            if self._is_given_back:
+                self._map(handle.fd)
+        return handle
+
+    def give_back(self) -> None:
+        with self._files.open_files.lock:
+            self._writing = None
+            self._files.open_files.discard(self)
+            if MAPS_KEEP_DESCRIPTORS and self._memory is not None:
+                self._is_given_back = True
+                self._memory = None
+                del self.view
 
     def put(self, position: int, data: bytes) -> None:
-        self.open_for_writing()
-        handle = self._writing
-        assert handle is not None
+        handle = self._writing or self._open_for_writing()
+        self.was_used = True
         try:
             if os.pwrite(handle.fd, data, position) < len(data):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -277,23 +337,47 @@ class DiskMappedFile:
         self._dirty = True
 
     def resize(self, size: int) -> None:
-        with _errors("resize", self.path):
-            handle = _Handle(os.open(self.path, os.O_RDWR | os.O_CLOEXEC))
+        with self._files.open_files.lock, _errors("resize", self.path):
+            handle = self._files.handle(self.path)
             os.ftruncate(handle.fd, size)
-            self._map(handle.fd, mmap.ACCESS_WRITE)
-        self._writing = None
+            self._map(handle.fd)
+            self._writing = None
+            if not (MAPS_KEEP_DESCRIPTORS and size):
+                self._files.open_files.discard(self)
         self._dirty = True
 
     def flush(self) -> None:
         memory = self._memory
-        if self._dirty and memory is not None:
-            self._dirty = False
+        if not self._dirty or (memory is None and not self._is_given_back):
+            return
+        self._dirty = False
+        try:
             with _errors("sync", self.path):
-                memory.flush()
+                if memory is None:
+                    self._sync_by_path()
+                else:
+                    memory.flush()
+        except TooManyOpenFiles:
+            self._dirty = True
+            raise
+
+    def _sync_by_path(self) -> None:
+        try:
+            handle = self._files.open_files.find(self._handle_by_path)
+        except FileNotFoundError:
+            return  # It was removed, and nobody wants it any more.
+        _sync(handle.fd)
+
+    def _handle_by_path(self) -> _Handle:
+        with self._files.open_files.lock:
+            return self._files.handle(self.path)
 
     def close(self) -> None:
-        self._writing = self._memory = None
-        self.view = _EMPTY
+        with self._files.open_files.lock:
+            self._files.open_files.discard(self)
+            self._is_given_back = False
+            self._writing = self._memory = None
+            self.view = _EMPTY
 
     def __repr__(self) -> str:
         return f"<DiskMappedFile {self.path}>"
@@ -311,18 +395,33 @@ class DiskFiles(Files):
     The real disk.
     """
 
+    def __init__(self, open_files: OpenFiles | None = None) -> None:
+        if open_files is not None:
+            self.open_files = open_files
+
+    def handle(self, path: Path, flags: int = os.O_RDWR) -> _Handle:
+        """
+        A descriptor for *path*, if need be that of a file of a log which is given back for it.
+        """
+        try:
+            return _Handle(os.open(path, flags | os.O_CLOEXEC, 0o666))
+        except OSError as error:
+            if error.errno not in _NO_DESCRIPTOR or not self.open_files.give_back_half():
+                raise
+            return _Handle(os.open(path, flags | os.O_CLOEXEC, 0o666))
+
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> DiskFile:
         create = create and not read_only
         with (_errors if create else _question)("open", path):
-            return DiskFile(path, _open(path, create=create, read_only=read_only))
+            return DiskFile(path, self.handle(path, _flags(create=create, read_only=read_only)))
 
     def map(self, path: Path, size: int | None, *, read_only: bool = False) -> DiskMappedFile:
         created = size is not None and not self.exists(path)
         with (_errors if created else _question)("map", path):
-            handle = _Handle(_open(path, create=created, read_only=read_only))
+            handle = self.handle(path, _flags(create=created, read_only=read_only))
             if created and size:
                 os.ftruncate(handle.fd, size)
-            return DiskMappedFile(path, handle.fd, created=created, read_only=read_only)
+            return DiskMappedFile(self, path, handle.fd, created=created, read_only=read_only)
 
     def exists(self, path: Path) -> bool:
         return self._mode(path) is not None
@@ -374,14 +473,14 @@ class DiskFiles(Files):
 
     def sync_directory(self, path: Path) -> None:
         with _errors("sync directory", path):
-            handle = _Handle(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            handle = self.handle(path, os.O_RDONLY)
             os.fsync(handle.fd)
 
     def read_bytes(self, path: Path) -> bytes:
         with _question("read", path):
             # Fewer calls than a file object makes: a start reads two small files of each log. What
             # is read is less than was asked for only at the end.
-            handle = _Handle(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            handle = self.handle(path, os.O_RDONLY)
             data = os.read(handle.fd, SMALL_FILE)
             if len(data) == SMALL_FILE:
                 while more := os.read(handle.fd, READ_AT_ONCE):
@@ -422,6 +521,5 @@ class DiskFiles(Files):
             return facts.f_blocks * facts.f_frsize
 
 
-def _open(path: Path, *, create: bool, read_only: bool) -> int:
-    mode = os.O_RDONLY if read_only else os.O_RDWR
-    return os.open(path, mode | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o666)
+def _flags(*, create: bool = False, read_only: bool) -> int:
+    return (os.O_RDONLY if read_only else os.O_RDWR) | (os.O_CREAT if create else 0)

@@ -34,7 +34,8 @@ from barnabas.protocol.record_batch import (
 )
 from barnabas.storage.errors import CorruptRecord, KafkaError
 from barnabas.storage.fetch_data import FileSlice
-from barnabas.storage.files import Buffer, File, Files
+from barnabas.storage.files import Buffer, Files
+from barnabas.storage.open_files import OpenFile
 
 LARGEST_FILE: Final = 2**31 - 1
 
@@ -95,12 +96,10 @@ class FileRecords:
     segment holds its lock.
     """
 
-    __slots__ = ("_file", "_files", "_path", "size")
+    __slots__ = ("_open", "size")
 
-    def __init__(self, files: Files, file: File, size: int) -> None:
-        self._files = files
-        self._file = file
-        self._path = file.path
+    def __init__(self, file: OpenFile, size: int) -> None:
+        self._open = file
         self.size = size
         """Bytes of the batches."""
 
@@ -123,21 +122,21 @@ class FileRecords:
             FileNotFoundError: there is no file, and it is not to be changed.
             KafkaError: the file is larger than positions in an index can be.
         """
-        file = files.open(path, create=mutable, read_only=not mutable)
+        file = OpenFile(files, path, create=mutable, read_only=not mutable)
         if mutable and preallocate and not file_already_exists:
-            file.truncate(init_file_size)
-            return cls(files, file, 0)
-        size = file.size()
+            file.get().truncate(init_file_size)
+            return cls(file, 0)
+        size = file.size_at_first()
         if size > LARGEST_FILE:
             raise KafkaError(
                 f"The size of segment {path} ({size}) is larger than the maximum allowed segment "
                 f"size of {LARGEST_FILE}"
             )
-        return cls(files, file, size)
+        return cls(file, size)
 
     @property
     def path(self) -> Path:
-        return self._path
+        return self._open.path
 
     def append(self, records: Buffer) -> None:
         """
@@ -153,7 +152,7 @@ class FileRecords:
                 f"Append of size {len(records)} bytes is too large for segment with current file "
                 f"position at {size}"
             )
-        self._file.write_at(size, records)
+        self._open.get().write_at(size, records)
         self.size = end
 
     def slice(self, position: int, size: int) -> FileSlice:
@@ -168,7 +167,7 @@ class FileRecords:
             raise ValueError(f"Slice from position {position} exceeds end position of {self}")
         if size < 0:
             raise ValueError(f"Invalid size: {size} in read from {self}")
-        return FileSlice(self._file, position, min(size, available))
+        return FileSlice(self._open.get(), position, min(size, available))
 
     # Walking along the file.
 
@@ -210,7 +209,7 @@ class FileRecords:
         return LogOffsetPosition(batch.base_offset, position, size)
 
     def _legacy_batch(self, position: int, size: int, nowait: bool = False) -> RecordBatch:
-        return read_legacy_batch(memoryview(self._file.read(position, size, nowait=nowait)))
+        return read_legacy_batch(memoryview(self._open.get().read(position, size, nowait=nowait)))
 
     def headers(self, position: int = 0) -> Iterator[BatchHeader]:
         """
@@ -246,7 +245,7 @@ class FileRecords:
         the last chunk and this one, batches are larger than chunks: then no more than that.
         """
         size = SCAN.size if left_out > 0 else _SEARCH_CHUNK
-        chunk = self._file.read(position, size, nowait=nowait)
+        chunk = self._open.get().read(position, size, nowait=nowait)
         # A message of an old format may end before the fields that a batch has, which are not
         # looked at where the magic byte tells so; zeros stand in for them.
         return chunk if len(chunk) >= SCAN.size else chunk.ljust(SCAN.size, b"\0")
@@ -275,7 +274,7 @@ class FileRecords:
                 raise CorruptRecord(
                     f"Record batch is corrupt (the size {size} is smaller than the minimum allowed "
                     f"overhead {HEADER_SIZE})",
-                    path=self._path,
+                    path=self.path,
                     position=position,
                 )
             if at + size > len(chunk):
@@ -285,7 +284,7 @@ class FileRecords:
             position += size
 
     def _long_chunk(self, position: int, size: int) -> memoryview:
-        data = self._file.read(position, min(size, self.size - position))
+        data = self._open.get().read(position, min(size, self.size - position))
         return memoryview(
             data if len(data) >= HEADER_SIZE else bytes(data).ljust(HEADER_SIZE, b"\0")
         )
@@ -294,21 +293,21 @@ class FileRecords:
         """
         All of the batch that *header* places.
         """
-        data = memoryview(self._file.read(header.position, header.size))
+        data = memoryview(self._open.get().read(header.position, header.size))
         return _batch(data, 0, data[MAGIC_AT])
 
     def _corrupt(self, position: int, length: int, magic: int) -> CorruptRecord:
         if length < SMALLEST_LENGTH:
             sentence = (
                 f"Found record size {length} smaller than minimum record overhead "
-                f"({SMALLEST_LENGTH}) in file {self._path}."
+                f"({SMALLEST_LENGTH}) in file {self.path}."
             )
         else:
             sentence = (
-                f"Found a batch of format version {magic} at byte {position} of {self._path}, "
+                f"Found a batch of format version {magic} at byte {position} of {self.path}, "
                 "which does not exist."
             )
-        return CorruptRecord(sentence, path=self._path, position=position)
+        return CorruptRecord(sentence, path=self.path, position=position)
 
     def search_for_timestamp(
         self, target_timestamp: int, position: int, starting_offset: int
@@ -344,7 +343,7 @@ class FileRecords:
         """
         Return once all batches survive a crash of the machine. Safe from any thread.
         """
-        self._file.sync()
+        self._open.get().sync()
 
     def truncate_to(self, size: int) -> int:
         """
@@ -355,12 +354,12 @@ class FileRecords:
         """
         if not 0 <= size <= self.size:
             raise ValueError(
-                f"Attempt to truncate log segment {self._path} to {size} bytes failed, size of "
+                f"Attempt to truncate log segment {self.path} to {size} bytes failed, size of "
                 f"this log segment is {self.size} bytes."
             )
         cut = self.size - size
-        if size < self._file.size():
-            self._file.truncate(size)
+        if size < self._open.get().size():
+            self._open.get().truncate(size)
             self.size = size
         return cut
 
@@ -371,19 +370,13 @@ class FileRecords:
         self.truncate_to(self.size)
 
     def rename_to(self, path: Path) -> None:
-        try:
-            self._files.rename(self._path, path)
-        finally:
-            self._set_path(path)
+        self._open.rename_to(path)
 
     def update_parent_dir(self, directory: Path) -> None:
         """
         Somebody has renamed the directory.
         """
-        self._set_path(directory / self._path.name)
-
-    def _set_path(self, path: Path) -> None:
-        self._path = self._file.path = path
+        self._open.set_path(directory / self.path.name)
 
     def delete_if_exists(self) -> bool:
         """
@@ -391,7 +384,7 @@ class FileRecords:
 
         It is closed when the last slice of it has gone: a reader who is at it goes on reading.
         """
-        return self._files.remove(self._path)
+        return self._open.delete_if_exists()
 
     def close(self) -> None:
         """
@@ -399,16 +392,16 @@ class FileRecords:
         """
         self.flush()
         self.trim()
-        self._file.close()
+        self._open.close()
 
     def close_handlers(self) -> None:
         """
         Close without writing, for when the disk has failed.
         """
-        self._file.close()
+        self._open.close()
 
     def __repr__(self) -> str:
-        return f"<FileRecords {self._path} size={self.size}>"
+        return f"<FileRecords {self.path} size={self.size}>"
 
 
 def _batch(view: memoryview, position: int, magic: int) -> RecordBatch:

@@ -15,6 +15,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, Protocol
 
+from barnabas.storage.open_files import OpenFiles
+
 Buffer = bytes | bytearray | memoryview
 
 TEMPORARY_SUFFIX: Final = ".tmp"
@@ -120,7 +122,12 @@ class MappedFile(Protocol):
 
     def open_for_writing(self) -> None:
         """
-        Open the file for ``put``, which needs no other descriptor up to the next ``resize``.
+        Open the file for ``put``, which needs no other descriptor up to ``give_back``.
+        """
+
+    def give_back(self) -> None:
+        """
+        Let go of the descriptor for writing.
         """
 
     def put(self, position: int, data: bytes) -> None:
@@ -160,6 +167,9 @@ class Files(Protocol):
     """
     A file system.
     """
+
+    open_files: OpenFiles = OpenFiles()
+    """Those of logs, of which a file system may limit the number."""
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
         """

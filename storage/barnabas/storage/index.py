@@ -49,6 +49,8 @@ class _NoFile:
 
     def open_for_writing(self) -> None: ...
 
+    def give_back(self) -> None: ...
+
     def put(self, position: int, data: bytes) -> None:
         raise AssertionError(f"{self.path} was removed, nobody appends to its segment")
 
@@ -247,6 +249,12 @@ class Index:
         Open the file for the entries that are appended from now on, unless it is open for that.
         """
         self._mapped.open_for_writing()
+
+    def give_back(self) -> None:
+        """
+        Let go of the descriptor for writing.
+        """
+        self._mapped.give_back()
 
     def resize(self, size: int) -> bool:
         """

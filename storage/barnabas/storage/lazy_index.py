@@ -246,7 +246,7 @@ class LazyIndex(Generic[AnyIndex]):
         """
         Rename the file, if it was made already.
         """
-        with self._guard:
+        with self._guard, self._files.open_files.lock:
             try:
                 if self.index is not None or self._files.exists(self.path):
                     self._files.rename(self.path, path)
@@ -271,6 +271,8 @@ class LazyIndex(Generic[AnyIndex]):
         """
         with self._guard:
             self._removed = True
+            if self.index is not None:
+                self.index.give_back()
             return self._files.remove(self.path)
 
     def close(self) -> None:

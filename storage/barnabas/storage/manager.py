@@ -21,6 +21,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -39,6 +40,7 @@ from barnabas.storage.log_config import LogConfig
 from barnabas.storage.log_deletions import LogDeletions
 from barnabas.storage.log_dir_failure import LogDirFailureChannel
 from barnabas.storage.log_directories import LogDirectories
+from barnabas.storage.log_directory import RECOVERY_POINT_CHECKPOINT
 from barnabas.storage.log_files import TopicPartition, log_delete_dir_name, log_dir_name
 from barnabas.storage.log_loading import IsStray, LoadReport, LogLoading
 from barnabas.storage.log_upkeep import LogManagerSettings, LogUpkeep
@@ -198,6 +200,18 @@ class LogManager:
                 f" but log already contained topic ID {log.topic_id}"
             )
         return log
+
+    def check_descriptors(self) -> None:
+        """
+        Find out whether a log could be made now.
+
+        Raises:
+            TooManyOpenFiles: no file can be opened.
+        """
+        for path in self.directories.live:
+            with suppress(FileNotFoundError):
+                checkpoint = path / RECOVERY_POINT_CHECKPOINT
+                self._files.open(checkpoint, create=False, read_only=True).close()
 
     def _check_open(self) -> None:
         """

@@ -152,6 +152,8 @@ class _OverlayMap:
 
     def open_for_writing(self) -> None: ...
 
+    def give_back(self) -> None: ...
+
     def put(self, position: int, data: bytes) -> None:
         self._content.write(position, data)
         if self._unchanged is not None:

@@ -262,9 +262,10 @@ class SegmentDirectory:
         renamed = self.path.with_name(name)
         if renamed == self.path:
             return False
-        self.files.rename(self.path, renamed)
-        self.path = renamed
-        self.segments.update_parent_dir(renamed)
+        with self.files.open_files.renaming:
+            self.files.rename(self.path, renamed)
+            self.path = renamed
+            self.segments.update_parent_dir(renamed)
         try:
             self.files.sync_directory(renamed.parent)
         except TooManyOpenFiles as error:

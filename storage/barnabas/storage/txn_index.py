@@ -22,7 +22,8 @@ from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptIndex, KafkaError
-from barnabas.storage.files import File, Files
+from barnabas.storage.files import Files
+from barnabas.storage.open_files import OpenFile
 
 _ENTRY: Final = Struct(">hqqqq")
 CURRENT_VERSION: Final = 0
@@ -90,7 +91,7 @@ class TransactionIndex:
         self.start_offset = start_offset
         self._last_offset: int | None = None
         self._size = 0
-        self._file: File | None = None
+        self._file: OpenFile | None = None
         if files.exists(self.path) if exists is None else exists:
             self._open()
 
@@ -106,8 +107,7 @@ class TransactionIndex:
         """
         Open the file, and make it if there is none, before an entry is appended.
         """
-        if self._file is None:
-            self._open()
+        (self._file or self._open()).get()
 
     def append(self, aborted_txn: AbortedTxn) -> None:
         """
@@ -120,7 +120,7 @@ class TransactionIndex:
                 f"{aborted_txn.last_offset} is not greater than current last offset "
                 f"{self._last_offset} of index {self.path}"
             )
-        file = self._file or self._open()
+        file = (self._file or self._open()).get()
         file.write_at(self._size, _ENTRY.pack(CURRENT_VERSION, *aborted_txn))
         self._size += _ENTRY.size
         self._last_offset = aborted_txn.last_offset
@@ -179,17 +179,18 @@ class TransactionIndex:
         Return once the entries survive a crash of the machine. Safe from any thread.
         """
         if (file := self._file) is not None:
-            file.sync()
+            file.get().sync()
 
     def rename_to(self, path: Path) -> None:
         """
         Rename the file, if there is one.
         """
-        try:
-            if self._files.exists(self.path):
-                self._files.rename(self.path, path)
-        finally:
-            self._set_path(path)
+        with self._files.open_files.lock:
+            try:
+                if self._files.exists(self.path):
+                    self._files.rename(self.path, path)
+            finally:
+                self._set_path(path)
 
     def update_parent_dir(self, directory: Path) -> None:
         """
@@ -201,33 +202,34 @@ class TransactionIndex:
         """
         Remove the file; whether there was one. Who reads the index goes on doing so.
         """
-        return self._files.remove(self.path)
+        file = self._file
+        return self._files.remove(self.path) if file is None else file.delete_if_exists()
 
     def close(self) -> None:
         file, self._file, self._size = self._file, None, 0
         if file is not None:
             file.close()
 
-    def _open(self) -> File:
-        self._file = self._files.open(self.path)
-        self._size = self._file.size()
-        return self._file
+    def _open(self) -> OpenFile:
+        file = self._file = OpenFile(self._files, self.path, create=True, read_only=False)
+        self._size = file.size_at_first()
+        return file
 
     def _set_path(self, path: Path) -> None:
         self._directory, self._name = path.parent, path.name
         if self._file is not None:
-            self._file.path = path
+            self._file.set_path(path)
 
     def _cut(self, size: int) -> None:
         if self._file is not None:
-            self._file.truncate(size)
+            self._file.get().truncate(size)
             self._size = size
 
     def _entries(self) -> Iterator[AbortedTxn]:
         file = self._file
         if file is None:
             return
-        data = file.read(0, self._size)
+        data = file.get().read(0, self._size)
         whole = len(data) - len(data) % _ENTRY.size
         for version, *fields in _ENTRY.iter_unpack(memoryview(data)[:whole]):
             if version > CURRENT_VERSION:

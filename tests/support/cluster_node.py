@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
@@ -115,7 +116,7 @@ class ClusterNode:
             io=self.io,
             turns=Turns(),
         )
-        await self.controller.activate(read_bootstrap(self.log_dirs[0], self.files))
+        await self.controller.activate(partial(read_bootstrap, self.log_dirs[0], self.files))
         self.log_manager = LogManager(
             self.log_dirs,
             files=self.files,

@@ -173,7 +173,9 @@ class Broker:
             io=self._workers.changes,
             turns=self.turns,
         )
-        await controller.activate(read_bootstrap(self.config.metadata_directory, self.files))
+        await controller.activate(
+            partial(read_bootstrap, self.config.metadata_directory, self.files)
+        )
         topics = Topics(
             node_id=self.node_id,
             controller=controller,

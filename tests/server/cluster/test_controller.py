@@ -3,8 +3,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
+import pytest
+
 from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.record_batch import batches
+from barnabas.server.cluster.formatting import prepare_directories
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import find_snapshots
@@ -64,6 +68,34 @@ async def test_batches_of_starts_and_stops() -> None:
 
     await ClusterNode(files, StillClock()).start()
     assert [*COMES, *given_up] == written.news()
+
+
+def damage_bootstrap(files: MemoryFiles) -> None:
+    path = DATA / "bootstrap.checkpoint"
+    damaged = bytearray(files.read_bytes(path))
+    damaged[120] ^= 1
+    files.write_atomically(path, bytes(damaged))
+
+
+async def test_a_log_with_records_needs_no_bootstrap_checkpoint() -> None:
+    files = MemoryFiles()
+    node = await ClusterNode(files, StillClock()).start()
+    await node.create("t")
+    await node.stop()
+    damage_bootstrap(files)
+
+    node = await ClusterNode(files, StillClock()).start()
+
+    assert "t" in node.topics
+
+
+async def test_a_fresh_log_does_not_begin_with_damaged_records() -> None:
+    files = MemoryFiles()
+    prepare_directories([DATA], node_id=1, cluster_id=None, files=files, now_ms=0)
+    damage_bootstrap(files)
+
+    with pytest.raises(CorruptMessage, match=r"bootstrap\.checkpoint"):
+        await ClusterNode(files, StillClock()).start()
 
 
 async def test_brokers_that_are_gone_are_fenced() -> None:

@@ -130,17 +130,23 @@ class Controller:
 
     # The life of this node.
 
-    async def activate(self, bootstrap: Sequence[Versioned]) -> None:
+    async def activate(self, read_bootstrap: Callable[[], Sequence[Versioned]]) -> None:
         """
         Lead the quorum in a new epoch, and see to it that a fresh log has its first records.
 
+        Args:
+            read_bootstrap: returns those records. A log that has records does not need them, so
+                that the file may be damaged or gone.
+
         Raises:
+            CorruptMessage: the log is fresh, and the file is damaged.
             KafkaStorageError: the metadata log cannot be written.
         """
 
         async def activate() -> None:
             await self.run(self.log.lead)
             in_transaction = self.log.in_transaction
+            bootstrap = await self.run(read_bootstrap) if self.image.is_empty else ()
             await self.write(
                 lifecycle.activation_records(
                     self.image, bootstrap, self._defaults, in_transaction=in_transaction

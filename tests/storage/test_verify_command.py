@@ -6,21 +6,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from barnabas.protocol.record_batch import batches
 from barnabas.server.cli import main
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.disk import DiskFile, DiskFiles
 from barnabas.storage.readonly import LogRoot
 from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.command import add_arguments, run
 from barnabas.storage.verify.rules import RULES
 from barnabas.storage.verify.verification import no_topics
+from tests.support.disk import MemoryFiles
+from tests.support.logs import LogHome, produce
 from tests.support.sound_directory import ROOT, TOPICS, sound_directory
 
 PAGE = Path(__file__).parents[2] / "docs" / "verify.md"
@@ -232,3 +235,27 @@ def test_a_rule_is_a_sentence(rule: Any) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     assert rule.sentence.endswith(".")
     assert "  " not in rule.sentence
+
+
+def test_segments_need_no_descriptors_once_they_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = LogHome(files=cast(MemoryFiles, DiskFiles()), segment_bytes=80, segment_index_bytes=100)
+    (tmp_path / "t-0").mkdir()
+    log = home.open(tmp_path / "t-0")
+    for number in range(100):
+        produce(log, b"value %d" % number)
+    home.stop(log)
+    descriptors: list[int] = []
+    real = DiskFiles.open
+
+    def counted(files: DiskFiles, path: Path, **more: bool) -> DiskFile:
+        descriptors.append(len(os.listdir("/proc/self/fd")))
+        return real(files, path, **more)
+
+    monkeypatch.setattr(DiskFiles, "open", counted)
+
+    verify(tmp_path)
+
+    assert len(descriptors) > 300
+    assert max(descriptors) <= descriptors[0] + 10

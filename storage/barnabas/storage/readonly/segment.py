@@ -75,6 +75,13 @@ class ReadOnlySegment:
         path = transaction_index_file(self.path.parent, self.base_offset)
         return IndexFile(self._files, path, TXN_ENTRY)
 
+    def give_back(self) -> None:
+        """
+        Let go of the indexes, which are opened again when they are asked for.
+        """
+        for name in ("offset_index", "time_index", "txn_index"):
+            self.__dict__.pop(name, None)
+
     def offset_entries(self) -> Iterator[OffsetPosition]:
         for relative_offset, position in self.offset_index.entries():
             yield OffsetPosition(self.base_offset + relative_offset, position)

@@ -170,6 +170,8 @@ class PartitionCheck:
         except KafkaStorageError as error:
             report.add(rules.UNREADABLE, str(error), "a file that can be read")
             self._forget(producers)
+        finally:
+            segment.give_back()
 
     def _begin_segment(self, base: int, report: FileReport, producers: ProducerCheck) -> None:
         progress = self._progress

@@ -273,7 +273,7 @@ def test_partitions_may_be_more_than_descriptors(tmp_path: Path) -> None:
             broker.stop()
             broker.start()
 
-        files = int(stated("open-files") * stated("descriptors-of-files") / 100)
+        files = int(stated("open-files") * 300 / 100)
         most = files // 2 if MAPS_KEEP_DESCRIPTORS else files
         assert f"at most {most} files of logs are open at a time" in broker.log_text()
         assert "Too many open files" not in broker.log_text()

@@ -25,21 +25,19 @@ from barnabas.server.backlog import TURN_S, Backlog
 from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.connection import Connection
-from barnabas.server.connections import (
-    LEAST_FILES,
-    MOST_REQUEST_BYTES,
-    ConnectionLimits,
-    Connections,
-)
+from barnabas.server.connections import MOST_REQUEST_BYTES, ConnectionLimits, Connections
 from barnabas.server.context import CloseConnection
+from barnabas.server.descriptors import LEAST_FILES
 from barnabas.server.listening import LoopProtocol
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.request_memory import LOOK_EVERY_S, PATIENCE_S
 from barnabas.server.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
 from barnabas.server.stored_records import StoredRecords
+from barnabas.storage.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fetch_data import FileSlice
 from barnabas.storage.files import WouldBlock
+from barnabas.storage.open_files import OpenFiles
 from tests.support.fake_transport import FakeTransport, feed
 from tests.support.limits import stated
 from tests.support.wire_client import Disconnected, WireClient
@@ -168,13 +166,18 @@ class Server:
     Connections on a free port.
     """
 
-    def __init__(self, **options: str) -> None:
+    def __init__(self, open_files: OpenFiles | None = None, **options: str) -> None:
         config = BrokerConfig.parse({name.replace("_", "."): v for name, v in options.items()})
         self.desk = Desk()
         self.clock = ManualClock()
         self.metrics = Metrics()
         self.connections = Connections(
-            config, self.clock, ThreadPoolExecutor(1), cast(Any, self.desk), self.metrics
+            config,
+            self.clock,
+            ThreadPoolExecutor(1),
+            cast(Any, self.desk),
+            self.metrics,
+            open_files=open_files,
         )
         self.port = 0
         self._server: asyncio.Server | None = None
@@ -927,7 +930,7 @@ def test_connections_leave_descriptors_for_files(
     """
     Whatever ``max.connections`` says.
     """
-    monkeypatch.setattr("barnabas.server.connections.descriptor_limit", lambda: descriptors)
+    monkeypatch.setattr("barnabas.server.descriptors.descriptor_limit", lambda: descriptors)
 
     assert connections == ConnectionLimits.of(BrokerConfig()).total
     assert stated("descriptors-of-files") == LEAST_FILES
@@ -939,7 +942,7 @@ async def test_a_connection_without_a_descriptor_for_it_is_closed(
     """
     It does not wait: while it did, it would have one.
     """
-    monkeypatch.setattr("barnabas.server.connections.descriptor_limit", lambda: LEAST_FILES + 2)
+    monkeypatch.setattr("barnabas.server.descriptors.descriptor_limit", lambda: LEAST_FILES + 2)
     server = Server()
     await server.start()
     async with await server.client() as first, await server.client() as second:
@@ -950,6 +953,43 @@ async def test_a_connection_without_a_descriptor_for_it_is_closed(
 
         assert (["a"], ["b"]) == (await first.hear(), await second.hear())
     await server.stop()
+
+
+async def test_files_have_the_descriptors_that_connections_leave(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("barnabas.server.descriptors.descriptor_limit", lambda: 200)
+    open_files = OpenFiles(1000)
+    server = Server(open_files=open_files)
+    holders = [Held() for _ in range(150)]
+    for holder in holders:
+        open_files.add(holder)
+    await server.start()
+    clients = [await server.client() for _ in range(80)]
+    await turns()
+    crowded = open_files.limit
+    left = len(open_files)
+    for client in clients:
+        await client.close()
+    await turns()
+
+    share = stated("open-files") / 100 / (2 if MAPS_KEEP_DESCRIPTORS else 1)
+    assert (120 * share, 200 * share) == (crowded, open_files.limit)
+    assert crowded == left
+    assert 150 - left == sum(holder.is_given_back for holder in holders)
+    await server.stop()
+
+
+class Held:
+    """
+    An open file, and whether it has been given back.
+    """
+
+    was_used = False
+    is_given_back = False
+
+    def give_back(self) -> None:
+        self.is_given_back = True
 
 
 async def test_a_connection_too_many_waits_until_another_one_ends() -> None:

@@ -24,11 +24,12 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.connections import ConnectionLimits, Connections, most_open_files
+from barnabas.server.connections import ConnectionLimits, Connections
 from barnabas.server.context import Parts
 from barnabas.server.coordinators.on_demand import Coordinators
 from barnabas.server.coordinators.producer_ids import ProducerIds
 from barnabas.server.delayed_fetch import FetchPurgatory
+from barnabas.server.descriptors import most_open_files
 from barnabas.server.dispatch import Dispatcher
 from barnabas.server.dynamic_settings import configure_parts
 from barnabas.server.fetch_sessions import FetchSessions
@@ -237,6 +238,7 @@ class Broker:
             self._workers.reads,
             Dispatcher(HANDLERS, parts),
             self.metrics,
+            open_files=self.files.open_files,
         )
         bytes_in = self.connections.bytes_in
         self.turns.activity = lambda: bytes_in.value

@@ -23,13 +23,14 @@ from barnabas.protocol.structs import struct
 from barnabas.server.backlog import Backlog
 from barnabas.server.config.connection_limits import parse_limits
 from barnabas.server.connection import Connection
+from barnabas.server.descriptors import most_connections, most_open_files
 from barnabas.server.heap import trim
 from barnabas.server.machine import descriptor_limit, memory_bytes
 from barnabas.server.outbox import Outbox
 from barnabas.server.record_pipe import RecordPipe
 from barnabas.server.request_memory import RequestMemory
 from barnabas.server.sender import BUFFER_BYTES
-from barnabas.storage.disk import MAPS_KEEP_DESCRIPTORS
+from barnabas.storage.open_files import OpenFiles
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
@@ -40,13 +41,6 @@ if TYPE_CHECKING:
 
 A_MOMENT = 0.001  # not worth another timer
 PART_OF_MEMORY = 64
-PART_OF_DESCRIPTORS = 8
-LEAST_FILES = 100
-"""
-The descriptors that connections cannot have: an eighth, and at least so many.
-"""
-LEAST_OPEN_FILES = 16
-UNLIMITED = 2**31 - 1
 MOST_REQUEST_BYTES = 512 * 1024 * 1024
 
 Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
@@ -78,30 +72,6 @@ class ConnectionLimits:
         return cls(total, config.max_connections_per_ip, by_address)
 
 
-def most_connections() -> int:
-    """
-    How many connections there are descriptors for. Some are kept for the files of the logs: if
-    clients could have them, an index could not be opened, and the log directory would fail.
-    """
-    limit = descriptor_limit()
-    if limit is None:
-        return UNLIMITED
-    return max(1, limit - max(LEAST_FILES, limit // PART_OF_DESCRIPTORS))
-
-
-def most_open_files() -> int | None:
-    """
-    How many files of logs may be open at a time, None if that does not matter. A quarter of what
-    connections leave is for files that are open for a moment, and for all else.
-    """
-    limit = descriptor_limit()
-    if limit is None:
-        return None
-    most = (limit - most_connections()) * 3 // 4
-    # An index that is written to needs two descriptors there, and counts as one.
-    return max(LEAST_OPEN_FILES, most // 2 if MAPS_KEEP_DESCRIPTORS else most)
-
-
 class Connections:
     """
     The connections of a broker.
@@ -120,7 +90,13 @@ class Connections:
         io: Executor,
         dispatch: Dispatch,
         metrics: Metrics,
+        *,
+        open_files: OpenFiles | None = None,
     ) -> None:
+        """
+        Args:
+            open_files: those of logs, which have the descriptors that connections leave.
+        """
         self.dispatch = dispatch
         self.io = io
         self.max_frame_bytes = config.socket_request_max_bytes
@@ -143,6 +119,7 @@ class Connections:
         self._refused = metrics.counter("connections_refused", "Connections over a limit.")
         self._config = config
         self._clock = clock
+        self._open_files = OpenFiles() if open_files is None else open_files
         self._open: dict[Connection, Timer | None] = {}
         self._held: deque[Connection] = deque()
         self._gone = asyncio.Event()
@@ -184,6 +161,7 @@ class Connections:
         else:
             self._refused.value += 1
             connection.close(f"there are {len(self._open)} connections already")
+        self._leave_to_files()
 
     def lost(self, connection: Connection) -> None:
         """
@@ -197,6 +175,7 @@ class Connections:
                 self._held.remove(connection)
             return
         timer = self._open.pop(connection)
+        self._leave_to_files()
         if timer is not None:
             timer.cancel()
         if not self._open:
@@ -230,6 +209,14 @@ class Connections:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.record_pipe.close()
+
+    def _leave_to_files(self) -> None:
+        """
+        Let files of logs have what connections do not need.
+        """
+        most = most_open_files(len(self._open) + len(self._held))
+        if most is not None:
+            self._open_files.set_limit(most)
 
     def _most_held(self) -> int:
         """

@@ -63,6 +63,17 @@ class OpenFiles:
     def __len__(self) -> int:
         return len(self._holders)
 
+    def set_limit(self, limit: int) -> None:
+        """
+        Have *limit* files open at most from now on; unless there is no limit.
+        """
+        if self.limit is None:
+            return
+        self.limit = limit
+        if len(self._holders) > limit:
+            with self.lock:
+                self._shrink(limit)
+
     def add(self, holder: Holder) -> None:
         """
         *holder* has opened its file.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import gc
 import mmap
 import os
 import re
@@ -22,14 +21,10 @@ from barnabas.storage import page_cache
 from barnabas.storage.disk import SMALL_FILE, DiskFiles
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.files import Files, WouldBlock
+from tests.support.descriptors import open_descriptors
 from tests.support.disk import MemoryFiles
 
 FILES = DiskFiles()
-
-
-def open_descriptors() -> int:
-    gc.collect()
-    return len(os.listdir("/proc/self/fd"))
 
 
 def test_appends_go_to_the_end_and_writes_where_they_should(tmp_path: Path) -> None:

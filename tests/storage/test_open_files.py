@@ -14,15 +14,12 @@ from barnabas.storage.file_records import FileRecords
 from barnabas.storage.files import File
 from barnabas.storage.offset_index import OffsetIndex
 from barnabas.storage.open_files import OpenFiles
+from tests.support.descriptors import open_descriptors
 from tests.support.disk import MemoryFiles
 from tests.support.logs import LogHome, produce
 from tests.support.memory_disk import MemoryFile
 
 DATA = Path("/data")
-
-
-def open_descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
 
 
 class Holder:

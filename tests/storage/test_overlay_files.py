@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.storage.disk import DiskFiles
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.offset_index import OffsetIndex
 from barnabas.storage.overlay_files import OverlayFiles
 from barnabas.storage.time_index import TimeIndex, TimestampOffset
+from tests.support.descriptors import open_descriptors
 from tests.support.disk import MemoryFiles
 from tests.support.logs import LogHome, append, offsets
 
@@ -173,3 +175,23 @@ def test_a_log_lives_on_it_as_on_a_disk() -> None:
         home.files = OverlayFiles(disk)  # type: ignore[assignment]  # the same
 
     assert before == everything(disk)
+
+
+def test_what_is_looked_at_keeps_few_descriptors(tmp_path: Path) -> None:
+    """
+    A log may have thousands of segments, and each of them three files.
+    """
+    names = [tmp_path / f"{number:020d}.index" for number in range(300)]
+    for number, name in enumerate(names, 1):
+        name.write_bytes(number.to_bytes(8, "big"))
+        name.with_suffix(".log").write_bytes(bytes(100))
+    files = OverlayFiles(DiskFiles())
+    before = open_descriptors()
+
+    maps = [files.map(name, None) for name in names]
+    logs = [files.open(name.with_suffix(".log")) for name in names]
+
+    for _ in range(2):
+        assert list(range(1, 301)) == [int.from_bytes(one.view, "big") for one in maps]
+        assert {bytes(100)} == {bytes(log.read(0, 100)) for log in logs}
+    assert open_descriptors() - before <= 40

@@ -114,11 +114,13 @@ class MappedFile(Protocol):
     path: Path
     created: bool
     """Whether opening made the file."""
-    view: memoryview
-    """
-    The bytes of the file, read-only. A resize puts another one here; the old one stays valid for
-    whoever still has it, up to the smaller of both sizes.
-    """
+
+    @property
+    def view(self) -> memoryview:
+        """
+        The bytes of the file, read-only. After a resize it is another one; the old one stays valid
+        for those who still have it, up to the smaller of both sizes.
+        """
 
     def open_for_writing(self) -> None:
         """

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from barnabas.storage.disk import storage_error
 from barnabas.storage.files import Buffer, File, Files, MappedFile
@@ -28,19 +30,21 @@ _ENTRY_SIZES: Final = {
     TIME_INDEX_SUFFIX: TimeIndex.entry_size,
 }
 
-_MOST_OPEN: Final = 64
+_MOST_OPEN: Final = 16
+
+F = TypeVar("F", bound=File | MappedFile)
 
 
-class _Sources:
+class _Sources(Generic[F]):
     """
     The files on the disk that were read last, open. A log may have thousands.
     """
 
-    def __init__(self, below: Files) -> None:
-        self._below = below
-        self._open: dict[Path, File] = {}
+    def __init__(self, open_file: Callable[[Path], F]) -> None:
+        self._open_file = open_file
+        self._open: dict[Path, F] = {}
 
-    def get(self, path: Path) -> File:
+    def get(self, path: Path) -> F:
         """
         Raises:
             KafkaStorageError: the file is gone, or cannot be read.
@@ -48,7 +52,7 @@ class _Sources:
         file = self._open.pop(path, None)
         if file is None:
             try:
-                file = self._below.open(path, create=False, read_only=True)
+                file = self._open_file(path)
             except FileNotFoundError as error:
                 raise storage_error("open", path, error) from error
         self._open[path] = file
@@ -64,7 +68,9 @@ class _Content:
 
     __slots__ = ("_memory", "_sources", "modified_ms", "path", "size")
 
-    def __init__(self, sources: _Sources, path: Path | None, size: int, modified_ms: int) -> None:
+    def __init__(
+        self, sources: _Sources[File], path: Path | None, size: int, modified_ms: int
+    ) -> None:
         self._sources = sources
         self._memory: bytearray | None = bytearray() if path is None else None
         self.path = path
@@ -139,16 +145,22 @@ class _OverlayMap:
     """
 
     def __init__(
-        self, path: Path, content: _Content, *, created: bool, unchanged: MappedFile | None
+        self, path: Path, content: _Content, maps: _Sources[MappedFile], *, created: bool
     ) -> None:
         self.path = path
         self.created = created
         self._content = content
-        self._unchanged = unchanged
-        self.view = self._copied() if unchanged is None else unchanged.view
+        self._maps = maps
+        self._is_closed = False
 
-    def _copied(self) -> memoryview:
-        return memoryview(self._content.memory).toreadonly()
+    @property
+    def view(self) -> memoryview:
+        content = self._content
+        if self._is_closed:
+            return memoryview(b"")
+        if content.is_unchanged and content.path is not None:
+            return self._maps.get(content.path).view[: content.size]
+        return memoryview(content.memory).toreadonly()
 
     def open_for_writing(self) -> None: ...
 
@@ -156,22 +168,14 @@ class _OverlayMap:
 
     def put(self, position: int, data: bytes) -> None:
         self._content.write(position, data)
-        if self._unchanged is not None:
-            self._unchanged = None
-            self.view = self._copied()
 
     def resize(self, size: int) -> None:
-        if size == self._content.size:
-            return
-        self._content.memory  # noqa: B018  # what is cut is cut off the copy
         self._content.cut(size)
-        self._unchanged = None
-        self.view = self._copied()
 
     def flush(self) -> None: ...
 
     def close(self) -> None:
-        self.view = memoryview(b"")
+        self._is_closed = True
 
 
 class OverlayFiles(Files):
@@ -186,7 +190,8 @@ class OverlayFiles(Files):
 
     def __init__(self, below: Files) -> None:
         self._below = below
-        self._sources = _Sources(below)
+        self._sources: _Sources[File] = _Sources(partial(below.open, create=False, read_only=True))
+        self._maps: _Sources[MappedFile] = _Sources(partial(below.map, size=None, read_only=True))
         self._contents: dict[Path, _Content | None] = {}
         """None for a file that was removed, or is not there."""
         self._directories: set[Path] = set()
@@ -224,13 +229,9 @@ class OverlayFiles(Files):
         if content is None:
             content = self._make(path)
             content.cut(size or 0)
-            return _OverlayMap(path, content, created=True, unchanged=None)
-        length = self._length_of_entries(path, content)
-        unchanged = None
-        if content.is_unchanged and content.path is not None and length == content.size:
-            unchanged = self._below.map(content.path, None, read_only=True)
-        content.cut(length)
-        return _OverlayMap(path, content, created=False, unchanged=unchanged)
+            return _OverlayMap(path, content, self._maps, created=True)
+        content.cut(self._length_of_entries(path, content))
+        return _OverlayMap(path, content, self._maps, created=False)
 
     def _length_of_entries(self, path: Path, content: _Content) -> int:
         """

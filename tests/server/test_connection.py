@@ -25,7 +25,7 @@ from barnabas.server.backlog import TURN_S, Backlog
 from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.connection import Connection
-from barnabas.server.connections import MOST_REQUEST_BYTES, ConnectionLimits, Connections
+from barnabas.server.connections import CROWD, MOST_REQUEST_BYTES, ConnectionLimits, Connections
 from barnabas.server.context import CloseConnection
 from barnabas.server.descriptors import LEAST_FILES
 from barnabas.server.listening import LoopProtocol
@@ -990,6 +990,31 @@ class Held:
 
     def give_back(self) -> None:
         self.is_given_back = True
+
+
+async def test_memory_of_a_crowd_that_has_left_is_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    Once for all that leave within a second.
+    """
+    trimmed: list[int] = []
+    monkeypatch.setattr("barnabas.server.connections.trim", lambda: trimmed.append(1))
+    server = Server()
+    await server.start()
+    clients = [await server.client() for _ in range(CROWD + 10)]
+    await turns()
+    for client in clients[1:]:
+        await client.close()
+    await turns()
+    at_once = len(trimmed)
+
+    server.clock.advance(LOOK_EVERY_S)
+    await turns()
+
+    assert (0, 1) == (at_once, len(trimmed))
+    await clients[0].close()
+    await server.stop()
 
 
 async def test_a_connection_too_many_waits_until_another_one_ends() -> None:

@@ -28,7 +28,7 @@ from barnabas.server.heap import trim
 from barnabas.server.machine import descriptor_limit, memory_bytes
 from barnabas.server.outbox import Outbox
 from barnabas.server.record_pipe import RecordPipe
-from barnabas.server.request_memory import RequestMemory
+from barnabas.server.request_memory import LOOK_EVERY_S, RequestMemory
 from barnabas.server.sender import BUFFER_BYTES
 from barnabas.storage.open_files import OpenFiles
 
@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
 A_MOMENT = 0.001  # not worth another timer
 PART_OF_MEMORY = 64
+CROWD = 200
+"""
+After so many connections have left, what they had goes back to the system.
+"""
 MOST_REQUEST_BYTES = 512 * 1024 * 1024
 
 Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
@@ -122,6 +126,7 @@ class Connections:
         self._open_files = OpenFiles() if open_files is None else open_files
         self._open: dict[Connection, Timer | None] = {}
         self._held: deque[Connection] = deque()
+        self._left = 0  # connections, since the heap was trimmed
         self._gone = asyncio.Event()
         self._by_address: Tally[str] = Tally()
         self._limits = ConnectionLimits.of(config)
@@ -176,6 +181,9 @@ class Connections:
             return
         timer = self._open.pop(connection)
         self._leave_to_files()
+        self._left += 1
+        if self._left == CROWD:
+            self._clock.call_later(LOOK_EVERY_S, self._trim_after_crowd)
         if timer is not None:
             timer.cancel()
         if not self._open:
@@ -224,6 +232,10 @@ class Connections:
         """
         left = most_connections() - len(self._open)
         return min(self._config.socket_listen_backlog_size, left)
+
+    def _trim_after_crowd(self) -> None:
+        self._left = 0
+        self._trim_heap()
 
     def _trim_heap(self) -> None:
         asyncio.get_running_loop().run_in_executor(self.io, trim)

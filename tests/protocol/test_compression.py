@@ -20,6 +20,7 @@ from lz4 import frame as lz4_frame  # type: ignore[import-untyped] # It has no a
 from barnabas.protocol.compression import (
     CompressionType,
     CorruptCompressedData,
+    DecompressedTooLarge,
     UnknownCompression,
     compress,
     decompress,
@@ -452,3 +453,16 @@ def test_a_large_stream_may_become_larger() -> None:
     In the ratio that the page states.
     """
     assert stated("decompressed-ratio") * 2**20 == most_decompressed_bytes(2**20)
+
+
+def test_no_stream_may_become_more_than_a_buffer_of_java() -> None:
+    assert 2**31 - 1 == most_decompressed_bytes(2**30)
+
+
+@pytest.mark.parametrize("codec", [GZIP, ZSTD, CompressionType.LZ4, CompressionType.SNAPPY])
+def test_less_may_be_allowed(codec: CompressionType) -> None:
+    data = compress(codec, bytes(100_000))
+
+    assert 100_000 == sum(map(len, decompress_chunks(codec, data, most_bytes=100_000)))
+    with pytest.raises(DecompressedTooLarge, match="become more than 99999 bytes"):
+        list(decompress_chunks(codec, data, most_bytes=99_999))

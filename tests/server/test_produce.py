@@ -25,7 +25,10 @@ from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.record_batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server.clock import ManualClock
+from barnabas.server.config import BrokerConfig
+from barnabas.storage.log_config import LogConfig
 from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.limits import stated
 from tests.support.server import (
     START_MS,
     TestBroker,
@@ -301,6 +304,28 @@ REFUSED_BEFORE_THE_LOG: dict[str, tuple[bytes | None, int]] = {
     "checksum": (spoiled(-1, 7), 2),
     "too large": (batch("x" * 1_048_588), 10),
 }
+
+
+async def test_a_batch_that_becomes_too_large_is_refused() -> None:
+    """
+    By the broker's limit; what is smaller is stored.
+    """
+    limits = {"barnabas_max_decompressed_bytes": "100000"}
+    async with running(MemoryFiles(), ManualClock(START_MS), **limits) as broker:
+        await broker.create("t")
+        async with await broker.client() as client:
+            codes = []
+            for size in (200_000, 50_000):
+                records = batch("x" * size, compression=CompressionType.ZSTD)
+                answer = await client.ask(produce_request("t", records), 9)
+                codes.append(answer.responses[0].partition_responses[0].error_code)
+        assert [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE] == codes
+        assert 1 == broker.partitions.expect("t", 0).log.log_end_offset
+
+
+def test_the_limit_of_the_page_is_that_of_the_option() -> None:
+    assert stated("decompressed-most") == BrokerConfig().barnabas_max_decompressed_bytes
+    assert stated("decompressed-most") == LogConfig().barnabas_max_decompressed_bytes
 
 
 @pytest.mark.parametrize("case", REFUSED_BEFORE_THE_LOG)

@@ -5,6 +5,7 @@ The cleaner of a log manager, from the choice of a log to what is on the disk af
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -282,7 +283,10 @@ def test_a_bomb_makes_only_its_log_uncleanable(
     with memory_below(2 * int(stated("decompressed"))):
         left_alone(world, log)
 
-    assert "t-0, which is left alone from now on: Cleaning has failed: Corrupt" in caplog.text
+    (said,) = re.findall(
+        r"t-0, which is left alone from now on: Cleaning has failed: (\w+)", caplog.text
+    )
+    assert said in {"CorruptCompressedData", "CorruptRecord", "DecompressedTooLarge"}
 
 
 def test_a_batch_without_memory_makes_only_its_log_uncleanable(

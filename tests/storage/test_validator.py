@@ -254,6 +254,21 @@ def test_what_is_no_compressed_stream_has_no_good_answer() -> None:
         validate(data)
 
 
+@pytest.mark.parametrize("codec", list(CompressionType)[1:])
+def test_a_batch_may_be_limited_to_less_when_it_is_decompressed(codec: CompressionType) -> None:
+    """
+    The answer is Kafka's for what cannot be decompressed, and names the option.
+    """
+    data = build_batch([SimpleRecord(NOW, b"k", bytes(100_000))], compression=codec)
+
+    validate(data, barnabas_max_decompressed_bytes=100_100)
+    with pytest.raises(
+        UnknownServerError,
+        match=r"more than 100000 bytes.*barnabas\.max\.decompressed\.bytes \(100000\)",
+    ):
+        validate(data, barnabas_max_decompressed_bytes=100_000)
+
+
 def changed(codec: CompressionType, change: Callable[[bytes], bytes]) -> bytearray:
     """
     A batch of one record, of which the bytes were changed before they were compressed.

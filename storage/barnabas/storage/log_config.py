@@ -192,6 +192,14 @@ class RecordOptions(Options):
         at_least=0,
         synonyms=("message.max.bytes",),
     )
+    barnabas_max_decompressed_bytes: Int = option(
+        256 * MiB,
+        "The most bytes that a batch may become when it is decompressed. Below that, it may become "
+        "64 MiB, or 256 times its size.",
+        at_least=1,
+        synonyms=("barnabas.max.decompressed.bytes",),
+        internal=True,
+    )
     compression_type: Text = option(
         PRODUCER,
         "The codec that batches are stored in; producer keeps the codec they came in.",

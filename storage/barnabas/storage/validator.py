@@ -17,7 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from barnabas.protocol import record_rules
-from barnabas.protocol.compression import CompressionType, decompress_chunks
+from barnabas.protocol.compression import (
+    LARGEST_RATIO,
+    CompressionType,
+    DecompressedTooLarge,
+    decompress_chunks,
+)
 from barnabas.protocol.errors import InvalidRecord, MessageTooLarge, UnknownServerError
 from barnabas.protocol.record_batch import (
     COMPRESSION_MASK,
@@ -197,7 +202,7 @@ class LogValidator:
             begin, end = batch.position + HEADER_SIZE, batch.position + batch.batch_length
             scan.walk(batch.buffer[begin : end + LOG_OVERHEAD])
         elif batch.record_count > 0:
-            scan.walk_chunks(decompress_chunks(CompressionType.of(source), batch.payload))
+            self._walk_compressed(batch, scan)
         if scan.malformed == ENDLESS_LENGTH and source == 0:
             # Kafka looks for this inside of a record, and in what it decompresses.
             raise UnknownServerError("The length of a record does not end.")
@@ -208,6 +213,16 @@ class LogValidator:
         if scan.errors:
             raise self._rejection(batch, scan.errors, now_ms)
         return scan
+
+    def _walk_compressed(self, batch: RecordBatch, scan: RecordScan) -> None:
+        most = self._config.barnabas_max_decompressed_bytes
+        try:
+            scan.walk_chunks(decompress_chunks(batch.compression, batch.payload, most_bytes=most))
+        except DecompressedTooLarge as error:
+            raise UnknownServerError(
+                f"{error}. A batch may become 64 MiB, or {LARGEST_RATIO} times its size, but not"
+                f" more than barnabas.max.decompressed.bytes ({most})"
+            ) from None
 
     def _rejection(
         self, batch: RecordBatch, errors: Sequence[record_rules.RecordError], now_ms: int

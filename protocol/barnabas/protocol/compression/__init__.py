@@ -23,12 +23,15 @@ from barnabas.protocol.compression.types import (
     Buffer,
     CompressionType,
     CorruptCompressedData,
+    DecompressedTooLarge,
     UnknownCompression,
 )
 
 __all__ = [
+    "LARGEST_RATIO",
     "CompressionType",
     "CorruptCompressedData",
+    "DecompressedTooLarge",
     "UnknownCompression",
     "compress",
     "decompress",
@@ -42,6 +45,8 @@ CHUNK_BYTES: Final = 16 * 1024
 
 LEAST_LIMIT_BYTES: Final = 64 * 1024 * 1024
 LARGEST_RATIO: Final = 256
+LARGEST_BYTES: Final = 2**31 - 1
+"""The largest buffer of Java: Kafka can neither compact nor compress again what becomes more."""
 
 
 def most_decompressed_bytes(compressed_bytes: int) -> int:
@@ -49,7 +54,7 @@ def most_decompressed_bytes(compressed_bytes: int) -> int:
     What a stream of that many bytes may become. Records of real producers compress to a hundredth
     at the most, and a producer that sends the same byte again and again makes batches of a few MiB.
     """
-    return max(LEAST_LIMIT_BYTES, LARGEST_RATIO * compressed_bytes)
+    return min(LARGEST_BYTES, max(LEAST_LIMIT_BYTES, LARGEST_RATIO * compressed_bytes))
 
 
 class Codec(Protocol):
@@ -80,14 +85,17 @@ def decompress(codec: CompressionType, data: Buffer) -> Buffer:
     All of it at once.
 
     Raises:
-        CorruptCompressedData: *data* are no whole stream of this codec, or of one that becomes too
-            large.
+        CorruptCompressedData: *data* are no whole stream of this codec.
+        DecompressedTooLarge: they become too much.
     """
     return b"".join(decompress_chunks(codec, data)) if codec else data
 
 
 def decompress_chunks(
-    codec: CompressionType, data: Buffer, chunk_bytes: int = CHUNK_BYTES
+    codec: CompressionType,
+    data: Buffer,
+    chunk_bytes: int = CHUNK_BYTES,
+    most_bytes: int = LARGEST_BYTES,
 ) -> Iterator[bytes]:
     """
     What *data* become, piece by piece, none of them empty.
@@ -95,12 +103,17 @@ def decompress_chunks(
     Pieces of gzip and zstd are no larger than *chunk_bytes*. LZ4 and snappy come in blocks and give
     one block after the other: at most 4 MiB of LZ4, and of snappy 22 times what is compressed.
 
+    Args:
+        most_bytes: in all, if that is less than ``most_decompressed_bytes``.
+
     Raises:
-        CorruptCompressedData: when that is found, or when they become too large; the pieces before
-            it may have been good.
+        CorruptCompressedData, DecompressedTooLarge: when that is found; the pieces before it may
+            have been good.
     """
     if codec:
-        return _Limited(_codec(codec).decompress_chunks(data, chunk_bytes), len(data))
+        most_bytes = min(most_bytes, most_decompressed_bytes(len(data)))
+        chunks = _codec(codec).decompress_chunks(data, chunk_bytes)
+        return _Limited(chunks, len(data), most_bytes)
     view = memoryview(data)
     return (bytes(view[at : at + chunk_bytes]) for at in range(0, len(view), chunk_bytes))
 
@@ -111,12 +124,12 @@ class _Limited:
     that its memory could not be that of the next one.
     """
 
-    __slots__ = ("_chunks", "_compressed_bytes", "_left")
+    __slots__ = ("_chunks", "_compressed_bytes", "_left", "_most_bytes")
 
-    def __init__(self, chunks: Iterator[bytes], compressed_bytes: int) -> None:
+    def __init__(self, chunks: Iterator[bytes], compressed_bytes: int, most_bytes: int) -> None:
         self._chunks = chunks
         self._compressed_bytes = compressed_bytes
-        self._left = most_decompressed_bytes(compressed_bytes)
+        self._left = self._most_bytes = most_bytes
 
     def __iter__(self) -> Iterator[bytes]:
         return self
@@ -125,8 +138,6 @@ class _Limited:
         chunk = next(self._chunks)
         self._left -= len(chunk)
         if self._left < 0:
-            size = self._compressed_bytes
-            raise CorruptCompressedData(
-                f"{size} compressed bytes become more than {most_decompressed_bytes(size)} bytes"
-            )
+            before, most = self._compressed_bytes, self._most_bytes
+            raise DecompressedTooLarge(f"{before} compressed bytes become more than {most} bytes")
         return chunk

@@ -23,6 +23,12 @@ class CorruptCompressedData(UnknownServerError):
     """
 
 
+class DecompressedTooLarge(CorruptCompressedData):
+    """
+    A stream becomes more than it may.
+    """
+
+
 class CompressionType(IntEnum):
     """
     A codec by its number in the attributes of a batch. Its name in configs is in lower case.

@@ -255,6 +255,12 @@ class TopicOptions(Options):
         1, "The replication factor of a topic that does not say; one node cannot have more than 1."
     )
     delete_topic_enable: Bool = option(True, "Whether topics can be deleted.")
+    barnabas_max_decompressed_bytes: Int = option(
+        256 * MiB,
+        "The most bytes that a batch may become when it is decompressed. Below that, it may become "
+        "64 MiB, or 256 times its size.",
+        at_least=1,
+    )
     barnabas_replication_factor_clamp: Bool = option(
         False, "Take a replication factor above 1 as 1, rather than refuse it."
     )

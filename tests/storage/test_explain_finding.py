@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.protocol.compression import CompressionType
 from barnabas.storage.explain.finding import find_offset, find_time
 from barnabas.storage.explain.known import ExplainError
 from barnabas.storage.explain.report import (
@@ -17,7 +18,9 @@ from barnabas.storage.explain.report import (
 from barnabas.storage.explain.wording.finding import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.record import record_words
 from barnabas.storage.log import FetchIsolation, Log
+from tests.support.bombs import bomb, memory_below
 from tests.support.explaining import look_at
+from tests.support.limits import stated
 from tests.support.logs import DIRECTORY, LogHome, append, bases, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
 
@@ -193,6 +196,26 @@ def test_a_later_value_of_the_key_is_told_where_a_cleaning_would_see_it() -> Non
     ) in told(report_on_offset(active, 0))
     assert "the next cleaning takes this one out" in told(report_on_offset(ended, 0))
     assert "It is the last of its key" in told(report_on_offset(ended, 2))
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_what_cannot_be_decompressed_is_told_and_takes_little_memory(
+    codec: CompressionType,
+) -> None:
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    produce(log, b"1")
+    log.append_as_follower(memoryview(bomb(codec, base_offset=1)), 0)
+    produce(log, b"2")
+    report = look_at(home)
+
+    with memory_below(3 * int(stated("decompressed"))):
+        before, inside = (told(report_on_offset(report, offset)) for offset in (0, 1))
+
+    assert (
+        "1 batch behind it cannot be read; without them: Its key has a value behind it, at offset 2"
+    ) in before
+    assert "It cannot be read: " in inside
 
 
 def test_a_log_that_is_not_compacted_says_nothing_of_keys() -> None:

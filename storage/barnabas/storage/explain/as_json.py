@@ -163,6 +163,7 @@ def _record(found: RecordAt) -> Json:
             "value_size": None if record.value is None else len(record.value),
             "headers": len(record.headers),
         },
+        "flaw": found.flaw,
         "control_type": found.control_type,
         "is_tombstone": found.is_tombstone,
         "is_aborted": found.is_aborted,

@@ -21,7 +21,9 @@ class RecordAt:
 
     batch: RecordBatch
     record: Record | None
-    """None if the offset itself is gone, or the batch cannot be decoded."""
+    """None if the offset itself is gone, or the batch cannot be read."""
+    flaw: str | None
+    """Why the batch cannot be read."""
     control_type: str | None
     """Of a marker."""
     is_aborted: bool
@@ -47,6 +49,8 @@ class LaterValues:
     last_is_tombstone: bool
     is_cleanable: bool
     """Whether a cleaning would see one of them now."""
+    unreadable_batches: int
+    """Those that may have more of them."""
 
 
 def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> RecordAt:
@@ -58,10 +62,11 @@ def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> Rec
         CorruptRecord: there is no batch where one should begin.
     """
     batch = next(path.segment.log.batches(path.position))
+    found, flaw = None, None
     try:
         found = next((each for each in batch.records() if each.offset == path.offset), None)
-    except KafkaError:
-        found = None
+    except KafkaError as error:
+        flaw = str(error) or type(error).__name__
     control_type = None
     if found is not None and batch.is_control:
         control_type = ControlRecordType.of(found.key).name
@@ -72,6 +77,7 @@ def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> Rec
     return RecordAt(
         batch,
         found,
+        flaw,
         control_type,
         is_aborted=_is_aborted(log, path.offset, batch),
         is_undecided=path.offset >= log.last_stable_offset,
@@ -89,21 +95,22 @@ def _is_aborted(log: Log, offset: int, batch: RecordBatch) -> bool:
 
 
 def _later_values(log: Log, path: OffsetPath, key: bytes, uncleanable_offset: int) -> LaterValues:
-    found: list[Record] = []
+    count, unreadable, is_tombstone = 0, 0, False
+    first: int | None = None
+    last: int | None = None
     for segment in (path.segment, *log.segments.higher_segments(path.segment.base_offset)):
         start = path.position if segment is path.segment else 0
         for batch in segment.log.batches(start):
-            if not batch.is_control:
-                found += [
-                    record
-                    for record in batch.records()
-                    if record.key == key and record.offset > path.offset
-                ]
-    if not found:
-        return LaterValues(0, None, False, False)
-    return LaterValues(
-        len(found),
-        found[-1].offset,
-        found[-1].value is None,
-        found[0].offset < uncleanable_offset,
-    )
+            if batch.is_control:
+                continue
+            try:
+                # Only what is told of them is kept: there may be any number.
+                for record in batch.records():
+                    if record.key == key and record.offset > path.offset:
+                        count += 1
+                        first = record.offset if first is None else first
+                        last, is_tombstone = record.offset, record.value is None
+            except KafkaError:
+                unreadable += 1
+    is_cleanable = first is not None and first < uncleanable_offset
+    return LaterValues(count, last, is_tombstone, is_cleanable, unreadable)

@@ -32,6 +32,8 @@ def record_words(report: PartitionReport) -> list[str]:
         sentences += _visibility(found, found.record, report.looked_at.log.log_start_offset)
     else:
         sentences.append(_batch(found))
+    if found.flaw is not None:
+        sentences.append(f"It cannot be read: {found.flaw}. See `barnabas verify`.")
     sentences += _horizon(found, found.batch, report.now_ms)
     if found.later is not None:
         sentences.append(_later(found.later))
@@ -116,6 +118,13 @@ def _batch(found: RecordAt) -> str:
 
 
 def _later(later: LaterValues) -> str:
+    if not later.unreadable_batches:
+        return _values(later)
+    batches = counted(later.unreadable_batches, "batch")
+    return f"{batches} behind it cannot be read; without them: {_values(later)}"
+
+
+def _values(later: LaterValues) -> str:
     if later.last_offset is None:
         return "It is the last of its key: compaction keeps it."
     kind = "a tombstone" if later.last_is_tombstone else "a value"

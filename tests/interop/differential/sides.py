@@ -136,6 +136,9 @@ class Side:
         """
         Let the internal topics be made, and wait until the coordinators have loaded them: who asks
         for them first is a matter of chance.
+
+        A broker that has just started leads its partitions by then, too. Apache Kafka answers
+        NOT_LEADER_OR_FOLLOWER for a moment after it is ready.
         """
         async with await WireClient.open(self.broker.port) as client:
             for key_type in (GROUPS, TRANSACTIONS):

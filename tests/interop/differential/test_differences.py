@@ -519,6 +519,7 @@ def test_after_stops(pair: Pair) -> None:
     assert "TimeIndex.maybeAppend" in pair.kafka.broker.log_since_start()
     shutil.rmtree(pair.kafka.data / "full-0")
     pair.kafka.broker.start()
+    asyncio.run(pair.kafka.have_coordinators())
 
     refused, known = both(pair, lambda session: produce(session, "twice", *on_the_way))
     assert ([45, 45, 45, 45, 45, 0], [45, 0, 0, 0, 0, 0]) == (refused, known)

@@ -148,9 +148,9 @@ def _batches(name: str, count: int, size: int, codec: CompressionType) -> list[F
     def validate() -> object:
         info = LogAppendInfo()
         info.first_offset = 0
-        return validator.validate_and_assign_offsets(
-            batch, info, leader_epoch=0, origin=AppendOrigin.CLIENT, now_ms=FIRST_TIMESTAMP
-        )
+        now_ms = FIRST_TIMESTAMP
+        examined = validator.examine(batch, origin=AppendOrigin.CLIENT, now_ms=now_ms, at_once=True)
+        return validator.assign_offsets(examined, info, leader_epoch=0, now_ms=now_ms)
 
     def checksum() -> object:
         return crc32c(view[ATTRIBUTES_AT:])

@@ -25,15 +25,7 @@ def test_a_batch_is_compressed_again_in_bounded_memory(codec: CompressionType) -
 
     for target in CompressionType:
         with memory_below(int(stated("recompression"))):
-            rebuild_batch(
-                batch,
-                scan,
-                base_offset=0,
-                leader_epoch=0,
-                codec=target,
-                level=None,
-                log_append_time=None,
-            )
+            rebuild_batch(batch, scan, codec=target, level=None)
 
 
 def test_records_that_are_renumbered_take_no_memory_one_by_one() -> None:
@@ -59,15 +51,7 @@ def test_records_that_are_renumbered_take_no_memory_one_by_one() -> None:
     assert not scan.consecutive
 
     with memory_below(4 * len(payload)):
-        rebuilt = rebuild_batch(
-            renumbered,
-            scan,
-            base_offset=0,
-            leader_epoch=0,
-            codec=CompressionType.ZSTD,
-            level=None,
-            log_append_time=None,
-        )
+        rebuilt = rebuild_batch(renumbered, scan, codec=CompressionType.ZSTD, level=None)
 
     offsets = (record.offset for record in read_batch(memoryview(rebuilt)).records())
     assert all(number == offset for number, offset in enumerate(offsets))

@@ -15,6 +15,7 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import (
     InvalidRecord,
     InvalidTimestamp,
+    KafkaError,
     MessageTooLarge,
     UnknownServerError,
 )
@@ -31,9 +32,14 @@ from barnabas.protocol.record_batch import (
 from barnabas.protocol.records import Header, Record, SimpleRecord, encode_records
 from barnabas.storage.append_info import LogAppendInfo
 from barnabas.storage.append_origin import AppendOrigin
-from barnabas.storage.errors import RecordValidationError
+from barnabas.storage.errors import BatchTakesLong, RecordValidationError
 from barnabas.storage.log_config import LogConfig
-from barnabas.storage.validator import LogValidator
+from barnabas.storage.turns import Turns
+from barnabas.storage.validator import (
+    EXAMINED_AT_ONCE_BYTES,
+    REBUILT_AT_ONCE_BYTES,
+    LogValidator,
+)
 
 NOW = 1_700_000_000_000
 CODECS = [codec for codec in CompressionType if codec]
@@ -57,13 +63,10 @@ def validate(
     """
     info = LogAppendInfo()
     info.first_offset = offset
-    view = LogValidator("t-0", LogConfig(**config)).validate_and_assign_offsets(
-        read_batch(memoryview(bytearray(data))),
-        info,
-        leader_epoch=7,
-        origin=origin,
-        now_ms=now_ms,
-    )
+    validator = LogValidator("t-0", LogConfig(**config))
+    sent = read_batch(memoryview(bytearray(data)))
+    examined = validator.examine(sent, origin=origin, now_ms=now_ms)
+    view = validator.assign_offsets(examined, info, leader_epoch=7, now_ms=now_ms)
     batch = read_batch(view)
     assert batch.is_valid()
     assert len(view) == batch.size
@@ -267,6 +270,63 @@ def test_a_batch_may_be_limited_to_less_when_it_is_decompressed(codec: Compressi
         match=r"more than 100000 bytes.*barnabas\.max\.decompressed\.bytes \(100000\)",
     ):
         validate(data, barnabas_max_decompressed_bytes=100_000)
+
+
+@pytest.mark.parametrize("target", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", CompressionType)
+def test_a_batch_is_examined_at_once_if_it_is_small(codec: CompressionType, target: str) -> None:
+    """
+    Larger ones are too many where they are walked, and sooner where they are compressed again.
+    """
+    validator = LogValidator("t-0", LogConfig(compression_type=target, max_message_bytes=2**30))
+    rebuilt = target not in ("producer", codec.name.lower().replace("none", "uncompressed"))
+    most = REBUILT_AT_ONCE_BYTES if rebuilt else EXAMINED_AT_ONCE_BYTES
+
+    def examine(size: int) -> None:
+        data = build_batch([SimpleRecord(NOW, b"k", bytes(size))], compression=codec)
+        batch = read_batch(memoryview(data))
+        validator.examine(batch, origin=AppendOrigin.CLIENT, now_ms=NOW, at_once=True)
+
+    examine(most - 1000)
+    if codec or rebuilt:
+        with pytest.raises(BatchTakesLong):
+            examine(most)
+    else:
+        examine(2 * most)  # It is as large on the wire.
+
+
+@pytest.mark.parametrize("target", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", CompressionType)
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_thread_that_offers_its_turn_makes_the_same(
+    codec: CompressionType, target: str, *, gap: bool
+) -> None:
+    records = [
+        Record(number + gap * (number > 50), NOW + number % 7, b"k" * number, b"v" * 100 * number)
+        for number in range(100)
+    ]
+    data = seal_batch(
+        encode_records(records, 0, NOW),
+        len(records),
+        base_offset=0,
+        last_offset_delta=99,
+        base_timestamp=NOW,
+        max_timestamp=NOW + 6,
+        compression=codec,
+    )
+    validator = LogValidator("t-0", LogConfig(compression_type=target))
+
+    def made(turns: Turns | None) -> bytes | str:
+        batch = read_batch(memoryview(bytearray(data)))
+        info = LogAppendInfo()
+        info.first_offset = 0
+        try:
+            examined = validator.examine(batch, origin=AppendOrigin.CLIENT, now_ms=NOW, turns=turns)
+        except KafkaError as error:
+            return repr(error)
+        return bytes(validator.assign_offsets(examined, info, leader_epoch=3, now_ms=NOW))
+
+    assert made(None) == made(Turns())
 
 
 def changed(codec: CompressionType, change: Callable[[bytes], bytes]) -> bytearray:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,13 @@ class TestBroker(Broker):
     @property
     def port(self) -> int:
         return self.listeners[0].port
+
+    @property
+    def examiner(self) -> Executor:
+        """
+        Where batches are examined that take long.
+        """
+        return self._workers.batches
 
     async def client(self, client_id: str | None = "t") -> WireClient:
         """

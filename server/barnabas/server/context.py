@@ -178,6 +178,13 @@ class Context:
         """
         return self.parts.workers.reads
 
+    @property
+    def examiner(self) -> Executor:
+        """
+        Where batches are examined that take long.
+        """
+        return self.parts.workers.batches
+
     async def in_executor(self, work: Callable[[], T]) -> T:
         """
         Do *work*, which may block, away from the event loop.

@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Later: TypeAlias = "tuple[Unanswered, Delayed | Awaitable[Outcome | Delayed]]"
-Served: TypeAlias = "list[Part] | Delayed | Awaitable[Message | None] | None"
+Served: TypeAlias = "list[Part] | Delayed | Awaitable[Message | Delayed | None] | None"
 
 SIZE_BYTES = 4
 _HEAD = Struct(">ii")  # size, correlation id

@@ -28,7 +28,7 @@ from barnabas.protocol.errors import (
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
-from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
+from barnabas.storage.errors import BatchTakesLong, KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
@@ -147,12 +147,14 @@ class Partition:
 
     def append(self, records: memoryview, **options: Any) -> LogAppendInfo:
         """
-        Append batches as the leader; *options* are those of ``Log.append_as_leader``.
+        Append batches as the leader; *options* are those of ``Log.append_as_leader``. Without any,
+        it is a batch of a client, and appended only if that is done at once.
 
         The high watermark has moved when this returns, unless an fsync has to come first: compare
         ``info.last_offset`` with it, or ask ``when_committed``.
 
         Raises:
+            BatchTakesLong: see ``append_examined``.
             KafkaError: the log refuses the records, or cannot be written.
         """
         if self.error is not None:
@@ -160,7 +162,7 @@ class Partition:
         if options:
             info = self.log.append_as_leader(records, self.leader_epoch, **options)
         else:
-            info = self.log.append_as_leader(records, self.leader_epoch)
+            info = self.log.append_as_leader(records, self.leader_epoch, True)
         if info.is_duplicate:
             return info
         next_offset = info.last_offset + 1
@@ -173,6 +175,23 @@ class Partition:
         else:
             self._advance(next_offset, info.valid_bytes)
         return info
+
+    async def append_examined(
+        self, records: memoryview, examiner: Executor, **options: Any
+    ) -> LogAppendInfo:
+        """
+        Append a batch that takes long to examine: the *examiner* does that.
+
+        Raises:
+            KafkaError: as for ``append``.
+        """
+        loop = asyncio.get_running_loop()
+        while True:
+            examined = await loop.run_in_executor(examiner, self.log.examine, records)
+            try:
+                return self.append(records, examined=examined, **options)
+            except BatchTakesLong:  # the topic has another configuration by now
+                continue
 
     def when_committed(self, next_offset: int, listener: CommitListener) -> None:
         """

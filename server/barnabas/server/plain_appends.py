@@ -13,7 +13,7 @@ This module is compiled when there is a compiler.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.protocol.messages.produce import (
     PartitionProduceResponse,
@@ -32,18 +32,24 @@ from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
 from barnabas.server.partition import Partition
 from barnabas.server.produce_answers import ALL_REPLICAS, answer, append_failed, appended
 from barnabas.server.produced_records import is_plain
+from barnabas.storage.errors import BatchTakesLong
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
     from barnabas.server.context import Parts
     from barnabas.server.partitions import Partitions
     from barnabas.server.sender import Part
+    from barnabas.storage.append_info import LogAppendInfo
+
+Produced: TypeAlias = "ProduceResponse | DelayedProduce"
 
 _ACKNOWLEDGED: Final = (1, ALL_REPLICAS)
 
 
 def append_plain(
     frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
-) -> list[Part] | ProduceResponse | DelayedProduce | None:
+) -> list[Part] | Produced | Awaitable[Produced] | None:
     """
     Serve a request that has one batch for each of its partitions, and no transaction.
 
@@ -60,6 +66,8 @@ def append_plain(
     for topic in request.topics:
         for batch in topic.batches:
             appends.append(batch)
+    if appends.has_long:
+        return appends.finish(request)
     if not appends.others:
         return [plain_produce_answer(version, correlation_id, request)]
     return appends.answer(request)
@@ -94,16 +102,18 @@ class _Appends:
     The appends of one request.
 
     Invariant: ``others`` has what is to be answered for the batches that were refused, or that are
-    not durable yet; all others know themselves where they are.
+    not durable yet, and ``_long`` those that are not appended yet; all others know themselves where
+    they are.
     """
 
-    __slots__ = ("_next", "_partitions", "_parts", "_uncommitted", "others")
+    __slots__ = ("_long", "_next", "_partitions", "_parts", "_uncommitted", "others")
 
     def __init__(self, parts: Parts, partitions: list[Partition]) -> None:
         self._parts = parts
         self._partitions = partitions
         self._next = 0
         self._uncommitted: list[Uncommitted] = []
+        self._long: list[tuple[ProducedBatch, Partition]] = []
         self.others: dict[ProducedBatch, PartitionProduceResponse] = {}
 
     def append(self, batch: ProducedBatch) -> None:
@@ -114,9 +124,14 @@ class _Appends:
         self._next += 1
         try:
             info = partition.append(batch.records)
+        except BatchTakesLong:
+            self._long.append((batch, partition))
         except Exception as error:  # whatever it is, the other partitions are served
             self.others[batch] = append_failed(partition, error, self._parts.metrics)
-            return
+        else:
+            self._appended(batch, partition, info)
+
+    def _appended(self, batch: ProducedBatch, partition: Partition, info: LogAppendInfo) -> None:
         batch.base_offset = info.first_offset
         batch.log_append_time_ms = info.log_append_time
         batch.log_start_offset = info.log_start_offset
@@ -125,7 +140,28 @@ class _Appends:
             response = self.others[batch] = appended(batch.index, info)
             self._uncommitted.append(Uncommitted(partition, next_offset, response))
 
-    def answer(self, request: PlainProduce) -> ProduceResponse | DelayedProduce:
+    @property
+    def has_long(self) -> bool:
+        """
+        Whether there are batches that take long: they have to be waited for, with ``finish``.
+        """
+        return bool(self._long)
+
+    async def finish(self, request: PlainProduce) -> Produced:
+        """
+        Append what takes long, and answer.
+        """
+        parts = self._parts
+        for batch, partition in self._long:
+            try:
+                info = await partition.append_examined(batch.records, parts.workers.batches)
+            except Exception as error:  # whatever it is, the other partitions are served
+                self.others[batch] = append_failed(partition, error, parts.metrics)
+            else:
+                self._appended(batch, partition, info)
+        return self.answer(request)
+
+    def answer(self, request: PlainProduce) -> Produced:
         """
         The answer as the handler would give it.
         """

@@ -4,6 +4,7 @@ The threads for what blocks, in pools that do not wait for each other.
 ===========  ==================================================================================
 ``reads``    what clients read and the page cache lacks
 ``syncs``    what acknowledgements wait for
+``batches``  batches that take long to examine; they take much memory as well: one at a time
 ``changes``  the metadata log, logs that are made and deleted, the start and the stop
 ``upkeep``   loading coordinators, and other work of which there is little or which is long
 ===========  ==================================================================================
@@ -32,25 +33,27 @@ class Pool(ThreadPoolExecutor):
 
 class Workers:
     """
-    The pools of a broker, each with up to ``background.threads``.
+    The pools of a broker, each with up to ``background.threads``, but for ``batches``.
     """
 
     def __init__(self, threads: int) -> None:
         self.reads = Pool(threads, thread_name_prefix="reads")
         self.syncs = Pool(threads, thread_name_prefix="syncs")
+        self.batches = Pool(1, thread_name_prefix="batches")
         self.changes = Pool(threads, thread_name_prefix="changes")
         self.upkeep = Pool(threads, thread_name_prefix="upkeep")
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        return self.reads, self.syncs, self.changes, self.upkeep
+        return self.reads, self.syncs, self.batches, self.changes, self.upkeep
 
     def resize(self, threads: int) -> None:
         """
-        Have up to so many *threads* in each pool from now on.
+        Have up to so many *threads* in each pool from now on, but for ``batches``.
         """
         for pool in self.pools:
-            pool.resize(threads)
+            if pool is not self.batches:
+                pool.resize(threads)
 
     def shutdown(self) -> None:
         """

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from barnabas.protocol.compression import CompressionType, decompress
+from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.record_batch import (
     LOG_APPEND_TIME_FLAG,
@@ -29,6 +29,7 @@ from barnabas.protocol.record_batch import (
 from barnabas.protocol.record_rules import RecordRules
 from barnabas.protocol.record_scan import RecordScan
 from barnabas.protocol.records import Buffer, Record, encode_records
+from barnabas.storage.turns import Turns, offered
 
 _NOT_NEGATIVE: Final = RecordRules(
     keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=2**63 - 1
@@ -39,18 +40,16 @@ def rebuild_batch(
     batch: RecordBatch,
     scan: RecordScan,
     *,
-    base_offset: int,
-    leader_epoch: int,
     codec: CompressionType,
     level: int | None,
-    log_append_time: int | None,
+    turns: Turns | None = None,
 ) -> bytearray:
     """
-    The records of *batch* in a batch that begins with *base_offset*.
+    The records of *batch* in a batch that begins with offset 0, with the timestamps they have.
 
     Args:
         scan: of the records, all of which are good.
-        log_append_time: the timestamp of all records, in ms; None to keep theirs.
+        turns: offered to other threads.
 
     Raises:
         UnknownServerError: what the batch says of its producer, or of the time, makes no sense.
@@ -65,31 +64,39 @@ def rebuild_batch(
     payload: Buffer
     if can_keep_records:
         base_timestamp = batch.base_timestamp
-        payload = decompress(batch.compression, batch.payload)
-        _check_timestamps(payload, batch)
+        payload = _decompress(batch, turns)
+        _check_timestamps(payload, batch, turns)
     else:
         # One by one: the objects of all of them would take a multiple of their bytes.
-        records = _checked(batch.records(), base_offset)
+        records = _checked(batch.records() if turns is None else offered(batch.records(), turns))
         first = next(records)
         base_timestamp = first.timestamp
-        payload = encode_records(chain([first], records), base_offset, base_timestamp)
+        payload = encode_records(chain([first], records), 0, base_timestamp)
     return seal_batch(
         payload,
         batch.record_count,
-        base_offset=base_offset,
+        base_offset=0,
         last_offset_delta=batch.record_count - 1,
         base_timestamp=base_timestamp,
         max_timestamp=scan.max_timestamp,
-        partition_leader_epoch=leader_epoch,
         compression=codec,
         compression_level=level,
-        log_append_time=log_append_time,
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
         is_transactional=batch.is_transactional,
         is_control=batch.is_control,
     )
+
+
+def _decompress(batch: RecordBatch, turns: Turns | None) -> Buffer:
+    if turns is None or not batch.compression:
+        return decompress(batch.compression, batch.payload)
+    # To join hundreds of MiB at the end would be one step.
+    payload = bytearray()
+    for chunk in offered(decompress_chunks(batch.compression, batch.payload), turns):
+        payload += chunk
+    return payload
 
 
 def check_producer(batch: RecordBatch) -> None:
@@ -105,19 +112,21 @@ def check_producer(batch: RecordBatch) -> None:
         raise UnknownServerError("Invalid negative sequence number used")
 
 
-def _check_timestamps(payload: Buffer, batch: RecordBatch) -> None:
+def _check_timestamps(payload: Buffer, batch: RecordBatch, turns: Turns | None) -> None:
     scan = RecordScan(batch.record_count, batch.base_timestamp, rules=_NOT_NEGATIVE)
-    scan.walk(memoryview(payload))
+    if turns is None:
+        scan.walk(memoryview(payload))
+    else:
+        scan.walk_chunks(offered(decompress_chunks(CompressionType.NONE, payload), turns))
     if scan.errors:
         raise _negative(scan.errors[0].timestamp)
 
 
-def _checked(records: Iterable[Record], offset: int) -> Iterator[Record]:
-    for record in records:
+def _checked(records: Iterable[Record]) -> Iterator[Record]:
+    for offset, record in enumerate(records):
         if record.timestamp < NO_TIMESTAMP:
             raise _negative(record.timestamp)
         yield record._replace(offset=offset)
-        offset += 1
 
 
 def _negative(timestamp: int) -> UnknownServerError:

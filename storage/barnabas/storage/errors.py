@@ -24,7 +24,8 @@ What can go wrong in the storage engine.
         ├── InvalidLogDirectory      a directory that is no log of a partition, or two for one
         └── LogDirectoryLocked       another broker uses the log directory
 
-An argument that no caller may pass is a ``ValueError``, as anywhere in Python.
+An argument that no caller may pass is a ``ValueError``, as anywhere in Python. ``BatchTakesLong``
+is no failure: it asks the caller for a thread.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from barnabas.storage.segment import LogSegment
 
 __all__ = [
+    "BatchTakesLong",
     "CorruptCheckpoint",
     "CorruptIndex",
     "CorruptRecord",
@@ -92,6 +94,12 @@ class TooManyOpenFiles(KafkaError):
     """
 
     code = KafkaStorageError.code
+
+
+class BatchTakesLong(Exception):
+    """
+    To examine a batch takes long. Nothing has been done with it: let a thread do ``Log.examine``.
+    """
 
 
 class CorruptRecord(CorruptMessage):

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
+from barnabas.protocol.record_batch import read_batch
 from barnabas.storage.append_info import LogAppendInfo
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpointFile
@@ -50,6 +51,8 @@ from barnabas.storage.producer_snapshots import SnapshotFile
 from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.segment import LogSegment
 from barnabas.storage.segment_directory import SegmentDirectory
+from barnabas.storage.turns import SHORT_TURNS, Turns
+from barnabas.storage.validator import Examined, LogValidator
 
 logger = logging.getLogger(__name__)
 
@@ -211,10 +214,12 @@ class Log(TrimmableLog):
         self,
         records: memoryview,
         leader_epoch: int,
+        at_once: bool = False,
         *,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         verification_guard: VerificationGuard = SENTINEL,
         transaction_version: int = TV_UNKNOWN,
+        examined: Examined | None = None,
     ) -> LogAppendInfo:
         """
         Give batches their offsets and append them. Their buffer, which must be writable, is
@@ -223,10 +228,13 @@ class Log(TrimmableLog):
         The high watermark stays where it is: whoever acknowledges the append moves it.
 
         Args:
+            at_once: do not append a batch that takes long to examine.
             verification_guard: of the first batch of a transaction.
             transaction_version: of a marker.
+            examined: what ``examine`` has made of the batch.
 
         Raises:
+            BatchTakesLong: it is such a batch, or was examined for another configuration.
             CorruptMessage: framing or checksum is wrong.
             InvalidRecord: the batch, or there being several, is not acceptable.
             RecordValidationError: some records are not acceptable.
@@ -243,11 +251,33 @@ class Log(TrimmableLog):
             if self._identity.is_unwritten:
                 self._identity.write()
             return (self._appender or self._new_appender()).append(
-                records, leader_epoch, origin, verification_guard, transaction_version
+                records,
+                leader_epoch,
+                origin,
+                verification_guard=verification_guard,
+                transaction_version=transaction_version,
+                at_once=at_once,
+                examined=examined,
             )
         except KafkaStorageError as error:
             self._report("appending records to", error)
             raise
+
+    def examine(self, records: memoryview) -> Examined:
+        """
+        Do what takes long of appending the batch of a client, in a thread that has the time.
+
+        Raises:
+            KafkaError: the batch is not acceptable, as for ``append_as_leader``.
+        """
+        validator = LogValidator(self.topic_partition, self.config)
+        with SHORT_TURNS:
+            return validator.examine(
+                read_batch(records),
+                origin=AppendOrigin.CLIENT,
+                now_ms=self._clock.now_ms(),
+                turns=Turns(),
+            )
 
     def append_as_follower(self, records: memoryview, leader_epoch: int) -> LogAppendInfo:
         """

@@ -35,7 +35,7 @@ from barnabas.storage.producer_append import TV_UNKNOWN
 from barnabas.storage.producer_entry import SENTINEL, BatchMetadata, VerificationGuard
 from barnabas.storage.rolling import RollParams, reason_to_roll
 from barnabas.storage.segment import LogSegment
-from barnabas.storage.validator import LogValidator
+from barnabas.storage.validator import Examined, LogValidator
 from barnabas.storage.watermarks import Watermarks
 
 Roll = Callable[[int], LogSegment]
@@ -104,13 +104,17 @@ class LogAppender:
         records: memoryview,
         leader_epoch: int,
         origin: AppendOrigin,
+        *,
         verification_guard: VerificationGuard = SENTINEL,
         transaction_version: int = TV_UNKNOWN,
+        at_once: bool = False,
+        examined: Examined | None = None,
     ) -> LogAppendInfo:
         """
         Append batches; their buffer is changed, unless they bring their offsets.
 
         Raises:
+            BatchTakesLong: as ``Log.append_as_leader``.
             KafkaError: as ``Log.append_as_leader`` and ``Log.append_as_follower``.
         """
         partition = self._local.topic_partition
@@ -129,7 +133,15 @@ class LogAppender:
             if origin is AppendOrigin.RAFT_LEADER or origin is AppendOrigin.REPLICATION:
                 records = self._take_offsets(info, batches, records)
             else:
-                records = self._assign_offsets(info, batches, leader_epoch, origin, now_ms)
+                records = self._assign_offsets(
+                    info,
+                    batches,
+                    leader_epoch,
+                    origin=origin,
+                    now_ms=now_ms,
+                    at_once=at_once,
+                    examined=examined,
+                )
             size = info.valid_bytes = len(records)
             if size > self._segment_size:
                 raise RecordListTooLarge(
@@ -164,16 +176,20 @@ class LogAppender:
         info: LogAppendInfo,
         batches: list[RecordBatch],
         leader_epoch: int,
+        *,
         origin: AppendOrigin,
         now_ms: int,
+        at_once: bool,
+        examined: Examined | None,
     ) -> memoryview:
         if len(batches) > 1:
             raise InvalidRecord("Compressed outer record has more than one batch")
         offset = info.first_offset = self._local.next_offset_metadata.message_offset
         batch = batches[0]
-        records = self._validator.validate_and_assign_offsets(
-            batch, info, leader_epoch=leader_epoch, origin=origin, now_ms=now_ms
-        )
+        validator = self._validator
+        if examined is None:
+            examined = validator.examine(batch, origin=origin, now_ms=now_ms, at_once=at_once)
+        records = validator.assign_offsets(examined, info, leader_epoch=leader_epoch, now_ms=now_ms)
         if batch.producer_id >= 0:
             batches[0] = read_batch(records)
         self._epochs.assign(leader_epoch, offset)

@@ -22,11 +22,13 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from barnabas.storage.clock import offer_turn, rest_for_a_moment, seconds_now
+
+T = TypeVar("T")
 
 _SWITCH_SECONDS: Final = 0.000_1
 _SOMEBODY_RAN_SECONDS: Final = 0.000_02
@@ -65,6 +67,15 @@ class Turns:
         after: float = self._now()
         if after - before > _SOMEBODY_RAN_SECONDS:
             self._rest()
+
+
+def offered(items: Iterable[T], turns: Turns) -> Iterator[T]:
+    """
+    The *items*, with a turn for others before each.
+    """
+    for item in items:
+        turns.offer()
+        yield item
 
 
 class ShortTurns:

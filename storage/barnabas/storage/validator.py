@@ -10,14 +10,23 @@ Checking a produced batch, and giving it its place in the log (Kafka's LogValida
 
 Every record is looked at in any case. Of the header, base offset and leader epoch are set; the
 largest timestamp is what the records say, or the time of the append.
+
+All but the numbers comes first and depends on nothing but the batch and the configuration. It may
+take a second, for a batch that becomes 256 MiB, so that a thread of its own can do it::
+
+    batch -- examine ------------------> Examined -- assign offsets --> what is appended
+                | takes long                ^
+                +--> BatchTakesLong ... examine in a thread
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from barnabas.protocol import record_rules
 from barnabas.protocol.compression import (
+    LARGEST_BYTES,
     LARGEST_RATIO,
     CompressionType,
     DecompressedTooLarge,
@@ -33,6 +42,7 @@ from barnabas.protocol.record_batch import (
     RecordBatch,
     TimestampType,
     assign,
+    read_batch,
     set_max_timestamp,
 )
 from barnabas.protocol.record_rules import RecordRules
@@ -41,14 +51,45 @@ from barnabas.storage.append_info import LogAppendInfo
 from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.batch_rebuild import rebuild_batch
 from barnabas.storage.errors import (
+    BatchTakesLong,
     RecordError,
     RecordValidationError,
     RejectedRecords,
     RejectedTimestamps,
 )
 from barnabas.storage.log_config import LogConfig
+from barnabas.storage.turns import Turns, offered
 
 _LOG_APPEND_TIME_BIT = 3
+
+EXAMINED_AT_ONCE_BYTES: Final = 4 * 1024 * 1024
+"""
+What a batch may become so that it is examined at once: some 20 ms.
+"""
+REBUILT_AT_ONCE_BYTES: Final = 256 * 1024
+"""
+The same where it is compressed again, which takes longer.
+"""
+
+
+class Examined:
+    """
+    A batch whose records are good, for one configuration of its topic.
+
+    Attributes:
+        batch: where it was, or built anew.
+        max_timestamp: the largest of a record, in ms.
+    """
+
+    __slots__ = ("batch", "config", "max_timestamp", "record_count")
+
+    def __init__(
+        self, batch: RecordBatch, config: LogConfig, record_count: int, max_timestamp: int
+    ) -> None:
+        self.batch = batch
+        self.config = config
+        self.record_count = record_count
+        self.max_timestamp = max_timestamp
 
 
 class LogValidator:
@@ -72,25 +113,24 @@ class LogValidator:
             after_max_ms=config.message_timestamp_after_max_ms,
         )
 
-    def validate_and_assign_offsets(
+    def examine(
         self,
         batch: RecordBatch,
-        info: LogAppendInfo,
         *,
-        leader_epoch: int,
         origin: AppendOrigin,
         now_ms: int,
-    ) -> memoryview:
+        at_once: bool = False,
+        turns: Turns | None = None,
+    ) -> Examined:
         """
-        Check *batch*, and number its records from the first offset of *info* on.
+        Check *batch*, and build it anew where it cannot be stored as it is.
 
         Args:
-            info: is told the rest: last offset and timestamps.
-
-        Returns:
-            The batch as it may be appended: where it was, changed, or built anew.
+            at_once: do not, if that takes long.
+            turns: offered to other threads.
 
         Raises:
+            BatchTakesLong: that is so.
             InvalidRecord: the batch contradicts itself, or is none that its origin may write.
             RecordValidationError: some of its records are not acceptable.
             MessageTooLarge: it would be larger than ``max.message.bytes``, built anew.
@@ -105,53 +145,66 @@ class LogValidator:
         target = source if self._target is None else self._target
         # Markers are so small that they are never compressed.
         in_place = source == target or (source == 0 and attributes & CONTROL_FLAG != 0)
+        most_bytes = LARGEST_BYTES
+        if at_once:
+            most_bytes = EXAMINED_AT_ONCE_BYTES if in_place else REBUILT_AT_ONCE_BYTES
+            if not in_place and batch.batch_length > most_bytes:
+                raise BatchTakesLong
 
-        scan = self._scan(batch, source, now_ms, exact=not in_place or not source)
-        offset = info.first_offset
-        last_offset = info.last_offset = offset + scan.count - 1
-        timestamp_type = self._timestamp_type
-        if timestamp_type:
-            max_timestamp = info.log_append_time = now_ms
-        else:
-            max_timestamp = scan.max_timestamp
-        info.max_timestamp = max_timestamp
+        exact = not in_place or not source
+        scan = self._scan(batch, source, now_ms, exact=exact, most_bytes=most_bytes, turns=turns)
         if in_place and source and not scan.consecutive:
             # Kafka finds out too late that it has to build the batch anew, and fails.
             raise UnknownServerError("The records of a compressed batch are not numbered in turn.")
         if not in_place or (target and not scan.consecutive):
-            return self._rebuild(batch, scan, offset, leader_epoch, CompressionType(target))
+            batch = self._rebuild(batch, scan, CompressionType(target), turns)
+        return Examined(batch, self._config, scan.count, scan.max_timestamp)
+
+    def assign_offsets(
+        self, examined: Examined, info: LogAppendInfo, *, leader_epoch: int, now_ms: int
+    ) -> memoryview:
+        """
+        Number the records of a batch from the first offset of *info* on.
+
+        Args:
+            info: is told the rest: last offset and timestamps.
+
+        Returns:
+            The batch as it may be appended.
+
+        Raises:
+            BatchTakesLong: it was examined for another configuration, and takes long.
+        """
+        if examined.config is not self._config:
+            raise BatchTakesLong
+        batch = examined.batch
+        last_offset = info.last_offset = info.first_offset + examined.record_count - 1
+        timestamp_type = self._timestamp_type
+        if timestamp_type:
+            max_timestamp = info.log_append_time = now_ms
+        else:
+            max_timestamp = examined.max_timestamp
+        info.max_timestamp = max_timestamp
         view, position = batch.buffer, batch.position
         assign(view, position, last_offset - batch.last_offset_delta, leader_epoch)
         if (
             batch.max_timestamp != max_timestamp
-            or attributes >> _LOG_APPEND_TIME_BIT & 1 != timestamp_type
+            or batch.attributes >> _LOG_APPEND_TIME_BIT & 1 != timestamp_type
         ):
             set_max_timestamp(view, position, timestamp_type, max_timestamp)
         size = LOG_OVERHEAD + batch.batch_length
         return view if size == len(view) else view[position : position + size]
 
     def _rebuild(
-        self,
-        batch: RecordBatch,
-        scan: RecordScan,
-        offset: int,
-        leader_epoch: int,
-        target: CompressionType,
-    ) -> memoryview:
+        self, batch: RecordBatch, scan: RecordScan, target: CompressionType, turns: Turns | None
+    ) -> RecordBatch:
         if target is CompressionType.NONE:
             # Known before it takes any memory.
             self._check_size(HEADER_SIZE + scan.size)
-        rebuilt = rebuild_batch(
-            batch,
-            scan,
-            base_offset=offset,
-            leader_epoch=leader_epoch,
-            codec=target,
-            level=self._config.compression_level(target),
-            log_append_time=self._rules.now_ms if self._timestamp_type else None,
-        )
+        level = self._config.compression_level(target)
+        rebuilt = rebuild_batch(batch, scan, codec=target, level=level, turns=turns)
         self._check_size(len(rebuilt))
-        return memoryview(rebuilt)
+        return read_batch(memoryview(rebuilt))
 
     def _validate_batch(self, batch: RecordBatch) -> None:
         """
@@ -185,7 +238,16 @@ class LogValidator:
                 f"{batch.producer_id} in topic partition {self._partition}"
             )
 
-    def _scan(self, batch: RecordBatch, source: int, now_ms: int, *, exact: bool) -> RecordScan:
+    def _scan(
+        self,
+        batch: RecordBatch,
+        source: int,
+        now_ms: int,
+        *,
+        exact: bool,
+        most_bytes: int,
+        turns: Turns | None,
+    ) -> RecordScan:
         """
         Walk the records.
 
@@ -202,7 +264,7 @@ class LogValidator:
             begin, end = batch.position + HEADER_SIZE, batch.position + batch.batch_length
             scan.walk(batch.buffer[begin : end + LOG_OVERHEAD])
         elif batch.record_count > 0:
-            self._walk_compressed(batch, scan)
+            self._walk_compressed(batch, scan, most_bytes, turns)
         if scan.malformed == ENDLESS_LENGTH and source == 0:
             # Kafka looks for this inside of a record, and in what it decompresses.
             raise UnknownServerError("The length of a record does not end.")
@@ -214,14 +276,21 @@ class LogValidator:
             raise self._rejection(batch, scan.errors, now_ms)
         return scan
 
-    def _walk_compressed(self, batch: RecordBatch, scan: RecordScan) -> None:
-        most = self._config.barnabas_max_decompressed_bytes
+    def _walk_compressed(
+        self, batch: RecordBatch, scan: RecordScan, most_bytes: int, turns: Turns | None
+    ) -> None:
+        allowed = self._config.barnabas_max_decompressed_bytes
+        chunks = decompress_chunks(
+            batch.compression, batch.payload, most_bytes=min(allowed, most_bytes)
+        )
         try:
-            scan.walk_chunks(decompress_chunks(batch.compression, batch.payload, most_bytes=most))
+            scan.walk_chunks(chunks if turns is None else offered(chunks, turns))
         except DecompressedTooLarge as error:
+            if most_bytes < allowed:
+                raise BatchTakesLong from None
             raise UnknownServerError(
                 f"{error}. A batch may become 64 MiB, or {LARGEST_RATIO} times its size, but not"
-                f" more than barnabas.max.decompressed.bytes ({most})"
+                f" more than barnabas.max.decompressed.bytes ({allowed})"
             ) from None
 
     def _rejection(

@@ -28,6 +28,7 @@ from barnabas.protocol.compression.types import (
 )
 
 __all__ = [
+    "LARGEST_BYTES",
     "LARGEST_RATIO",
     "CompressionType",
     "CorruptCompressedData",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from barnabas.server.turns import Steps
 
 Req = TypeVar("Req", bound=Message)
-Later: TypeAlias = "Message | Delayed | Awaitable[Message | None] | None"
+Later: TypeAlias = "Message | Delayed | Awaitable[Message | Delayed | None] | None"
 Answer: TypeAlias = "Later | Steps[Later]"
 Handler: TypeAlias = Callable[[Any, Context], Answer]
 ErrorResponse: TypeAlias = "Callable[[Any, int, ErrorCode, str | None], Message | Steps[Message]]"
@@ -56,7 +56,7 @@ class Shortcut(Protocol):
 
     def __call__(
         self, frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
-    ) -> list[Part] | Message | Delayed | None:
+    ) -> list[Part] | Later:
         """
         Args:
             position: where in the frame the body begins.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 from uuid import UUID
 
 from barnabas.protocol.errors import (
@@ -44,7 +44,14 @@ from barnabas.server.produced_records import (
 )
 from barnabas.server.transactional_produce import FIRST_TOPIC_ID_VERSION, Participation
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
-from barnabas.storage.producer_entry import SENTINEL
+from barnabas.storage.errors import BatchTakesLong
+from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
+
+if TYPE_CHECKING:
+    from barnabas.server.partition import Partition
+    from barnabas.storage.append_info import LogAppendInfo
+
+Produced: TypeAlias = "ProduceResponse | DelayedProduce | None"
 
 ADMIN_CLIENT: Final = "__admin_client"
 
@@ -93,7 +100,7 @@ def forget_records(request: ProduceRequest) -> None:
 )
 def produce(
     request: ProduceRequest, context: Context
-) -> Steps[ProduceResponse | DelayedProduce | Coroutine[Any, Any, ProduceResponse | None] | None]:
+) -> Steps[Produced | Coroutine[Any, Any, Produced]]:
     is_transactional = yield from _is_transactional(request)
     if request.transactional_id is None and is_transactional:
         raise TransactionalIdAuthorizationFailed
@@ -113,17 +120,16 @@ async def _join_and_produce(
 ) -> ProduceResponse | None:
     await participation.finish(context)
     produced = await context.turns.finish(_produce(request, context, participation))
+    if isinstance(produced, Coroutine):
+        produced = await produced
     if isinstance(produced, DelayedProduce):
         return cast(ProduceResponse, await produced.outcome())
-    if isinstance(produced, Coroutine):
-        await produced
-        return None
     return produced
 
 
 def _produce(
     request: ProduceRequest, context: Context, participation: Participation | None
-) -> Steps[ProduceResponse | DelayedProduce | Coroutine[Any, Any, None] | None]:
+) -> Steps[Produced | Coroutine[Any, Any, Produced]]:
     """
     Append what there is for each partition.
     """
@@ -136,10 +142,9 @@ def _produce(
                 name=topic.name, topic_id=topic.topic_id, partition_responses=appended
             )
         )
-    if request.acks == 0:
-        _close_on_error(responses)
-        return _commit(appends.uncommitted) if appends.uncommitted else None
-    return answer(responses, appends.uncommitted, request.acks, request.timeout_ms, context.clock)
+    if appends.has_long:
+        return appends.finish(responses)
+    return appends.answer(responses)
 
 
 def _once_each(topics: Sequence[TopicProduceData]) -> Steps[Sequence[TopicProduceData]]:
@@ -163,12 +168,23 @@ def _once_each(topics: Sequence[TopicProduceData]) -> Steps[Sequence[TopicProduc
     return (yield from map_in_steps(once, found.items()))
 
 
-class _Appends:
+class _Long(NamedTuple):
     """
-    The appends of one request, and what of them is not committed yet.
+    An append that takes long, and what is answered in its place until it is done.
     """
 
-    __slots__ = ("_context", "_participation", "_request", "uncommitted")
+    partition: Partition
+    records: memoryview
+    guard: VerificationGuard
+    place: PartitionProduceResponse
+
+
+class _Appends:
+    """
+    The appends of one request, and what of them is not done or not committed yet.
+    """
+
+    __slots__ = ("_context", "_long", "_participation", "_request", "_uncommitted")
 
     def __init__(
         self, request: ProduceRequest, context: Context, participation: Participation | None
@@ -176,7 +192,15 @@ class _Appends:
         self._request = request
         self._context = context
         self._participation = participation
-        self.uncommitted: list[Uncommitted] = []
+        self._uncommitted: list[Uncommitted] = []
+        self._long: list[_Long] = []
+
+    @property
+    def has_long(self) -> bool:
+        """
+        Whether there are batches that have to be waited for before ``answer``, with ``finish``.
+        """
+        return bool(self._long)
 
     def append(
         self, topic: TopicProduceData, data: PartitionProduceData
@@ -206,14 +230,64 @@ class _Appends:
             if guard is SENTINEL:
                 info = partition.append(records)
             else:
-                info = partition.append(records, verification_guard=guard)
+                info = partition.append(records, verification_guard=guard, at_once=True)
+        except BatchTakesLong:
+            place = refused(index, ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._long.append(_Long(partition, records, guard, place))
+            return place
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.metrics)
-        response = appended(index, info)
+        return self._appended(partition, info)
+
+    def _appended(self, partition: Partition, info: LogAppendInfo) -> PartitionProduceResponse:
+        response = appended(partition.index, info)
         next_offset = info.last_offset + 1
         if next_offset > partition.log.high_watermark:
-            self.uncommitted.append(Uncommitted(partition, next_offset, response))
+            self._uncommitted.append(Uncommitted(partition, next_offset, response))
         return response
+
+    async def finish(self, responses: list[TopicProduceResponse]) -> Produced:
+        """
+        Append what takes long, and answer.
+
+        Args:
+            responses: what ``append`` has said.
+        """
+        told = {id(long.place): await self._append_long(long) for long in self._long}
+        for topic in responses:
+            topic.partition_responses = [
+                told.get(id(response), response) for response in topic.partition_responses
+            ]
+        produced = self.answer(responses)
+        if not isinstance(produced, Coroutine):
+            return produced
+        await produced
+        return None
+
+    async def _append_long(self, long: _Long) -> PartitionProduceResponse:
+        partition = long.partition
+        context = self._context
+        try:
+            info = await partition.append_examined(
+                long.records, context.examiner, verification_guard=long.guard
+            )
+        except Exception as error:  # whatever it is, the other partitions are served
+            return append_failed(partition, error, context.metrics)
+        return self._appended(partition, info)
+
+    def answer(self, responses: list[TopicProduceResponse]) -> Produced | Coroutine[Any, Any, None]:
+        """
+        What the producer is told of all partitions.
+
+        Raises:
+            CloseConnection: it wants no answers, but something failed.
+        """
+        request = self._request
+        if request.acks != 0:
+            clock = self._context.clock
+            return answer(responses, self._uncommitted, request.acks, request.timeout_ms, clock)
+        _close_on_error(responses)
+        return _commit(self._uncommitted) if self._uncommitted else None
 
 
 def _is_transactional(request: ProduceRequest) -> Steps[bool]:

@@ -31,7 +31,8 @@ from barnabas.protocol.record_batch import batches as batches_of
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server.clock import ManualClock
-from barnabas.storage.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES
+from barnabas.storage.log import Log
+from barnabas.storage.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined
 from tests.support.bombs import bomb
 from tests.support.disk import MemoryFiles
 from tests.support.limits import stated
@@ -201,21 +202,30 @@ async def test_a_transaction_may_have_them(broker: TestBroker, client: WireClien
     assert [record.value for record in records] * 2 == (await values(client))[:4]
 
 
-async def test_the_configuration_at_the_end_counts(broker: TestBroker, client: WireClient) -> None:
+async def test_the_configuration_at_the_end_counts(
+    broker: TestBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """
-    A topic that gets another codec while a batch is examined stores it with that.
+    A topic that gets another codec after a batch was examined stores it with that.
     """
-    with held(broker):
-        client.send(produce_request("orders", LONG), version=BY_NAME)
-        async with await broker.client() as other:
-            config = AlterableConfig(name="compression.type", config_operation=0, value="lz4")
-            resource = AlterConfigsResource(
-                resource_type=2, resource_name="orders", configs=[config]
-            )
-            altered = await other.ask(
-                IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
-            )
-            assert 0 == altered.responses[0].error_code
+    examine = Log.examine
+    is_examined, may_go_on = threading.Event(), threading.Event()
+
+    def examine_and_wait(log: Log, records: memoryview) -> Examined:
+        examined = examine(log, records)
+        is_examined.set()
+        may_go_on.wait(PATIENCE)
+        return examined
+
+    monkeypatch.setattr(Log, "examine", examine_and_wait)
+    client.send(produce_request("orders", LONG), version=BY_NAME)
+    assert await asyncio.to_thread(is_examined.wait, PATIENCE)
+    config = AlterableConfig(name="compression.type", config_operation=0, value="lz4")
+    resource = AlterConfigsResource(resource_type=2, resource_name="orders", configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    async with await broker.client() as other:
+        assert 0 == (await other.ask(request, 1)).responses[0].error_code
+    may_go_on.set()
     assert [(0, 0)] == told(await client.receive())
 
     assert [*map(str.encode, LONG_VALUES)] == await values(client)

@@ -320,12 +320,14 @@ def _answer(exchange: Exchange, result: Answer) -> list[Part] | Later | None:
             return _now_or_later(exchange, result)
         if result is None:
             return None
-        if isinstance(result, Generator):
-            return _begun(exchange, exchange.start(_serve_in_steps(exchange, result)))
-        assert isinstance(result, Delayed | Awaitable), f"{result!r} is no answer"
         if isinstance(result, Delayed):
             exchange.forget()
-        return exchange, result
+            return exchange, result
+        # Before generators: a coroutine that is compiled looks like one.
+        if isinstance(result, Awaitable):
+            return exchange, result
+        assert isinstance(result, Generator), f"{result!r} is no answer"
+        return _begun(exchange, exchange.start(_serve_in_steps(exchange, result)))
     except Exception as error:  # whatever it is, the client gets an answer
         return _now_or_later(exchange, error)
 
@@ -393,7 +395,7 @@ def _serve_in_steps(exchange: Exchange, result: Answer) -> Steps[Served]:
     try:
         if result is None:
             result = exchange.handle()
-        if isinstance(result, Generator):
+        if isinstance(result, Generator) and not isinstance(result, Awaitable):
             result = yield from result
         if result is None or isinstance(result, Awaitable):
             return result

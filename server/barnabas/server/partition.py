@@ -28,7 +28,7 @@ from barnabas.protocol.errors import (
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
-from barnabas.storage.errors import BatchTakesLong, KafkaStorageError, TooManyOpenFiles
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Partition:
         ``info.last_offset`` with it, or ask ``when_committed``.
 
         Raises:
-            BatchTakesLong: see ``append_examined``.
+            BatchTakesLong: it would take longer, see ``append_long``.
             KafkaError: the log refuses the records, or cannot be written.
         """
         if self.error is not None:
@@ -175,23 +175,6 @@ class Partition:
         else:
             self._advance(next_offset, info.valid_bytes)
         return info
-
-    async def append_examined(
-        self, records: memoryview, examiner: Executor, **options: Any
-    ) -> LogAppendInfo:
-        """
-        Append a batch that takes long to examine: the *examiner* does that.
-
-        Raises:
-            KafkaError: as for ``append``.
-        """
-        loop = asyncio.get_running_loop()
-        while True:
-            examined = await loop.run_in_executor(examiner, self.log.examine, records)
-            try:
-                return self.append(records, examined=examined, **options)
-            except BatchTakesLong:  # the topic has another configuration by now
-                continue
 
     def when_committed(self, next_offset: int, listener: CommitListener) -> None:
         """

@@ -29,6 +29,7 @@ from barnabas.protocol.plain_produce import (
 )
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
 from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
+from barnabas.server.long_appends import append_long
 from barnabas.server.partition import Partition
 from barnabas.server.produce_answers import ALL_REPLICAS, answer, append_failed, appended
 from barnabas.server.produced_records import is_plain
@@ -154,7 +155,7 @@ class _Appends:
         parts = self._parts
         for batch, partition in self._long:
             try:
-                info = await partition.append_examined(batch.records, parts.workers.batches)
+                info = await append_long(partition, batch.records, parts.workers.batches)
             except Exception as error:  # whatever it is, the other partitions are served
                 self.others[batch] = append_failed(partition, error, parts.metrics)
             else:

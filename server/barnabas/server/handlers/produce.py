@@ -34,6 +34,7 @@ from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
 from barnabas.server.context import CloseConnection, Context
 from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
 from barnabas.server.handlers import handles
+from barnabas.server.long_appends import append_long
 from barnabas.server.plain_appends import append_plain
 from barnabas.server.produce_answers import answer, append_failed, appended, refused
 from barnabas.server.produced_records import (
@@ -268,8 +269,8 @@ class _Appends:
         partition = long.partition
         context = self._context
         try:
-            info = await partition.append_examined(
-                long.records, context.examiner, verification_guard=long.guard
+            info = await append_long(
+                partition, long.records, context.examiner, verification_guard=long.guard
             )
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.metrics)

@@ -74,7 +74,9 @@ class FakeLog:
         first = self.open_transaction
         return self.high_watermark if first is None else min(first, self.high_watermark)
 
-    def append_as_leader(self, records: memoryview, leader_epoch: int) -> Info:
+    def append_as_leader(
+        self, records: memoryview, leader_epoch: int, at_once: bool = False
+    ) -> Info:
         first = self.log_end_offset
         self.log_end_offset += 1
         flush_due = self.log_end_offset - self.recovery_point >= self.config.flush_messages

@@ -45,19 +45,21 @@ class Workers:
 
     @property
     def pools(self) -> tuple[Pool, ...]:
-        return self.reads, self.syncs, self.batches, self.changes, self.upkeep
+        """
+        Those of several threads.
+        """
+        return self.reads, self.syncs, self.changes, self.upkeep
 
     def resize(self, threads: int) -> None:
         """
-        Have up to so many *threads* in each pool from now on, but for ``batches``.
+        Have up to so many *threads* in each of the ``pools`` from now on.
         """
         for pool in self.pools:
-            if pool is not self.batches:
-                pool.resize(threads)
+            pool.resize(threads)
 
     def shutdown(self) -> None:
         """
         Begin nothing more. What is under way is not waited for.
         """
-        for pool in self.pools:
+        for pool in (*self.pools, self.batches):
             pool.shutdown(wait=False, cancel_futures=True)

@@ -7,7 +7,7 @@ import pytest
 
 from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.record_batch import HEADER_SIZE, batches
 from barnabas.server.cluster.formatting import prepare_directories
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import decode_record
@@ -73,7 +73,8 @@ async def test_batches_of_starts_and_stops() -> None:
 def damage_bootstrap(files: MemoryFiles) -> None:
     path = DATA / "bootstrap.checkpoint"
     damaged = bytearray(files.read_bytes(path))
-    damaged[120] ^= 1
+    for batch in list(batches(bytes(damaged))):
+        damaged[batch.position + HEADER_SIZE : batch.end] = bytes(batch.size - HEADER_SIZE)
     files.write_atomically(path, bytes(damaged))
 
 

@@ -7,6 +7,8 @@ import pytest
 
 from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.record_batch import CRC_AT, batches
+from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.formatting import (
     default_bootstrap,
     prepare_directories,
@@ -146,18 +148,46 @@ def test_without_a_bootstrap_checkpoint_the_default_counts() -> None:
     assert default_bootstrap() == read_bootstrap(A, files)
 
 
-def test_a_damaged_bootstrap_checkpoint_is_an_error() -> None:
+def flip_bit(files: MemoryFiles, position: int) -> None:
+    path = A / "bootstrap.checkpoint"
+    content = bytearray(files.read_bytes(path))
+    content[position] ^= 1
+    files.write_atomically(path, bytes(content))
+
+
+def test_the_checksums_of_the_bootstrap_checkpoint_are_no_obstacle(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """
-    It may say more than the default, such as who may log in.
+    Apache Kafka does not look at them.
     """
     files = MemoryFiles()
     prepare(files, A)
-    damaged = bytearray(files.read_bytes(A / "bootstrap.checkpoint"))
-    damaged[120] ^= 1
-    files.write_atomically(A / "bootstrap.checkpoint", bytes(damaged))
+    for batch in list(batches(files.read_bytes(A / "bootstrap.checkpoint"))):
+        flip_bit(files, batch.position + CRC_AT)
 
-    with pytest.raises(CorruptMessage, match=re.escape("/a/bootstrap.checkpoint")):
-        read_bootstrap(A, files)
+    assert default_bootstrap() == read_bootstrap(A, files)
+    assert "/a/bootstrap.checkpoint: the batch at 0 does not match its checksum" in caplog.text
+
+
+def test_a_bootstrap_checkpoint_that_cannot_be_read_is_an_error() -> None:
+    """
+    It may say more than the default, such as who may log in. Whichever of its bits is wrong, it can
+    be read or the error tells which file it is.
+    """
+    files = MemoryFiles()
+    prepare(files, A)
+    refused = []
+    for position in range(len(files.read_bytes(A / "bootstrap.checkpoint"))):
+        flip_bit(files, position)
+        try:
+            read_bootstrap(A, files)
+        except (CorruptMessage, UnknownMetadataRecord) as error:
+            refused.append(str(error))
+        flip_bit(files, position)
+
+    assert len(refused) > 10
+    assert all(sentence.startswith("/a/bootstrap.checkpoint") for sentence in refused)
 
 
 def test_a_crash_while_formatting() -> None:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.protocol import metadata_records as records
-from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.errors import CorruptMessage, DecodeError, KafkaError
 from barnabas.protocol.record_batch import batches
 from barnabas.server.cluster import features
+from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import snapshot_batches
@@ -120,22 +121,35 @@ def read_bootstrap(metadata_dir: Path, files: Files) -> list[Versioned]:
     """
     The records in ``bootstrap.checkpoint``, or the default ones if there is no such file.
 
+    A checksum that does not match is told and no more, as Kafka's ``BatchFileReader`` looks at
+    none.
+
     Raises:
-        CorruptMessage: the file is damaged.
+        CorruptMessage: the file is so damaged that its records cannot be read.
         UnknownMetadataRecord: a later release wrote it.
     """
     path = metadata_dir / BOOTSTRAP_CHECKPOINT
     if not files.exists(path):
         return default_bootstrap()
     try:
-        return list(_records(files.read_bytes(path)))
-    except CorruptMessage as error:
-        raise CorruptMessage(f"{path}: {error}") from error
+        return list(_records(path, files))
+    except UnknownMetadataRecord as error:
+        raise UnknownMetadataRecord(f"{path}: {error}") from error
+    except (KafkaError, DecodeError) as error:
+        raise CorruptMessage(
+            f"{path} is damaged, and the metadata log begins with its records: {error}. Format the"
+            " directory again"
+        ) from error
 
 
-def _records(content: bytes) -> Iterator[Versioned]:
-    for batch in batches(content):
-        batch.ensure_valid()
+def _records(path: Path, files: Files) -> Iterator[Versioned]:
+    for batch in batches(files.read_bytes(path)):
+        if not batch.is_valid():
+            logger.warning(
+                "%s: the batch at %d does not match its checksum. Its records are used as they are",
+                path,
+                batch.position,
+            )
         if not batch.is_control:
             for record in batch.records():
                 yield decode_record(record.value or b"")

@@ -38,6 +38,7 @@ from tests.support.server import (
     produce_request,
     produce_topic,
     running,
+    until,
 )
 from tests.support.wire_client import WireClient
 
@@ -667,14 +668,16 @@ async def test_an_answer_waits_for_the_sync_that_flush_messages_asks_for(
     ]
 
 
-async def test_the_next_request_sees_what_was_appended_with_acks_0(slow_broker: TestBroker) -> None:
+@pytest.mark.parametrize("acks", [0, 1, -1])
+async def test_the_next_request_sees_what_was_appended(slow_broker: TestBroker, acks: int) -> None:
     """
     Also where an fsync has to come first, as in Kafka, whose append does not return before.
     """
     files: Any = slow_broker.files
     async with await slow_broker.client() as client:
-        client.send(produce_request("durable", GOOD, acks=0), version=BY_NAME)
-        client.expect_no_answer()
+        client.send(produce_request("durable", GOOD, acks=acks), version=BY_NAME)
+        if acks == 0:
+            client.expect_no_answer()
         asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
         topic = ListOffsetsTopic(name="durable", partitions=[asked])
         client.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
@@ -684,9 +687,33 @@ async def test_the_next_request_sees_what_was_appended_with_acks_0(slow_broker: 
         files.may_sync.set()
 
         answer = await answers
+        if acks:
+            assert 0 == answer.responses[0].partition_responses[0].error_code
+            answer = await client.receive()
 
     assert not early
     assert 1 == answer.topics[0].partitions[0].offset
+
+
+async def test_what_comes_behind_several_appends_sees_them_all(slow_broker: TestBroker) -> None:
+    """
+    Appends do not wait for each other, and the last of them may owe no fsync.
+    """
+    await slow_broker.create("quick")
+    files: Any = slow_broker.files
+    asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    topic = ListOffsetsTopic(name="durable", partitions=[asked])
+    async with await slow_broker.client() as client:
+        for name in ("durable", "durable", "quick"):
+            client.send(produce_request(name, GOOD), version=BY_NAME)
+        client.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
+        appended = slow_broker.partitions.expect("quick", 0).log
+        await until(lambda: appended.log_end_offset == 1)
+        files.may_sync.set()
+
+        answers = [await client.receive() for _ in range(4)]
+
+    assert 2 == answers[-1].topics[0].partitions[0].offset
 
 
 async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:

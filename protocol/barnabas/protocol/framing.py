@@ -64,6 +64,7 @@ The buffer of a frame whose announcement is not believed, before anything of it 
 
 _SIZE = struct.Struct(">i")
 _SIZE_BYTES: Final = 4
+_KEY_BYTES: Final = 2
 _REFUSED: Final = -1  # the end of a frame that cannot be
 _WHOLE: Final = -1  # the position of data that is one frame, without its size
 _HTTP = (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"PRI ")
@@ -331,6 +332,18 @@ class FrameReceiver:
         self._was_large = False
         self._look(data, stop)
         return data[position + _SIZE_BYTES : stop]
+
+    def next_key(self) -> int:
+        """
+        The first two bytes of the frame that ``take_frame`` would give, which say what it asks for;
+        -1 if there is none with so many.
+        """
+        data = self._data
+        if data is None:
+            return -1
+        start = 0 if self._position < 0 else self._position + _SIZE_BYTES
+        key = data[start : start + _KEY_BYTES]
+        return int.from_bytes(key, signed=True) if len(key) == _KEY_BYTES else -1
 
     def keep(self) -> None:
         """

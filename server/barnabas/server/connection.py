@@ -27,6 +27,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
+from barnabas.protocol import apis
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
 from barnabas.server.context import CloseConnection
 from barnabas.server.purgatory import Delayed, Outcome, Unanswered
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+PRODUCE: Final = apis.PRODUCE.key
 LARGE_FRAME_ROOM_BYTES: Final = 1024 * 1024
 """
 The receive buffer (SO_RCVBUF) of a connection that sends frames larger than the one it began with.
@@ -64,13 +66,14 @@ class Slot:
     The place of one answer in the order of answers.
     """
 
-    __slots__ = ("delayed", "done", "exchange", "held_bytes", "parts")
+    __slots__ = ("delayed", "done", "exchange", "held_bytes", "is_unseen", "parts")
 
     def __init__(self, exchange: Unanswered | None, held_bytes: int) -> None:
         self.exchange = exchange
         self.held_bytes = held_bytes
         self.parts: list[Part] = []
         self.done = False
+        self.is_unseen = False
         self.delayed: Delayed | None = None
 
 
@@ -82,7 +85,8 @@ class Connection:
 
     1. Answers leave in the order of their requests: ``_slots`` has a slot for every request that
        was started and whose answer was not put into the sender, and only its front ever is.
-    2. Requests are started in order, and none while the task of an earlier one runs.
+    2. Requests are started in order, none while the task of an earlier one runs, and behind a
+       Produce that waits for its fsync only further ones.
     3. The peer is read from only while it reads, and while few requests wait: further ones are
        started only while fewer than ``queued.max.requests`` stand behind others in all connections.
     4. An answer that is ready never stands behind a wait that could end: those in front of it are
@@ -107,6 +111,7 @@ class Connection:
         self._backlog: Backlog = connections.backlog
         self._slots: deque[Slot] = deque()
         self._slots_bytes = 0
+        self._unseen = 0  # slots of requests whose effects are not to be seen yet
         self._arriving_since = _NEVER
         self._unread_since = _NEVER
         self._waits_for_memory = False
@@ -342,6 +347,7 @@ class Connection:
                 and not self._task_running
                 and not sender.is_blocked
                 and (not slots or connections.queued_requests < limit)
+                and not (self._unseen and self._is_behind_unseen())
             ):
                 frame = receiver.take_frame()
                 if frame is None:
@@ -362,10 +368,23 @@ class Connection:
         if slots or self.held_bytes or receiver.is_holding or sender.is_blocked:
             self._account()
 
+    def _is_behind_unseen(self) -> bool:
+        """
+        Whether the next request has to wait, as in Kafka, for what those before it do. Batches can
+        be appended meanwhile: they share an fsync.
+        """
+        return bool(self._receiver.next_key() != PRODUCE)
+
     def _read_or_not(self, sender: Sender) -> None:
         has_frame = self._receiver.has_frame
         is_held = has_frame or sender.is_blocked
-        if has_frame and self._admitted and not self._task_running and not sender.is_blocked:
+        if (
+            has_frame
+            and self._admitted
+            and not self._task_running
+            and not sender.is_blocked
+            and not (self._unseen and self._is_behind_unseen())
+        ):
             self._backlog.add(self)
         if self._finishing:
             self._pause_reading()
@@ -428,6 +447,9 @@ class Connection:
 
     def _delay(self, slot: Slot, delayed: Delayed) -> None:
         slot.delayed = delayed
+        if delayed.is_seen_when_answered and not delayed.done:
+            self._unseen += 1
+            slot.is_unseen = True
         delayed.then(lambda outcome: self._settled(slot, outcome))
         if self._memory.is_used_up:
             delayed.hurry()
@@ -457,6 +479,9 @@ class Connection:
     # Answers
 
     def _settled(self, slot: Slot, outcome: Outcome) -> None:
+        if slot.is_unseen:
+            slot.is_unseen = False
+            self._unseen -= 1
         if self._closing:
             return
         assert slot.exchange is not None

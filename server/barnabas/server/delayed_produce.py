@@ -39,6 +39,8 @@ class DelayedProduce(Delayed):
 
     __slots__ = ("_pending", "_response", "_timer")
 
+    is_seen_when_answered = True
+
     def __init__(self, response: ProduceResponse, uncommitted: Sequence[Uncommitted]) -> None:
         super().__init__()
         self._response = response

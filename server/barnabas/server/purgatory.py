@@ -51,6 +51,9 @@ class Delayed:
 
     __slots__ = ("_listener", "_outcome", "done")
 
+    is_seen_when_answered = False
+    """Whether the effects of the request are to be seen by others only when it is answered."""
+
     def __init__(self) -> None:
         self._listener: Callable[[Outcome], None] | None = None
         self._outcome: Outcome = None

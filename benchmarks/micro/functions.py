@@ -30,14 +30,14 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.record_batch import ATTRIBUTES_AT, build_batch, read_batch
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.append_info import LogAppendInfo, check_batches
-from barnabas.storage.append_origin import AppendOrigin
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.fetch_isolation import FetchIsolation
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.offset_index import OffsetIndex
-from barnabas.storage.validator import LogValidator
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.index.offset_index import OffsetIndex
+from barnabas.storage.log.append_info import LogAppendInfo, check_batches
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
+from barnabas.storage.log.validator import LogValidator
+from barnabas.storage.producers.append_origin import AppendOrigin
 from benchmarks import wire
 from tests.support.log_directory import WrittenDirectory
 from tests.support.segments import FIRST_TIMESTAMP

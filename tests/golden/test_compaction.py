@@ -14,11 +14,11 @@ import pytest
 
 from barnabas.protocol.record_batch import RecordBatch, batches, build_batch_with_offsets
 from barnabas.protocol.records import Record
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import offset_from_file_name
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.log import Log
+from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.cleaning import clean
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import topic_configs

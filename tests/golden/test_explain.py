@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from barnabas.storage.explain.known import ExplainError
-from barnabas.storage.log_files import offset_from_file_name
+from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.explaining import Explainer
 
 SETS = [

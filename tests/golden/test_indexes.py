@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.record_batch import RecordBatch
-from barnabas.storage.checkpoints import (
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
+from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll
+from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.segment.records import FileRecords
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.checkpoints import (
     LEADER_EPOCH_CHECKPOINT,
     LeaderEpochCheckpointFile,
     parse_checkpoint,
     parse_epoch_entry,
 )
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.file_records import FileRecords
-from barnabas.storage.leader_epochs import LeaderEpochFileCache
-from barnabas.storage.log_files import offset_from_file_name
-from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
-from barnabas.storage.rolling import RollParams, RollReason, reason_to_roll
-from barnabas.storage.segment import LogSegment
+from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.clock import StillClock
 
 FILES = DiskFiles()

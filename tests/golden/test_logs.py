@@ -14,7 +14,7 @@ from crc32c import crc32c
 
 from barnabas.protocol.record_batch import RecordBatch, batches
 from barnabas.storage.errors import OffsetOutOfRange
-from barnabas.storage.log import FetchIsolation, Log
+from barnabas.storage.log.log import FetchIsolation, Log
 from tests.support.kafka_directory import (
     DumpedBatch,
     DumpedRecord,

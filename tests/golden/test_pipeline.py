@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.pipeline.options import IsolationLevel
-from barnabas.pipeline.planning import open_logs
+from barnabas.pipeline.reading.plan import open_logs
 from barnabas.pipeline.scan import parse_options
 from tests.support.log_directory import stored_rows
 from tests.support.scanned import scanned_rows

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from barnabas.storage.errors import CorruptRecord
-from barnabas.storage.producer_snapshots import decode_snapshot
+from barnabas.storage.producers.snapshots import decode_snapshot
 from tests.golden.test_logs import list_offset
 from tests.support.kafka_directory import KafkaDirectory
 

@@ -18,12 +18,12 @@ from barnabas.protocol.record_batch import (
     batches,
     set_max_timestamp,
 )
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.log import AppendOrigin, Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.partition_metadata import parse_partition_metadata
-from barnabas.storage.producer_append import TV_2
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.log import AppendOrigin, Log
+from barnabas.storage.producers.append import TV_2
+from barnabas.storage.state_files.partition_metadata import parse_partition_metadata
 from tests.golden.test_recovery import contents
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import AFTERWARDS_MS, topic_configs

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.storage.fetch_isolation import FetchIsolation
-from barnabas.storage.log import Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from tests.golden.test_logs import everything, list_offset
 from tests.golden.test_recovery import contents
 from tests.support.clock import StillClock

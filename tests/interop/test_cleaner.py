@@ -16,9 +16,9 @@ import pytest
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import batches
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.errors import KafkaError
-from barnabas.storage.log_to_clean import LogToClean
+from barnabas.storage.fs.disk import DiskFiles
 from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import PrerequisiteMissing, java
 from tests.support.cleaning import new_cleaner

@@ -29,7 +29,7 @@ from barnabas.protocol.record_batch import build_batch, control_batch
 from barnabas.protocol.records import Header, SimpleRecord
 from barnabas.protocol.schema import Message
 from barnabas.protocol.transaction_records import TransactionLogKey, TransactionLogValue
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.fs.disk import DiskFiles
 from tests.interop.clients.base import CODECS, NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.interop.conftest import unavailable

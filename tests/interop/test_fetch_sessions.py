@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.server.fetch_sessions import FetchSession
-from barnabas.storage.disk import DiskFiles
+from barnabas.server.fetch.sessions import FetchSession
+from barnabas.storage.fs.disk import DiskFiles
 from tests.interop.clients.base import Client
 from tests.support.server import batch, running, until
 

@@ -35,7 +35,7 @@ from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFe
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.record_batch import RecordBatch, batches
 from barnabas.protocol.schema import ZERO_UUID
-from barnabas.server.coordinators.records import GroupRecord, OffsetRecord, decode_record
+from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_record
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.coordination import subscription

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import ProduceResponse
-from barnabas.storage.disk import MAPS_KEEP_DESCRIPTORS
+from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from tests.support.broker_process import Barnabas, resident_bytes, wait_for
 from tests.support.limits import stated
 from tests.support.server import batch, fetch_request, fetch_topic, produce_request

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.pipeline.arena import BadBatch
-from barnabas.pipeline.batch_headers import walk
-from barnabas.pipeline.decode import Offsets, Place, Wanted, bad_checksums, decode
+from barnabas.pipeline.decoding.arena import BadBatch
+from barnabas.pipeline.decoding.batch_headers import walk
+from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, bad_checksums, decode
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import batches as batches_in

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.pipeline.filesystems import locate
-from barnabas.pipeline.planning import plan
+from barnabas.pipeline.logs.filesystems import locate
+from barnabas.pipeline.reading.plan import plan
 from barnabas.pipeline.scan import parse_options, read, schema
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.logs import end_transaction

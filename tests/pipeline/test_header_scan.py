@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from barnabas.pipeline import header_scan
-from barnabas.pipeline.batch_headers import joined
-from barnabas.pipeline.header_scan import HeaderScan
-from barnabas.pipeline.segment_scan import SegmentScan
+from barnabas.pipeline.decoding.batch_headers import joined
+from barnabas.pipeline.logs import headers as header_scan
+from barnabas.pipeline.logs.chunks import SegmentScan
+from barnabas.pipeline.logs.headers import HeaderScan
 from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records import SimpleRecord
 from tests.support.disk import MemoryFiles

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import io
 
-from barnabas.pipeline.progress import ProgressBar
+from barnabas.pipeline.jobs.progress import ProgressBar
 from tests.support.clock import StillClock
 
 MiB = 1 << 20

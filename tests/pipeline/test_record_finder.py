@@ -15,19 +15,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from barnabas.pipeline import record_finder
-from barnabas.pipeline.arena import Arena
-from barnabas.pipeline.arrow_columns import pieces
-from barnabas.pipeline.batch_headers import HEADERS
-from barnabas.pipeline.record_arrays import spans_by_arrays
-from barnabas.pipeline.record_finder import find_records, spans_by_walk
-from barnabas.pipeline.record_spans import Fields, RecordSpans
-from barnabas.pipeline.varint_columns import Malformed
+from barnabas.pipeline.decoding import find as record_finder
+from barnabas.pipeline.decoding.arena import Arena
+from barnabas.pipeline.decoding.arrow import pieces
+from barnabas.pipeline.decoding.batch_headers import HEADERS
+from barnabas.pipeline.decoding.find import find_records, spans_by_walk
+from barnabas.pipeline.decoding.record_arrays import spans_by_arrays
+from barnabas.pipeline.decoding.spans import Fields, RecordSpans
+from barnabas.pipeline.decoding.varint_columns import Malformed
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.records import Header, Record, encode_records, iter_records
 from tests.support.compiled import compiled, plain
 
-NAME = "barnabas.pipeline.record_fields"
+NAME = "barnabas.pipeline.decoding.record_walk"
 PLAIN = plain(NAME)
 
 Found = list[list[Any]]

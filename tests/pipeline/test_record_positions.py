@@ -4,7 +4,7 @@ Where records begin, found by a plain loop.
 
 from __future__ import annotations
 
-from barnabas.pipeline.record_positions import note_records
+from barnabas.pipeline.decoding.record_positions import note_records
 from barnabas.protocol.records import Record, encode_records
 
 

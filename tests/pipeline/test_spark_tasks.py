@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.spark_tasks import settle_worker
-from barnabas.pipeline.worker_tasks import each_of, in_waves
+from barnabas.pipeline.spark.tasks import settle_worker
+from barnabas.pipeline.spark.worker import each_of, in_waves
 
 
 def test_a_worker_need_not_search_what_it_had_at_its_first_task(spark: SparkSession) -> None:

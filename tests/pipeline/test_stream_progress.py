@@ -12,8 +12,7 @@ import pytest
 
 from barnabas.pipeline.errors import DataLoss, InvalidOption
 from barnabas.pipeline.options import ReadOptions, parse_stream_options
-from barnabas.pipeline.scan import read
-from barnabas.pipeline.stream_progress import (
+from barnabas.pipeline.reading.stream_plan import (
     admit,
     from_json,
     initial,
@@ -21,7 +20,8 @@ from barnabas.pipeline.stream_progress import (
     to_json,
     work_between,
 )
-from barnabas.storage.log_files import TopicPartition
+from barnabas.pipeline.scan import read
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 
 BOTH = {TopicPartition("events", 0): 300, TopicPartition("events", 1): 100}

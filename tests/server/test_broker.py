@@ -21,7 +21,7 @@ from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.server.broker import Broker
 from barnabas.server.clock import ManualClock
-from barnabas.server.listening import CannotListen
+from barnabas.server.network.acceptor import CannotListen
 from barnabas.storage.errors import InvalidLogDirectory, LogDirectoryLocked
 from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.server import (

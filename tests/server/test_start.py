@@ -62,11 +62,11 @@ def test_handlers_are_loaded_when_their_api_is_asked_for(loaded: set[str]) -> No
         "barnabas.pipeline",
         "barnabas.protocol.decoder",  # It makes functions, of what is met more than once.
         "barnabas.server.config.reference",
-        "barnabas.server.config_admin",
-        "barnabas.server.coordinators.group_coordinator",
-        "barnabas.server.coordinators.transactions.coordinator",
-        "barnabas.server.topic_creation",
-        "barnabas.storage.cleaner",
+        "barnabas.server.dynamic_config.admin",
+        "barnabas.server.groups.coordinator",
+        "barnabas.server.transactions.coordinator",
+        "barnabas.server.topics.creation",
+        "barnabas.storage.cleaner.cleaner",
         "barnabas.storage.explain",
         "cramjam",
         "encodings.idna",  # For names of hosts beyond ASCII.

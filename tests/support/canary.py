@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from barnabas.server.manual_clock import ManualClock
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.fs.disk import DiskFiles
 from tests.support.server import START_MS, batch, produce_request, running
 
 FIRST_MS: Final = START_MS

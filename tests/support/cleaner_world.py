@@ -9,16 +9,16 @@ from typing import Any
 
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.cleaner_manager import LogCleanerManager, PreCleanStats
-from barnabas.storage.cleaner_settings import CleanerSettings
+from barnabas.storage.cleaner.log_to_clean import LogToClean
+from barnabas.storage.cleaner.manager import LogCleanerManager, PreCleanStats
+from barnabas.storage.cleaner.pool import LogCleaner
+from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
-from barnabas.storage.log import Log
-from barnabas.storage.log_cleaner import LogCleaner
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_files import TopicPartition
-from barnabas.storage.log_to_clean import LogToClean
-from barnabas.storage.manager import LogManager
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.manager import LogManager
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.log_manager import TOPIC_ID, load, open_manager

@@ -9,14 +9,14 @@ from typing import Any
 
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import Record, SimpleRecord
-from barnabas.storage.append_info import LogAppendInfo
-from barnabas.storage.cleaner import Cleaner
-from barnabas.storage.cleaner_stats import CleanerStats
+from barnabas.storage.cleaner.cleaner import Cleaner
+from barnabas.storage.cleaner.log_to_clean import LogToClean
+from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
+from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.clock import Clock
-from barnabas.storage.log import Log
-from barnabas.storage.log_files import TopicPartition
-from barnabas.storage.log_to_clean import LogToClean
-from barnabas.storage.offset_map import BYTES_PER_ENTRY, OffsetMap
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.log import Log
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.logs import read_records
 from tests.support.segments import FIRST_TIMESTAMP
 

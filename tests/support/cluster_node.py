@@ -27,19 +27,19 @@ from barnabas.server.cluster.formatting import prepare_directories, read_bootstr
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.config_admin import ConfigAdmin
-from barnabas.server.context import Context
-from barnabas.server.coordinators.producer_ids import ProducerIds
-from barnabas.server.error_response import error_response
+from barnabas.server.dynamic_config.admin import ConfigAdmin
+from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
 from barnabas.server.handlers import HANDLERS
-from barnabas.server.partitions import Partitions
-from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
-from barnabas.server.topics import Topics
+from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.requests.context import Context
+from barnabas.server.requests.error_response import error_response
+from barnabas.server.topics.topics import Topics
+from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.turns import Steps, Turns, finished
 from barnabas.storage.clock import Clock
-from barnabas.storage.files import Files
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.uuids import random_uuid
 from tests.support.unconnected import unconnected
 

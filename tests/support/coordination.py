@@ -29,14 +29,14 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupResponse,
 )
 from barnabas.server.config import BrokerConfig
-from barnabas.server.coordinators.changes import Changes
-from barnabas.server.coordinators.group import ClassicGroup
-from barnabas.server.coordinators.group_state import GroupState
-from barnabas.server.coordinators.joining import Caller
-from barnabas.server.coordinators.offsets import NO_PRODUCER_ID
-from barnabas.server.coordinators.records import OffsetRecord, Record, decode_record, encode_record
-from barnabas.server.coordinators.shard_state import ShardState
-from barnabas.server.coordinators.timers import TimerQueue
+from barnabas.server.groups.changes import Changes
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.joining import Caller
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID
+from barnabas.server.groups.records import OffsetRecord, Record, decode_record, encode_record
+from barnabas.server.groups.shard_state import ShardState
+from barnabas.server.groups.timers import TimerQueue
 from barnabas.server.turns import finished
 
 R = TypeVar("R")

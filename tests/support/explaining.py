@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.server.config import load_settings
-from barnabas.server.known_cluster import KnownCluster, Suppositions
-from barnabas.storage.disk import DiskFiles
+from barnabas.server.tools.known_cluster import KnownCluster, Suppositions
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.command import add_arguments, explained
 from barnabas.storage.explain.known import BrokerTimes, TopicSettings
 from barnabas.storage.explain.looking import Shelf
 from barnabas.storage.explain.report import PartitionReport, report_on
-from barnabas.storage.files import Files
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.logs import LogHome
 

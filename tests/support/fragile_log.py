@@ -9,13 +9,13 @@ from typing import Any
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.record_batch import RecordBatch, batches
-from barnabas.storage.append_info import LogAppendInfo
 from barnabas.storage.clock import Clock
-from barnabas.storage.fetch_data import FetchDataInfo
-from barnabas.storage.fetch_isolation import FetchIsolation
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
+from barnabas.storage.segment.fetch_data import FetchDataInfo
 from tests.support.disk import MemoryFiles
 
 _CONFIG = LogConfig.parse({"segment.index.bytes": "4096"})

@@ -13,10 +13,10 @@ from barnabas.server.background import Background
 from barnabas.server.clock import ManualClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
-from barnabas.server.coordinators.group_coordinator import GroupCoordinator
-from barnabas.server.partition import Partition
+from barnabas.server.groups.coordinator import GroupCoordinator
+from barnabas.server.partitions.partition import Partition
 from barnabas.server.turns import Turns
-from barnabas.storage.log import Log
+from barnabas.storage.log.log import Log
 from tests.support.fragile_log import FragileLog
 
 OFFSETS_TOPIC_ID = UUID(int=17)

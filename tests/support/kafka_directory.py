@@ -14,21 +14,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from barnabas.storage.checkpoints import (
-    CLEAN_SHUTDOWN_FILE,
-    LeaderEpochCheckpointFile,
-    OffsetCheckpointFile,
-)
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_directory import (
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.directories.directory import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from barnabas.storage.log_files import parse_topic_partition_name
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.log import Log
+from barnabas.storage.state_files.checkpoints import (
+    CLEAN_SHUTDOWN_FILE,
+    LeaderEpochCheckpointFile,
+    OffsetCheckpointFile,
+)
+from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from tests.support.clock import StillClock
 
 FILES = DiskFiles()

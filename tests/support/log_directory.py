@@ -10,13 +10,13 @@ from typing import Any
 
 from barnabas.protocol.record_batch import BatchOptions, build_batch
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.checkpoints import format_checkpoint
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.log import Log
 from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.state_files.checkpoints import format_checkpoint
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.segments import FIRST_TIMESTAMP
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.protocol.structs import replace
-from barnabas.storage.cleaner_settings import CleanerSettings
+from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
-from barnabas.storage.files import Files
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import TopicPartition
-from barnabas.storage.manager import LogManager, LogManagerSettings
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.manager import LogManager, LogManagerSettings
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.segments import padded_batch
 

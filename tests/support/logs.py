@@ -10,10 +10,10 @@ from typing import Any
 from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.record_batch import RecordBatch, batches, build_batch
 from barnabas.protocol.records import Record, SimpleRecord
-from barnabas.storage.append_info import LogAppendInfo
-from barnabas.storage.log import AppendOrigin, FetchIsolation, Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.log import AppendOrigin, FetchIsolation, Log
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from weakref import WeakSet
 
-from barnabas.storage import disk
 from barnabas.storage.errors import KafkaError, KafkaStorageError
-from barnabas.storage.files import Buffer, File, Files, WouldBlock
+from barnabas.storage.fs import disk
+from barnabas.storage.fs.interface import Buffer, File, Files, WouldBlock
 
 
 @dataclass(slots=True)

@@ -15,10 +15,10 @@ from barnabas.protocol.record_batch import (
 )
 from barnabas.protocol.records import Header, Record, encode_records
 from barnabas.storage.clock import Clock
-from barnabas.storage.files import Files
-from barnabas.storage.log import AppendOrigin, Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import AppendOrigin, Log
 from tests.support.segments import FIRST_TIMESTAMP
 
 HEADERS = (

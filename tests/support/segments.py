@@ -10,9 +10,9 @@ from pathlib import Path
 
 from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.files import Files
-from barnabas.storage.segment import LogSegment
-from barnabas.storage.time_index import TimestampOffset
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.index.time_index import TimestampOffset
+from barnabas.storage.segment.segment import LogSegment
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 

@@ -30,7 +30,7 @@ from barnabas.protocol.records import SimpleRecord
 from barnabas.server.broker import Broker
 from barnabas.server.clock import ServerClock
 from barnabas.server.config import BrokerConfig
-from barnabas.storage.files import Files
+from barnabas.storage.fs.interface import Files
 from tests.support.wire_client import WireClient
 
 DATA = Path("/data")

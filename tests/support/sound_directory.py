@@ -9,14 +9,14 @@ from uuid import UUID
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.structs import replace
-from barnabas.storage.checkpoints import OffsetCheckpointFile
-from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import TopicPartition
-from barnabas.storage.manager import LogManager
-from barnabas.storage.meta_properties import (
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.manager import LogManager
+from barnabas.storage.state_files.checkpoints import OffsetCheckpointFile
+from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.state_files.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
     write_meta_properties,

@@ -27,7 +27,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from barnabas.protocol.record_batch import batches
-from barnabas.server.coordinators.changes import Producer
+from barnabas.server.groups.changes import Producer
 from tests.support.server import (
     PATIENCE,
     batch,

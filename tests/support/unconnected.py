@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from barnabas.server.clock import SystemClock
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.connection import Connection
-from barnabas.server.connections import Connections
 from barnabas.server.metrics import Metrics
+from barnabas.server.network.connection import Connection
+from barnabas.server.network.registry import Connections
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from barnabas.storage.clock import Clock
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.files import Files
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.verify.cluster import ReadTopics
 from barnabas.storage.verify.report import Report, Violation
 from barnabas.storage.verify.verification import Verification, no_topics

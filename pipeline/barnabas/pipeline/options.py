@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, TypeVar
 
-from barnabas.pipeline.decode import MAX_BATCH_BYTES
+from barnabas.pipeline.decoding.decode import MAX_BATCH_BYTES
 from barnabas.pipeline.errors import InvalidOption
 from barnabas.pipeline.schemas import Level
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.state_files.file_names import TopicPartition
 
 MiB: Final = 1 << 20
 

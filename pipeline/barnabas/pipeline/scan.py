@@ -19,9 +19,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from barnabas.pipeline.options import ReadOptions, parse_options
-from barnabas.pipeline.planning import SegmentRange, Work, plan
+from barnabas.pipeline.reading.plan import SegmentRange, Work, plan
+from barnabas.pipeline.reading.reader import read
 from barnabas.pipeline.schemas import Level, project, schema_of
-from barnabas.pipeline.segment_reader import read
 
 __all__ = [
     "ReadOptions",

@@ -24,35 +24,35 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.connections import ConnectionLimits, Connections
-from barnabas.server.context import Parts
-from barnabas.server.coordinators.on_demand import Coordinators
-from barnabas.server.coordinators.producer_ids import ProducerIds
-from barnabas.server.delayed_fetch import FetchPurgatory
-from barnabas.server.descriptors import most_open_files
-from barnabas.server.dispatch import Dispatcher
-from barnabas.server.dynamic_settings import configure_parts
-from barnabas.server.fetch_sessions import FetchSessions
+from barnabas.server.coordinators import Coordinators
+from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
+from barnabas.server.dynamic_config.settings import configure_parts
+from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
+from barnabas.server.fetch.delayed import FetchPurgatory
+from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.handlers import HANDLERS
-from barnabas.server.listening import Listening
-from barnabas.server.log_cleaning import cleaner_settings, watch_cleaner
-from barnabas.server.log_dir_failures import LogDirFailureHandler
 from barnabas.server.metrics import Metrics
-from barnabas.server.partitions import Partitions
-from barnabas.server.topic_configs import BrokerConfigs, TopicConfigs
-from barnabas.server.topics import Topics
+from barnabas.server.network.acceptor import Listening
+from barnabas.server.network.descriptors import most_open_files
+from barnabas.server.network.registry import ConnectionLimits, Connections
+from barnabas.server.partitions.failures import LogDirFailureHandler
+from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.requests.context import Parts
+from barnabas.server.requests.dispatch import Dispatcher
+from barnabas.server.topics.topics import Topics
+from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.turns import Turns
 from barnabas.server.workers import Workers
-from barnabas.storage.disk import DiskFiles
-from barnabas.storage.files import Files
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import TopicPartition
-from barnabas.storage.manager import LoadReport, LogManager, LogManagerSettings
-from barnabas.storage.open_files import OpenFiles
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.open_files import OpenFiles
+from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
+from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.uuids import random_uuid
 
 if TYPE_CHECKING:
-    from barnabas.server.config_admin import ConfigAdmin
+    from barnabas.server.dynamic_config.admin import ConfigAdmin
 
 logger = logging.getLogger(__name__)
 
@@ -385,7 +385,7 @@ class Broker:
         What clients change configs with, and the parts that go by them while they run. It is made
         for the first who asks for configs.
         """
-        from barnabas.server.config_admin import ConfigAdmin  # noqa: PLC0415  # few ask
+        from barnabas.server.dynamic_config.admin import ConfigAdmin  # noqa: PLC0415  # few ask
 
         loop = asyncio.get_running_loop()
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import Cluster
-    from barnabas.storage.files import Files
+    from barnabas.storage.fs.interface import Files
 
 EXIT_USAGE = 2
 _PROGRAM: Final = "barnabas"
@@ -69,7 +69,7 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             add_options(of_command)
     if command is not None and command not in _COMMANDS:
-        from barnabas.storage.option_values import did_you_mean  # noqa: PLC0415  # only for mistakes
+        from barnabas.storage.config.option_values import did_you_mean  # noqa: PLC0415  # only for mistakes
 
         hint = did_you_mean(command, _COMMANDS)
         parser.error(f"unknown command {command}{hint or ', see barnabas --help'}")
@@ -136,7 +136,7 @@ def _serve(options: argparse.Namespace) -> int:
     gc.disable()
     from barnabas.server.config import load_settings  # noqa: PLC0415  # only this command needs it
     from barnabas.server.log_setup import set_up_logging  # noqa: PLC0415  # the same
-    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # the same
+    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # the same
 
     assignments = list(options.assignments)
     if options.data_dir is not None:
@@ -153,10 +153,10 @@ def _serve(options: argparse.Namespace) -> int:
         return EXIT_USAGE
     set_up_logging(config.barnabas_log_level, config.barnabas_log_format)
 
-    from barnabas.server.event_loop import load_event_loop  # noqa: PLC0415  # only for a good option
+    from barnabas.server.network.event_loop import load_event_loop  # noqa: PLC0415  # only for a good option
 
     load_event_loop()
-    from barnabas.server.run import run  # noqa: PLC0415  # the same
+    from barnabas.server.process import run  # noqa: PLC0415  # the same
 
     return run(config, settings, ephemeral=options.ephemeral)
 
@@ -173,13 +173,13 @@ def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
 
 
 def _healthcheck(options: argparse.Namespace) -> int:
-    from barnabas.server.healthcheck import (  # noqa: PLC0415  # only this command needs it
+    from barnabas.server.tools.healthcheck import (  # noqa: PLC0415  # only this command needs it
         BadAddress,
         address_of,
         check,
         configured_address,
     )
-    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # the same
+    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # the same
 
     try:
         if options.bootstrap_server is not None:
@@ -204,7 +204,7 @@ def _add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from barnabas.server.known_cluster import read_cluster  # noqa: PLC0415  # only this command
+    from barnabas.server.tools.known_cluster import read_cluster  # noqa: PLC0415  # only this command
     from barnabas.storage.explain.command import run  # noqa: PLC0415  # the same
 
     return run(options, read_cluster)
@@ -225,13 +225,13 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _add_spark(parser: argparse.ArgumentParser) -> None:
-    from barnabas.pipeline.command import add_arguments  # noqa: PLC0415  # loads nothing else
+    from barnabas.pipeline.jobs.cli import add_arguments  # noqa: PLC0415  # loads nothing else
 
     add_arguments(parser, _read_cluster)
 
 
 def _read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Cluster:
-    from barnabas.server.known_cluster import read_cluster  # noqa: PLC0415  # only jobs need it
+    from barnabas.server.tools.known_cluster import read_cluster  # noqa: PLC0415  # only jobs need it
 
     return read_cluster(options, files, clock)
 

@@ -46,7 +46,7 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-    from barnabas.storage.segment import LogSegment
+    from barnabas.storage.segment.segment import LogSegment
 
 __all__ = [
     "BatchTakesLong",

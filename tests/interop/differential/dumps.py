@@ -10,7 +10,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
+from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 from tests.interop.differential.answers import LONGEST_RUN_MS
 from tests.interop.differential.trial import Trial
 from tests.support.kafka_dump import Dump, kafka_dumps, our_dump

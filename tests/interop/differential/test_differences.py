@@ -53,8 +53,8 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.record_batch import batches, build_batch, seal_batch
 from barnabas.protocol.records import Record, SimpleRecord, encode_records
 from barnabas.protocol.schema import ZERO_UUID, replace
-from barnabas.server.dispatch import MOST_ENTRIES
-from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
+from barnabas.server.requests.dispatch import MOST_ENTRIES
+from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable
 from tests.interop.differential.known import KNOWN, LEFT_OUT
 from tests.interop.differential.recipes import Batch, Producer, Splice

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from barnabas.pipeline.archive.commits import Archive
+from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records import Header, SimpleRecord
-from barnabas.storage.log import Log
+from barnabas.storage.log.log import Log
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import plain_rows, scanned_rows
 

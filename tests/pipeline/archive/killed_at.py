@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from barnabas.pipeline.archive.job import archive
-from barnabas.pipeline.session import spark_session
+from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.spark.session import spark_session
 
 _CHANGES = {"os.mkdir", "os.rename", "os.remove", "os.truncate"}
 

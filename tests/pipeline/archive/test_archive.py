@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pyarrow import parquet as pq
 
-from barnabas.pipeline.archive.commits import Archive, ArchiveError, Commit
-from barnabas.pipeline.archive.job import Archived, archive
 from barnabas.pipeline.errors import CorruptBatch, InvalidOption, OldFormat, UnknownTopic
-from barnabas.pipeline.output_directory import InUse
-from barnabas.storage.log import Log
-from barnabas.storage.log_files import TopicPartition
+from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError, Commit
+from barnabas.pipeline.jobs.archive.job import Archived, archive
+from barnabas.pipeline.jobs.output import InUse
+from barnabas.storage.log.log import Log
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.pipeline.archive.archived import (
     SEGMENT_BYTES,
     archived_rows,

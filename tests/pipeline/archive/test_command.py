@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.archive.commits import Archive, ArchiveError
-from barnabas.pipeline.archive.reading import read_archive
+from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError
+from barnabas.pipeline.jobs.archive.reading import read_archive
 from barnabas.server.cli import main
 from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs

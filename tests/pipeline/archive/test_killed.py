@@ -18,14 +18,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.archive import job, parquet
-from barnabas.pipeline.archive.commits import Archive, Commit
-from barnabas.pipeline.archive.job import archive
-from barnabas.pipeline.archive.parquet import RangeToArchive
-from barnabas.pipeline.archive.planning import archive_options, plan_archive
+from barnabas.pipeline.jobs.archive import job, parquet
+from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
+from barnabas.pipeline.jobs.archive.planning import archive_options, plan_archive
 from barnabas.pipeline.options import ReadOptions
-from barnabas.pipeline.session import JobFailed
-from barnabas.storage.disk import DiskFiles
+from barnabas.pipeline.spark.session import JobFailed
+from barnabas.storage.fs.disk import DiskFiles
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.support.spark import QUICK
 

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet as pq
 
-from barnabas.pipeline.compact.snapshots import Snapshots
+from barnabas.pipeline.jobs.compact.snapshots import Snapshots
 from barnabas.pipeline.schemas import RECORDS
 from tests.support.log_directory import WrittenDirectory
 from tests.support.random_logs import RandomLog

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from barnabas.pipeline.compact.job import compact
+from barnabas.pipeline.jobs.compact.job import compact
 from tests.pipeline.archive.killed_at import Killer
 
 

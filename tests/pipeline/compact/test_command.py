@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.compact.reading import read_compacted
+from barnabas.pipeline.jobs.compact.reading import read_compacted
 from barnabas.server.cli import main
 from tests.interop.clients.base import Seen
 from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs

@@ -13,18 +13,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from barnabas.pipeline.archive.commits import ArchiveError
-from barnabas.pipeline.archive.job import archive
-from barnabas.pipeline.compact import latest
-from barnabas.pipeline.compact.job import Compacted, compact
-from barnabas.pipeline.compact.latest import LatestOffsets, only
-from barnabas.pipeline.compact.planning import PartitionPlan
-from barnabas.pipeline.compact.snapshots import CompactedPartition, CompactError, Snapshots
-from barnabas.pipeline.compact.sources import LogSource
 from barnabas.pipeline.errors import CorruptBatch, InvalidOption, OldFormat, UnknownTopic
-from barnabas.pipeline.output_directory import InUse
+from barnabas.pipeline.jobs.archive.commits import ArchiveError
+from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.compact import latest
+from barnabas.pipeline.jobs.compact.job import Compacted, compact
+from barnabas.pipeline.jobs.compact.latest import LatestOffsets, only
+from barnabas.pipeline.jobs.compact.planning import PartitionPlan
+from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
+from barnabas.pipeline.jobs.compact.sources import LogSource
+from barnabas.pipeline.jobs.output import InUse
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.fs.disk import DiskFiles
 from tests.pipeline.archive.archived import fill
 from tests.pipeline.compact.compacted import PARTITIONS, compacted_rows, latest_rows, random_logs
 from tests.support.cleaning import clean

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.pipeline.compact.job import compact
-from barnabas.pipeline.compact.snapshots import Snapshots
+from barnabas.pipeline.jobs.compact.job import compact
+from barnabas.pipeline.jobs.compact.snapshots import Snapshots
 from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs
 from tests.support.log_directory import WrittenDirectory, append, some_records
 

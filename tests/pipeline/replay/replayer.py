@@ -15,8 +15,8 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from barnabas.pipeline.replay import sending
-from barnabas.pipeline.replay.job import replay
+from barnabas.pipeline.jobs.replay import sending
+from barnabas.pipeline.jobs.replay.job import replay
 
 RECORDS_PER_TRANSACTION = 20
 

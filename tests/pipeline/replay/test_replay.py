@@ -21,16 +21,16 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.archive.commits import Archive, ArchiveError
-from barnabas.pipeline.archive.job import archive
 from barnabas.pipeline.errors import UnknownTopic
-from barnabas.pipeline.replay import job, sending
-from barnabas.pipeline.replay.job import replay
-from barnabas.pipeline.replay.sending import ReplayError
-from barnabas.pipeline.replay.watching import bytes_before
+from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError
+from barnabas.pipeline.jobs.archive.job import archive
+from barnabas.pipeline.jobs.replay import job, sending
+from barnabas.pipeline.jobs.replay.job import replay
+from barnabas.pipeline.jobs.replay.sending import ReplayError
+from barnabas.pipeline.jobs.replay.watching import bytes_before
 from barnabas.protocol.records import SimpleRecord
 from barnabas.server.cli import main
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import PATIENCE
 from tests.interop.conftest import new_broker
 from tests.pipeline.archive.archived import SEGMENT_BYTES, archived_rows, fill

@@ -10,15 +10,15 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.report.facts import Report
-from barnabas.pipeline.report.making import Scope, make_report, partitions_of
+from barnabas.pipeline.jobs.report.facts import Report
+from barnabas.pipeline.jobs.report.making import Scope, make_report, partitions_of
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.looking import Shelf
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.log.log import Log
 from tests.support.clock import StillClock
 from tests.support.explaining import StatedCluster
 from tests.support.log_directory import WrittenDirectory, append

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from barnabas.pipeline.report.facts import (
+from barnabas.pipeline.jobs.report.facts import (
     Counts,
     Disorder,
     Keys,
@@ -19,10 +19,10 @@ from barnabas.pipeline.report.facts import (
     Producers,
     Report,
 )
-from barnabas.pipeline.report.frames import partitions_frame, segments_frame
-from barnabas.storage.disk import DiskFiles
+from barnabas.pipeline.jobs.report.frames import partitions_frame, segments_frame
 from barnabas.storage.explain.looking import Shelf
 from barnabas.storage.explain.report import report_on
+from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.readonly import LogRoot
 from tests.pipeline.report.conftest import CHECK_MS, HOUR, NOW, RETENTION_MS, cluster
 from tests.support.clock import StillClock

@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from barnabas.pipeline.report.facts import Report
-from barnabas.pipeline.report.page import as_page
-from barnabas.pipeline.report.text import as_text, key_text
+from barnabas.pipeline.jobs.report.facts import Report
+from barnabas.pipeline.jobs.report.page import as_page
+from barnabas.pipeline.jobs.report.text import as_text, key_text
 
 
 def test_text(report: Report) -> None:

@@ -15,7 +15,7 @@ from barnabas.server.cluster.formatting import (
     read_bootstrap,
 )
 from barnabas.storage.errors import InvalidLogDirectory
-from barnabas.storage.meta_properties import MetaProperties, read_meta_properties
+from barnabas.storage.state_files.meta_properties import MetaProperties, read_meta_properties
 from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
 
 A, B = Path("/a"), Path("/b")

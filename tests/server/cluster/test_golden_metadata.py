@@ -23,7 +23,7 @@ from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.record_frames import decode_record, encode_record
 from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import SnapshotId, find_snapshots, read_snapshot
-from barnabas.storage.disk import DiskFiles
+from barnabas.storage.fs.disk import DiskFiles
 
 DIRECTORIES = (
     "codecs", "compaction", "groups", "groups-compacted", "metadata", "segments",

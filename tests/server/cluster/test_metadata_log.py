@@ -19,9 +19,9 @@ from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.snapshots import SnapshotId, snapshot_batches, write_snapshot
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
-from barnabas.storage.files import Files
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.quorum_state import QuorumState
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.state_files.quorum_state import QuorumState
 from tests.support.clock import StillClock
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
 

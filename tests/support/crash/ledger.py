@@ -12,7 +12,7 @@ from uuid import UUID
 
 from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.log_config import LogConfig
+from barnabas.storage.config.log_config import LogConfig
 
 
 class Presence(Enum):

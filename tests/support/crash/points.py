@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
-from barnabas.storage.log_files import TopicPartition
-from barnabas.storage.meta_properties import (
+from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.state_files.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
     write_meta_properties,

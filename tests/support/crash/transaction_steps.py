@@ -24,7 +24,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.schema import Message
 from barnabas.server.clock import ManualClock
-from barnabas.server.coordinators.changes import Producer
+from barnabas.server.groups.changes import Producer
 from tests.support.crash.points import Keep
 from tests.support.crashable_disk import CrashableFiles, Image
 from tests.support.server import START_MS, TestBroker, running

@@ -12,14 +12,14 @@ from uuid import UUID
 from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord
-from barnabas.storage.cleaner_settings import CleanerSettings
+from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.files import TEMPORARY_SUFFIX
-from barnabas.storage.log import AppendOrigin, Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import STRAY_DIR_SUFFIX, TopicPartition
-from barnabas.storage.manager import LogManager, LogManagerSettings
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
+from barnabas.storage.log.log import AppendOrigin, Log
+from barnabas.storage.manager.manager import LogManager, LogManagerSettings
+from barnabas.storage.state_files.file_names import STRAY_DIR_SUFFIX, TopicPartition
 from barnabas.storage.verify.cluster import KnownTopic
 from barnabas.storage.verify.report import Violation
 from tests.support.clock import StillClock

@@ -22,9 +22,12 @@ from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import snapshot_batches
 from barnabas.storage.errors import InvalidLogDirectory, KafkaStorageError
-from barnabas.storage.files import Files
-from barnabas.storage.log_files import REMOTE_LOG_INDEX_CACHE, parse_topic_partition_name
-from barnabas.storage.meta_properties import MetaPropertiesEnsemble
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.state_files.file_names import (
+    REMOTE_LOG_INDEX_CACHE,
+    parse_topic_partition_name,
+)
+from barnabas.storage.state_files.meta_properties import MetaPropertiesEnsemble
 from barnabas.storage.uuids import random_uuid, uuid_text
 
 logger = logging.getLogger(__name__)

@@ -42,14 +42,14 @@ from barnabas.server.cluster.record_frames import (
 from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshot_store import SnapshotStore
 from barnabas.server.config import BrokerConfig
-from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.clock import Clock
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import TooManyOpenFiles
-from barnabas.storage.files import Files
-from barnabas.storage.log import FetchIsolation, Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.quorum_state import QuorumState
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.state_files.quorum_state import QuorumState
 from barnabas.storage.uuids import METADATA_TOPIC_ID
 
 DIRECTORY_NAME: Final = "__cluster_metadata-0"

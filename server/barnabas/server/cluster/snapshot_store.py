@@ -24,8 +24,8 @@ from barnabas.server.cluster.snapshots import (
 )
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.clock import Clock
-from barnabas.storage.files import Files
-from barnabas.storage.log import Log, LogStartOffsetIncrementReason
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import Log, LogStartOffsetIncrementReason
 
 logger = logging.getLogger(__name__)
 

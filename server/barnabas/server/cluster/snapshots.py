@@ -37,7 +37,7 @@ from barnabas.protocol.records import SimpleRecord
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import divided_batches
 from barnabas.server.cluster.replay import Replay
-from barnabas.storage.files import Files
+from barnabas.storage.fs.interface import Files
 
 SUFFIX: Final = ".checkpoint"
 PARTIAL_SUFFIX: Final = ".checkpoint.part"

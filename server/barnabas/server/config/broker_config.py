@@ -16,8 +16,8 @@ from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
-from barnabas.storage.option_values import InvalidValue
-from barnabas.storage.options import MiB, table
+from barnabas.storage.config.option_values import InvalidValue
+from barnabas.storage.config.options import MiB, table
 
 _NOT_USED: Final = "-1"
 """What ``broker.id`` says where only ``node.id`` counts."""

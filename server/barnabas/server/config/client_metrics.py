@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from barnabas.storage.option_values import ConfigError
-from barnabas.storage.options import MINUTES, Int, Names, Options, option, table
+from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.config.options import MINUTES, Int, Names, Options, option, table
 
 LEAST_INTERVAL_MS: Final = 100
 LONGEST_INTERVAL_MS: Final = 60 * MINUTES

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from barnabas.storage.option_values import InvalidValue
+from barnabas.storage.config.option_values import InvalidValue
 
 _NAME: Final = "max.connections.per.ip.overrides"
 _HOST: Final = re.compile(r"[0-9a-zA-Z\-%._:]+")

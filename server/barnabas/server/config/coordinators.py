@@ -4,8 +4,8 @@ Options of consumer groups, offsets and transactions.
 
 from __future__ import annotations
 
-from barnabas.storage.option_values import Update
-from barnabas.storage.options import (
+from barnabas.storage.config.option_values import Update
+from barnabas.storage.config.options import (
     DAYS,
     INT_MAX,
     MINUTES,

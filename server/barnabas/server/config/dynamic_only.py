@@ -7,8 +7,8 @@ for an Apache Kafka that opens the directory, so its type and range are checked 
 
 from __future__ import annotations
 
-from barnabas.storage.option_values import Update
-from barnabas.storage.options import (
+from barnabas.storage.config.option_values import Update
+from barnabas.storage.config.options import (
     INT_MAX,
     LONG_MAX,
     Bool,

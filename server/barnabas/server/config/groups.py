@@ -9,8 +9,17 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from barnabas.storage.option_values import ConfigError, Rule
-from barnabas.storage.options import SECONDS, Bool, Int, Options, Text, option, section, table
+from barnabas.storage.config.option_values import ConfigError, Rule
+from barnabas.storage.config.options import (
+    SECONDS,
+    Bool,
+    Int,
+    Options,
+    Text,
+    option,
+    section,
+    table,
+)
 
 _DURATION: Final = re.compile(
     r"by_duration:\+?P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]{0,9})?S)?)?",

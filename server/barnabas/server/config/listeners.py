@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 
 from barnabas.protocol.structs import struct
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
-from barnabas.storage.option_values import InvalidValue
+from barnabas.storage.config.option_values import InvalidValue
 
 _ENDPOINT = re.compile(
     r"(?P<name>[A-Za-z0-9_.-]+)://(?:\[(?P<v6>[^\]]*)\]|(?P<host>[^\[\]/:]*)):(?P<port>-?\d+)"

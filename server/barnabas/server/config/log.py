@@ -7,8 +7,8 @@ and the range of the two.
 
 from __future__ import annotations
 
-from barnabas.storage.option_values import Update
-from barnabas.storage.options import (
+from barnabas.storage.config.option_values import Update
+from barnabas.storage.config.options import (
     DAYS,
     HOURS,
     LONG_MAX,

@@ -4,7 +4,7 @@ Options of Barnabas itself.
 
 from __future__ import annotations
 
-from barnabas.storage.options import SECONDS, Int, Options, Text, option, section
+from barnabas.storage.config.options import SECONDS, Int, Options, Text, option, section
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 

@@ -11,9 +11,9 @@ from barnabas.server.config.client_metrics import ClientMetricsConfig
 from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
 from barnabas.server.config.groups import GroupConfig
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.option_values import Option, Update
-from barnabas.storage.options import Options
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.config.option_values import Option, Update
+from barnabas.storage.config.options import Options
 
 _TITLES = {
     "ClusterOptions": "The node and its metadata",

@@ -23,7 +23,7 @@ from barnabas.server.config.compatibility import (
     INERT_PREFIXES,
     REFUSED_OPTIONS,
 )
-from barnabas.storage.option_values import ConfigError, InvalidValue, UnknownOption
+from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption
 from barnabas.storage.properties import read_properties
 
 # What start scripts of Apache Kafka and of its image read for themselves, and our Makefile.

@@ -33,12 +33,12 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.schema import Message
 from barnabas.protocol.structs import struct
-from barnabas.server.context import Context, Parts
-from barnabas.server.purgatory import Delayed
-from barnabas.server.repeated_requests import Question
+from barnabas.server.requests.context import Context, Parts
+from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.repeated_requests import Question
 
 if TYPE_CHECKING:
-    from barnabas.server.sender import Part
+    from barnabas.server.network.sender import Part
     from barnabas.server.turns import Steps
 
 Req = TypeVar("Req", bound=Message)

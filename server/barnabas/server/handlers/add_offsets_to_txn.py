@@ -12,11 +12,11 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnResponse,
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.context import Context
-from barnabas.server.coordinators.changes import Producer
+from barnabas.server.groups.changes import Producer
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.transactional_errors import told
-from barnabas.storage.log_files import TopicPartition
+from barnabas.server.requests.context import Context
+from barnabas.storage.state_files.file_names import TopicPartition
 
 
 @handles(AddOffsetsToTxnRequest)

@@ -22,12 +22,12 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.server.cluster.topic_names import is_internal
-from barnabas.server.context import Context
-from barnabas.server.coordinators.changes import Producer
+from barnabas.server.groups.changes import Producer
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.transactional_errors import told
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.state_files.file_names import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4
 

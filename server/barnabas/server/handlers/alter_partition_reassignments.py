@@ -20,9 +20,9 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
     ReassignableTopicResponse,
 )
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
-from barnabas.server.partition_plan import PartitionPlan
+from barnabas.server.requests.context import Context
+from barnabas.server.topics.reassignment import PartitionPlan
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 logger = logging.getLogger(__name__)

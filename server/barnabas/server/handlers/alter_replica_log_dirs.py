@@ -27,10 +27,10 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps, map_in_steps
-from barnabas.storage.log_files import TopicPartition, has_future_dir_name
+from barnabas.storage.state_files.file_names import TopicPartition, has_future_dir_name
 
 logger = logging.getLogger(__name__)
 

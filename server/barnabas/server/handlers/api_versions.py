@@ -28,9 +28,9 @@ from barnabas.server.cluster.features import (
     SUPPORTED_FEATURES,
     TRANSACTION_VERSION,
 )
-from barnabas.server.connection import ClientSoftware
-from barnabas.server.context import Context
 from barnabas.server.handlers import SERVED, handles
+from barnabas.server.network.connection import ClientSoftware
+from barnabas.server.requests.context import Context
 
 SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     name: SUPPORTED_FEATURES[name]

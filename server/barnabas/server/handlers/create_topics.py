@@ -15,9 +15,9 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
-from barnabas.server.topic_creation import CreatedTopic
+from barnabas.server.requests.context import Context
+from barnabas.server.topics.creation import CreatedTopic
 from barnabas.server.turns import Steps, map_in_steps
 
 FIRST_WITH_CONFIGS: Final = 5

@@ -18,9 +18,9 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
 from barnabas.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
+from barnabas.server.requests.context import Context
 
 
 class EndpointType(IntEnum):

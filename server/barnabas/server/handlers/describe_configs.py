@@ -13,9 +13,9 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-from barnabas.server.config_admin import ConfigEntry
-from barnabas.server.context import Context
+from barnabas.server.dynamic_config.admin import ConfigEntry
 from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps, map_in_steps
 
 

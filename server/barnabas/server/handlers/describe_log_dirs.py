@@ -21,11 +21,11 @@ from barnabas.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps
-from barnabas.storage.log_files import TopicPartition
-from barnabas.storage.manager import LogManager
+from barnabas.storage.manager.manager import LogManager
+from barnabas.storage.state_files.file_names import TopicPartition
 
 logger = logging.getLogger(__name__)
 

@@ -20,10 +20,10 @@ from barnabas.protocol.messages.describe_quorum import (
     ResponseTopicData,
 )
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
-from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
+from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 
 @handles(DescribeQuorumRequest)

@@ -17,9 +17,9 @@ from barnabas.protocol.messages.elect_leaders import (
     TopicPartitions,
 )
 from barnabas.server.cluster.partition_changes import Election
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
-from barnabas.server.partition_plan import PartitionPlan
+from barnabas.server.requests.context import Context
+from barnabas.server.topics.reassignment import PartitionPlan
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.UNCLEAN}

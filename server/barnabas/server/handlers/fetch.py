@@ -24,22 +24,22 @@ from barnabas.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
-from barnabas.server.context import Context
-from barnabas.server.delayed_fetch import DelayedFetch, Watch
-from barnabas.server.fetch_contexts import SESSION_ERRORS, FetchContext, context_of, refusal
-from barnabas.server.fetch_wanted import (
+from barnabas.server.fetch.cached_partition import (
     FIRST_TOPIC_ID_VERSION,
     NOBODY,
     UNKNOWN,
     Wanted,
 )
-from barnabas.server.fetching import FetchPlan, Reading, error_data, size_of
+from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context_of, refusal
+from barnabas.server.fetch.delayed import DelayedFetch, Watch
+from barnabas.server.fetch.plain_fetches import fetch_plain
+from barnabas.server.fetch.reader import FetchPlan, Reading, error_data, size_of
 from barnabas.server.handlers import handles
-from barnabas.server.partition import NO_EPOCH
-from barnabas.server.plain_fetches import fetch_plain
+from barnabas.server.partitions.partition import NO_EPOCH
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
-from barnabas.storage.fetch_isolation import FetchIsolation
-from barnabas.storage.files import WouldBlock
+from barnabas.storage.fs.interface import WouldBlock
+from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 FIRST_REPLICA_STATE_VERSION: Final = 15
 FIRST_LEADER_VERSION: Final = 16

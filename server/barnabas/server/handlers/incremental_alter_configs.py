@@ -11,9 +11,9 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from barnabas.server.config_admin import AlterResource, Change
-from barnabas.server.context import Context
+from barnabas.server.dynamic_config.admin import AlterResource, Change
 from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 

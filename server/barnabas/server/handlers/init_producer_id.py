@@ -12,9 +12,9 @@ from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from barnabas.server.context import Context
-from barnabas.server.coordinators.changes import Producer
+from barnabas.server.groups.changes import Producer
 from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1

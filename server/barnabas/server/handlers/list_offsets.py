@@ -27,10 +27,10 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.server.context import Context
+from barnabas.server.fetch.plain_offsets import read_ends_wanted
 from barnabas.server.handlers import handles
-from barnabas.server.partition import Partition
-from barnabas.server.plain_offsets import read_ends_wanted
+from barnabas.server.partitions.partition import Partition
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
 
 LATEST: Final = -1

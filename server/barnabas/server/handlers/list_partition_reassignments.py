@@ -14,9 +14,9 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 from barnabas.server.cluster.image import Topic
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
-from barnabas.server.partition_plan import is_moving
+from barnabas.server.requests.context import Context
+from barnabas.server.topics.reassignment import is_moving
 from barnabas.server.turns import Steps
 
 

@@ -31,26 +31,26 @@ from barnabas.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
-from barnabas.server.context import CloseConnection, Context
-from barnabas.server.delayed_produce import DelayedProduce, Uncommitted
 from barnabas.server.handlers import handles
-from barnabas.server.long_appends import append_long
-from barnabas.server.plain_appends import append_plain
-from barnabas.server.produce_answers import answer, append_failed, appended, refused
-from barnabas.server.produced_records import (
+from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
+from barnabas.server.produce.long_appends import append_long
+from barnabas.server.produce.plain_appends import append_plain
+from barnabas.server.produce.responses import answer, append_failed, appended, refused
+from barnabas.server.produce.transactions import FIRST_TOPIC_ID_VERSION, Participation
+from barnabas.server.produce.validation import (
     FIRST_ZSTD_VERSION,
     check_codec,
     check_records,
     is_transactional,
 )
-from barnabas.server.transactional_produce import FIRST_TOPIC_ID_VERSION, Participation
+from barnabas.server.requests.context import CloseConnection, Context
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.errors import BatchTakesLong
-from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
+from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 if TYPE_CHECKING:
-    from barnabas.server.partition import Partition
-    from barnabas.storage.append_info import LogAppendInfo
+    from barnabas.server.partitions.partition import Partition
+    from barnabas.storage.log.append_info import LogAppendInfo
 
 Produced: TypeAlias = "ProduceResponse | DelayedProduce | None"
 

@@ -28,21 +28,21 @@ from barnabas.protocol.messages.txn_offset_commit import (
 from barnabas.protocol.record_batch import NO_SEQUENCE
 from barnabas.protocol.schema import replace
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.context import Context
-from barnabas.server.coordinators.answers import coordinator_error
-from barnabas.server.coordinators.changes import Producer
-from barnabas.server.coordinators.offset_answers import transactional_commit_error
-from barnabas.server.coordinators.transactions.participation import (
+from barnabas.server.groups.answers import coordinator_error
+from barnabas.server.groups.changes import Producer
+from barnabas.server.groups.offsets.answers import transactional_commit_error
+from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
+from barnabas.server.requests.delayed import Delayed
+from barnabas.server.transactions.participation import (
     Participant,
     Protocol,
     add,
     guard,
     verify,
 )
-from barnabas.server.handlers import handles
-from barnabas.server.purgatory import Delayed
 from barnabas.server.turns import Steps, map_in_steps
-from barnabas.storage.producer_entry import SENTINEL, VerificationGuard
+from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 ABORTABLE_SINCE: Final = 4
 ADDING_SINCE: Final = 5

@@ -30,10 +30,10 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.context import Context
 from barnabas.server.handlers import handles
+from barnabas.server.requests.context import Context
 from barnabas.server.turns import Steps
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.state_files.file_names import TopicPartition
 
 Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
 """By producer id: all markers of a producer are answered as one."""

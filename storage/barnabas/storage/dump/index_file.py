@@ -14,8 +14,8 @@ from typing import Final, Protocol
 
 from barnabas.storage.dump.failure import CORRUPT_INDEX, ILLEGAL_ARGUMENT, DumpFailure
 from barnabas.storage.dump.java_text import int64
-from barnabas.storage.files import Files
-from barnabas.storage.index_search import SearchResult, search
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.index.search import SearchResult, search
 
 _OFFSET_ENTRY: Final = Struct(">ii")
 _TIME_ENTRY: Final = Struct(">qi")

@@ -16,7 +16,7 @@ from barnabas.storage.dump.failure import (
     DumpFailure,
 )
 from barnabas.storage.dump.java_text import int32
-from barnabas.storage.files import File
+from barnabas.storage.fs.interface import File
 
 LARGEST_INT: Final = 2**31 - 1
 LOG_OVERHEAD: Final = 12

@@ -13,7 +13,7 @@ from barnabas.storage.dump.failure import KAFKA_EXCEPTION, NO_SUCH_FILE, DumpFai
 from barnabas.storage.dump.java_text import parse_long
 from barnabas.storage.dump.log_slice import LogSlice
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.files import Files
+from barnabas.storage.fs.interface import Files
 
 
 class DumpedFile:

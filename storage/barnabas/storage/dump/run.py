@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final, cast
 
-from barnabas.storage.disk import DiskFiles
 from barnabas.storage.dump.decoders import Decoder
 from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, NO_SUCH_FILE, DumpFailure
 from barnabas.storage.dump.findings import Findings
@@ -20,6 +19,7 @@ from barnabas.storage.dump.output import Output
 from barnabas.storage.dump.report import Report
 from barnabas.storage.dump.snapshots import CorruptSnapshot, read_producers
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.fs.disk import DiskFiles
 
 _DECODERS: Final = {
     "offsets-decoder": ("coordinator", "OffsetsDecoder"),

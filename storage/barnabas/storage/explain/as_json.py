@@ -34,7 +34,7 @@ from barnabas.storage.explain.wording.leaving import (
 )
 from barnabas.storage.explain.wording.partition import partition_sentences
 from barnabas.storage.explain.wording.record import record_words
-from barnabas.storage.segment import LogSegment
+from barnabas.storage.segment.segment import LogSegment
 
 Json = dict[str, Any]
 

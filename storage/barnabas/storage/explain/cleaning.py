@@ -10,10 +10,10 @@ from __future__ import annotations
 from enum import Enum
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.cleaning_plan import CleanableLog, CleaningPlan, plan_cleaning
+from barnabas.storage.cleaner.plan import CleanableLog, CleaningPlan, plan_cleaning
 from barnabas.storage.explain.known import BrokerTimes
 from barnabas.storage.explain.looking import LookedAt
-from barnabas.storage.segment import LogSegment
+from barnabas.storage.segment.segment import LogSegment
 
 
 class Part(Enum):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from barnabas.storage.explain.known import Cluster
     from barnabas.storage.explain.looking import Shelf
     from barnabas.storage.explain.report import PartitionReport
-    from barnabas.storage.files import Files
-    from barnabas.storage.log_files import TopicPartition
+    from barnabas.storage.fs.interface import Files
+    from barnabas.storage.state_files.file_names import TopicPartition
 
 ATTEMPTS = 10
 """How often a log is looked at whose broker removes files meanwhile."""
@@ -91,9 +91,9 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     """
     # Whoever asks for --help should not wait for the engine to be loaded.
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
-    from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see above
+    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see above
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
-    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # see above
+    from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above
 
     allow_many_files()
     # What the engine logs while a log is opened is not done to it.
@@ -202,8 +202,8 @@ def moment_of(text: str) -> int:
     Raises:
         ConfigError: it is no time.
     """
+    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see run
     from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see run
-    from barnabas.storage.option_values import ConfigError  # noqa: PLC0415  # see run
 
     try:
         return parse_moment(text)

@@ -14,14 +14,14 @@ from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
-from barnabas.storage.cleaning_plan import NEVER
+from barnabas.storage.cleaner.plan import NEVER
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.looking import LookedAt
-from barnabas.storage.file_records import BatchHeader
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.offset_index import OffsetIndex
-from barnabas.storage.rolling import RollParams, RollReason, Room, reason_to_roll, room_in
-from barnabas.storage.segment import LogSegment
-from barnabas.storage.time_index import TimeIndex
+from barnabas.storage.index.offset_index import OffsetIndex
+from barnabas.storage.index.time_index import TimeIndex
+from barnabas.storage.log.rolling import RollParams, RollReason, Room, reason_to_roll, room_in
+from barnabas.storage.segment.records import BatchHeader
+from barnabas.storage.segment.segment import LogSegment
 
 
 class Cause(Enum):

@@ -10,9 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.file_records import TimestampAndOffset
-from barnabas.storage.log import Log
-from barnabas.storage.segment import LogSegment
+from barnabas.storage.log.log import Log
+from barnabas.storage.segment.records import TimestampAndOffset
+from barnabas.storage.segment.segment import LogSegment
 
 
 @struct

@@ -13,8 +13,8 @@ from typing import Protocol
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.log_files import TopicPartition
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.state_files.file_names import TopicPartition
 
 
 class ExplainError(Exception):

@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import replace, struct
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.endings import Ending
 from barnabas.storage.explain.known import BrokerTimes
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.retention import (
+from barnabas.storage.log.log import Log
+from barnabas.storage.log.retention import (
     Decision,
     LogState,
     Reason,
@@ -31,7 +31,7 @@ from barnabas.storage.retention import (
     expires_ms,
     plan,
 )
-from barnabas.storage.segment import LogSegment
+from barnabas.storage.segment.segment import LogSegment
 
 
 class Window(NamedTuple):

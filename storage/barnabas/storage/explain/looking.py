@@ -21,14 +21,14 @@ from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
 from barnabas.storage.explain.known import Cluster, ExplainError, TopicSettings, unreadable
-from barnabas.storage.files import Files
-from barnabas.storage.log import Log
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_files import DELETED_SUFFIX, TopicPartition
-from barnabas.storage.overlay_files import OverlayFiles
-from barnabas.storage.producer_rebuild import rebuild_producer_state
-from barnabas.storage.producer_snapshots import list_snapshot_files
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import Log
+from barnabas.storage.producers.rebuild import rebuild_producer_state
+from barnabas.storage.producers.snapshots import list_snapshot_files
 from barnabas.storage.readonly.log_root import LogRoot, Offsets
+from barnabas.storage.readonly.overlay_files import OverlayFiles
+from barnabas.storage.state_files.file_names import DELETED_SUFFIX, TopicPartition
 
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
 """What reading a log may end with, also because a broker has removed a part of it meanwhile."""

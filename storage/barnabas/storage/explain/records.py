@@ -10,7 +10,7 @@ from barnabas.protocol.records import Record
 from barnabas.protocol.structs import struct
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.finding import OffsetPath
-from barnabas.storage.log import Log
+from barnabas.storage.log.log import Log
 
 
 @struct

@@ -13,8 +13,8 @@ from barnabas.storage.explain.leaving import Departure, departures
 from barnabas.storage.explain.looking import READ_ERRORS, LookedAt
 from barnabas.storage.explain.records import RecordAt, record_at
 from barnabas.storage.explain.units import moment
-from barnabas.storage.log_files import CLUSTER_METADATA_TOPIC
-from barnabas.storage.segment import LogSegment
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 
 @struct

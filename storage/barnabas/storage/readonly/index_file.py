@@ -14,7 +14,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from barnabas.storage.files import File, Files
+from barnabas.storage.fs.interface import File, Files
 
 _CHUNK: Final = 1 << 20
 _ZEROS: Final = bytes(_CHUNK)

@@ -9,32 +9,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from barnabas.storage.checkpoints import (
-    CLEAN_SHUTDOWN_FILE,
-    CleanShutdownFile,
-    parse_checkpoint,
-    parse_offset_entry,
-)
-from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.errors import InvalidLogDirectory
-from barnabas.storage.files import Files
-from barnabas.storage.log_directory import (
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.directories.directory import (
     HIGH_WATERMARK_CHECKPOINT,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from barnabas.storage.log_files import (
+from barnabas.storage.errors import InvalidLogDirectory
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.readonly.partition import PartitionDirectory
+from barnabas.storage.state_files.checkpoints import (
+    CLEAN_SHUTDOWN_FILE,
+    CleanShutdownFile,
+    parse_checkpoint,
+    parse_offset_entry,
+)
+from barnabas.storage.state_files.file_names import (
     CLUSTER_METADATA_TOPIC,
     REMOTE_LOG_INDEX_CACHE,
     TopicPartition,
 )
-from barnabas.storage.meta_properties import (
+from barnabas.storage.state_files.meta_properties import (
     META_PROPERTIES,
     MetaProperties,
     parse_meta_properties,
 )
-from barnabas.storage.readonly.partition import PartitionDirectory
 
 CHECKPOINT_NAMES: Final = (
     RECOVERY_POINT_CHECKPOINT,

@@ -8,27 +8,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from barnabas.storage.checkpoints import (
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.producers.snapshots import SnapshotFile, list_snapshot_files
+from barnabas.storage.readonly.segment import ReadOnlySegment
+from barnabas.storage.state_files.checkpoints import (
     LEADER_EPOCH_CHECKPOINT,
     EpochEntry,
     parse_checkpoint,
     parse_epoch_entry,
 )
-from barnabas.storage.files import Files
-from barnabas.storage.log_files import (
+from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     FUTURE_DIR_SUFFIX,
     LOG_SUFFIX,
     STRAY_DIR_SUFFIX,
     parse_topic_partition_name,
 )
-from barnabas.storage.partition_metadata import (
+from barnabas.storage.state_files.partition_metadata import (
     PARTITION_METADATA,
     PartitionMetadata,
     parse_partition_metadata,
 )
-from barnabas.storage.producer_snapshots import SnapshotFile, list_snapshot_files
-from barnabas.storage.readonly.segment import ReadOnlySegment
 
 _MARKS: Final = (DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)
 

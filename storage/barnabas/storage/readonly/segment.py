@@ -13,18 +13,18 @@ from typing import Final
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.record_batch import RecordBatch
 from barnabas.storage.errors import CorruptIndex
-from barnabas.storage.file_records import FileRecords
-from barnabas.storage.files import Files
-from barnabas.storage.log_files import (
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.index.offset_index import OffsetPosition
+from barnabas.storage.index.time_index import TimestampOffset
+from barnabas.storage.index.txn_index import CURRENT_VERSION, AbortedTxn
+from barnabas.storage.readonly.index_file import IndexFile
+from barnabas.storage.segment.records import FileRecords
+from barnabas.storage.state_files.file_names import (
     offset_from_file_name,
     offset_index_file,
     time_index_file,
     transaction_index_file,
 )
-from barnabas.storage.offset_index import OffsetPosition
-from barnabas.storage.readonly.index_file import IndexFile
-from barnabas.storage.time_index import TimestampOffset
-from barnabas.storage.txn_index import CURRENT_VERSION, AbortedTxn
 
 OFFSET_ENTRY: Final = Struct(">ii")
 TIME_ENTRY: Final = Struct(">qi")

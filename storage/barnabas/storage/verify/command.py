@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
-    from barnabas.storage.files import Files
+    from barnabas.storage.fs.interface import Files
     from barnabas.storage.verify.cluster import ReadTopics
     from barnabas.storage.verify.output import Output
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, read_topics: ReadTopics) -> int:
     """
     # Whoever asks for --help should not wait for the engine to be loaded.
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
-    from barnabas.storage.disk import DiskFiles  # noqa: PLC0415  # see above
+    from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above
     from barnabas.storage.verify.output import JsonOutput, TextOutput  # noqa: PLC0415  # see above
 
     output = JsonOutput(sys.stdout) if options.format == "json" else TextOutput(sys.stdout)

@@ -8,9 +8,9 @@ may have fallen back. Of batches before its first entry it says nothing.
 from __future__ import annotations
 
 from barnabas.protocol.record_batch import MAGIC, RecordBatch
-from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT, EpochEntry
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.readonly import PartitionDirectory
+from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT, EpochEntry
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 

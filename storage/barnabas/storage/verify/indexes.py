@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from barnabas.protocol.record_batch import NO_TIMESTAMP, RecordBatch
-from barnabas.storage.offset_index import OffsetPosition
+from barnabas.storage.index.offset_index import OffsetPosition
+from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
 from barnabas.storage.readonly import IndexFile, ReadOnlySegment
-from barnabas.storage.time_index import TimeIndex, TimestampOffset
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 

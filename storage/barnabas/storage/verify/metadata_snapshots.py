@@ -17,8 +17,8 @@ from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.record_batch import RecordBatch
 from barnabas.storage.errors import CorruptRecord, KafkaStorageError
-from barnabas.storage.file_records import FileRecords
-from barnabas.storage.files import Files
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.segment.records import FileRecords
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.batch import check_batch
 from barnabas.storage.verify.report import FileReport

@@ -8,11 +8,12 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from barnabas.storage.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, InvalidQuorumState, KafkaStorageError
-from barnabas.storage.files import TEMPORARY_SUFFIX
-from barnabas.storage.log_files import (
+from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
+from barnabas.storage.readonly import PartitionDirectory, ReadOnlySegment
+from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT
+from barnabas.storage.state_files.file_names import (
     CLEANED_SUFFIX,
     CLUSTER_METADATA_TOPIC,
     DELETE_DIR_SUFFIX,
@@ -24,13 +25,12 @@ from barnabas.storage.log_files import (
     TIME_INDEX_SUFFIX,
     TXN_INDEX_SUFFIX,
 )
-from barnabas.storage.partition_metadata import (
+from barnabas.storage.state_files.partition_metadata import (
     PARTITION_METADATA,
     PartitionMetadata,
     format_partition_metadata,
 )
-from barnabas.storage.quorum_state import QUORUM_STATE, QuorumState
-from barnabas.storage.readonly import PartitionDirectory, ReadOnlySegment
+from barnabas.storage.state_files.quorum_state import QUORUM_STATE, QuorumState
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.epochs import EpochCheck

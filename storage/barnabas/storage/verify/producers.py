@@ -22,12 +22,12 @@ from barnabas.protocol.record_batch import (
     RecordBatch,
     increment_sequence,
 )
-from barnabas.storage.append_origin import AppendOrigin
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptSnapshot
-from barnabas.storage.producer_entry import ProducerStateEntry
-from barnabas.storage.producer_snapshots import SnapshotFile, read_snapshot
-from barnabas.storage.producer_state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.producers.entry import ProducerStateEntry
+from barnabas.storage.producers.snapshots import SnapshotFile, read_snapshot
+from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.readonly import PartitionDirectory
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport

@@ -17,19 +17,19 @@ from typing import Final
 
 from barnabas.protocol.crc32c import crc32c
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
-from barnabas.storage.cleaner_settings import CleanerSettings
+from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
+from barnabas.storage.config.log_config import COMPACT, LogConfig
+from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import KafkaStorageError, LogDirectoryLocked
-from barnabas.storage.files import Files
-from barnabas.storage.log import Log
-from barnabas.storage.log_config import COMPACT, LogConfig
-from barnabas.storage.log_dir_failure import LogDirFailureChannel
-from barnabas.storage.log_directory import LOCK_FILE
-from barnabas.storage.log_files import DELETED_SUFFIX, LOG_SUFFIX
-from barnabas.storage.manager import LogManager, LogManagerSettings
-from barnabas.storage.option_values import ConfigError
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.manager import LogManager, LogManagerSettings
 from barnabas.storage.readonly import LogRoot
+from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
+from barnabas.storage.state_files.file_names import DELETED_SUFFIX, LOG_SUFFIX
 from barnabas.storage.uuids import METADATA_TOPIC_ID
 from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.root import RootCheck

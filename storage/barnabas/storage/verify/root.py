@@ -9,19 +9,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from barnabas.storage.checkpoints import CLEAN_SHUTDOWN_FILE
-from barnabas.storage.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
-from barnabas.storage.files import TEMPORARY_SUFFIX
-from barnabas.storage.log_directory import (
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.directories.directory import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from barnabas.storage.log_files import DELETE_DIR_SUFFIX, TopicPartition, parse_topic_partition_name
-from barnabas.storage.meta_properties import META_PROPERTIES, MetaProperties
+from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
+from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
 from barnabas.storage.readonly import LogRoot, PartitionDirectory
 from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES
+from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
+from barnabas.storage.state_files.file_names import (
+    DELETE_DIR_SUFFIX,
+    TopicPartition,
+    parse_topic_partition_name,
+)
+from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.cluster import Topics
 from barnabas.storage.verify.context import DirectoryState, LogContext

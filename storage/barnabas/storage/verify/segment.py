@@ -13,10 +13,10 @@ from typing import Final
 from barnabas.protocol.record_batch import MAGIC, MAGIC_END, SMALLEST_LENGTH, RecordBatch
 from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptRecord
-from barnabas.storage.file_records import LARGEST_FILE
-from barnabas.storage.index import LARGEST_RELATIVE_OFFSET
-from barnabas.storage.offset_index import OffsetPosition
+from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET
+from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.segment.records import LARGEST_FILE
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.batch import check_batch
 from barnabas.storage.verify.epochs import EpochCheck

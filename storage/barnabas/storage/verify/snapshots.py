@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.producer_entry import NO_COORDINATOR_EPOCH, ProducerStateEntry
-from barnabas.storage.producer_snapshots import SnapshotFile
+from barnabas.storage.producers.entry import NO_COORDINATOR_EPOCH, ProducerStateEntry
+from barnabas.storage.producers.snapshots import SnapshotFile
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptIndex
+from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.readonly import ReadOnlySegment
-from barnabas.storage.txn_index import AbortedTxn
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 

@@ -16,18 +16,18 @@ from uuid import UUID
 
 from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
+from barnabas.storage.directories.directory import RECOVERY_POINT_CHECKPOINT
 from barnabas.storage.errors import InvalidLogDirectory
-from barnabas.storage.files import Files
-from barnabas.storage.log_directory import RECOVERY_POINT_CHECKPOINT
-from barnabas.storage.log_files import (
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     LOG_SUFFIX,
     TopicPartition,
     parse_topic_partition_name,
 )
-from barnabas.storage.meta_properties import META_PROPERTIES, MetaProperties
-from barnabas.storage.partition_metadata import PARTITION_METADATA
-from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
+from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.cluster import ReadTopics, Topics, check_topics
 from barnabas.storage.verify.context import DirectoryState, LogContext

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.storage.cleaning_plan import Bound, CleaningPlan, DirtyOrigin, Limit, Verdict
+from barnabas.storage.cleaner.plan import Bound, CleaningPlan, DirtyOrigin, Limit, Verdict
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, Part
 from barnabas.storage.explain.units import counted, duration, moment
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.segment import LogSegment
+from barnabas.storage.segment.segment import LogSegment
 
 
 def cleaning_sentences(cleaning: Cleaning, config: LogConfig, now_ms: int) -> list[str]:

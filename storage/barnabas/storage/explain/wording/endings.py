@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from barnabas.protocol.record_batch import HEADER_SIZE
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.explain.endings import Cause, Ending
 from barnabas.storage.explain.units import counted, duration, moment
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.options import LONG_MAX
-from barnabas.storage.rolling import RollReason
+from barnabas.storage.log.rolling import RollReason
 
 
 def ending_sentence(ending: Ending, config: LogConfig) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.leaving import Departure, Stance
 from barnabas.storage.explain.units import duration, moment
-from barnabas.storage.log_config import LogConfig
-from barnabas.storage.retention import UNLIMITED, Reason, Rule
+from barnabas.storage.log.retention import UNLIMITED, Reason, Rule
 
 METADATA_STAYS: Final = ("It is the metadata of the cluster, for which retention does not count.",)
 METADATA_GOES: Final = (

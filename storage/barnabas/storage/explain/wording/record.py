@@ -13,7 +13,7 @@ from barnabas.protocol.records import Record
 from barnabas.storage.explain.records import LaterValues, RecordAt
 from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.explain.units import counted, duration, moment
-from barnabas.storage.retention import expires_ms
+from barnabas.storage.log.retention import expires_ms
 
 _LONGEST_TEXT: Final = 60
 

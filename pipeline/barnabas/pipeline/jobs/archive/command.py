@@ -1,0 +1,148 @@
+"""
+``barnabas spark archive``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.pipeline.jobs.common import (
+    add_logs,
+    add_source_options,
+    add_spark,
+    assigned_logs,
+    ended,
+    named_values,
+)
+from barnabas.storage.explain.command import ReadCluster
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from barnabas.pipeline.jobs.archive.job import Archived
+    from barnabas.pipeline.jobs.archive.planning import PartitionPlan
+    from barnabas.pipeline.jobs.progress import ProgressBar
+    from barnabas.storage.clock import Clock
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    What may be asked.
+    """
+    parser.description = (
+        "Append closed segments to an archive of Parquet files, each record exactly once. It may be"
+        " killed at any instant and run again. The log directories are only read, whether a broker"
+        " runs on them or not."
+    )
+    add_logs(parser)
+    parser.add_argument("--to", type=Path, required=True, metavar="DIR", help="the archive")
+    add_source_options(parser, "isolationLevel=read_uncommitted")
+    parser.add_argument(
+        "--file-bytes", type=int, metavar="N", help="of the log, that go into one file, about"
+    )
+    parser.add_argument(
+        "--allow-gaps",
+        action="store_true",
+        help="offsets may be missing between segments, as in a copy of a compacted log",
+    )
+    parser.add_argument(
+        "--every", type=float, metavar="SECONDS", help="go on, with so long a pause between runs"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be archived")
+    add_spark(parser)
+
+
+def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
+    """
+    Say what is going to be archived, and unless that is all, archive it; the exit status is 0, or 1
+    if it cannot be archived, or 2 if the question makes no sense.
+    """
+    # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
+
+    return ended(lambda: _Command(options, read_cluster, SystemClock()).run())
+
+
+class _Command:
+    def __init__(
+        self, options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
+    ) -> None:
+        from barnabas.pipeline.jobs.archive.planning import BYTES_PER_FILE  # noqa: PLC0415  # see run
+
+        self._options = options
+        self._clock = clock
+        self._bytes_per_file: int = options.file_bytes or BYTES_PER_FILE
+        self._source_options = named_values(options.source_options)
+        self._path, assigned = assigned_logs(options, read_cluster, clock)
+        self._source_options["assign"] = assigned
+
+    def run(self) -> None:
+        from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see run
+
+        if self._options.dry_run:
+            self._dry_run()
+            return
+        with spark_session(self._options.master, self._options.memory) as spark:
+            self._archive(spark)
+            if self._options.every is not None:
+                never = threading.Event()
+                while not self._clock.wait(never, self._options.every):
+                    self._archive(spark)
+
+    def _dry_run(self) -> None:
+        from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see run
+        from barnabas.pipeline.jobs.archive.planning import (  # noqa: PLC0415  # see run
+            archive_options,
+            plan_archive,
+        )
+
+        there = Archive(self._options.to)
+        read_options = archive_options(self._path, self._source_options, self._bytes_per_file)
+        plans = plan_archive(there, read_options, allow_gaps=self._options.allow_gaps)
+        self._explain(plans)
+        for file in there.leftovers():
+            print(f"{file} was left by a run that was killed, and goes.", file=sys.stderr)
+
+    def _explain(self, plans: Sequence[PartitionPlan]) -> None:
+        from barnabas.pipeline.jobs.archive.text import explain_plans  # noqa: PLC0415  # see run
+
+        where = f"on {self._options.master}"
+        print(explain_plans(plans, self._options.to, where), end="", file=sys.stderr)
+
+    def _archive(self, spark: SparkSession) -> None:
+        from barnabas.pipeline.jobs.archive.job import archive  # noqa: PLC0415  # see run
+        from barnabas.pipeline.jobs.progress import ProgressBar  # noqa: PLC0415  # see run
+
+        bars: list[ProgressBar] = []
+
+        def started(plans: Sequence[PartitionPlan]) -> None:
+            self._explain(plans)
+            total = sum(plan.log_bytes for plan in plans)
+            bars.append(ProgressBar("archived", total, sys.stderr, self._clock))
+
+        since = self._clock.monotonic()
+        try:
+            done = archive(
+                spark,
+                self._path,
+                self._options.to,
+                self._source_options,
+                bytes_per_file=self._bytes_per_file,
+                allow_gaps=self._options.allow_gaps,
+                started=started,
+                committed=lambda commit: bars[0].advance(commit.log_bytes),
+            )
+        finally:
+            for bar in bars:
+                bar.close()
+        self._say(done, self._clock.monotonic() - since)
+
+    def _say(self, done: Archived, seconds: float) -> None:
+        from barnabas.pipeline.jobs.archive.text import explain_done  # noqa: PLC0415  # see run
+
+        print(explain_done(done, seconds))

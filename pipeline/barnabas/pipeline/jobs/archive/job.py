@@ -1,0 +1,123 @@
+"""
+Archiving, as a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.parquet import RangeToArchive, write_range
+from barnabas.pipeline.jobs.archive.planning import (
+    BYTES_PER_FILE,
+    PartitionPlan,
+    archive_options,
+    plan_archive,
+)
+from barnabas.pipeline.options import ReadOptions
+from barnabas.pipeline.spark.worker import each_of, in_waves
+
+
+@dataclass(frozen=True)
+class Archived:
+    """
+    What a run has done.
+    """
+
+    plans: Sequence[PartitionPlan]
+    commits: Sequence[Commit]
+    removed: int
+    """Files of runs that were killed."""
+
+    @property
+    def records(self) -> int:
+        return sum(commit.records for commit in self.commits)
+
+    @property
+    def log_bytes(self) -> int:
+        return sum(commit.log_bytes for commit in self.commits)
+
+    @property
+    def file_bytes(self) -> int:
+        return sum(commit.file_bytes for commit in self.commits)
+
+
+def archive(
+    spark: SparkSession | None,
+    path: str,
+    to: str | Path,
+    options: Mapping[str, str] | None = None,
+    *,
+    bytes_per_file: int = BYTES_PER_FILE,
+    allow_gaps: bool = False,
+    started: Callable[[Sequence[PartitionPlan]], None] = lambda _: None,
+    committed: Callable[[Commit], None] = lambda _: None,
+) -> Archived:
+    """
+    Append the closed segments of logs to an archive, each record exactly once.
+
+    It may be killed at any instant and run again. The workers of Spark need the same *path* and
+    *to* that the driver has.
+
+    Args:
+        spark: None to do it all in this process.
+        path: log directories, with commas between them; also URLs.
+        to: the directory of the archive, made if there is none; on a disk that all workers share.
+        options: of the source: subscribe, subscribePattern or assign, isolationLevel (here
+            read_committed by default), readUpTo, chunkBytes, maxBatchBytes.
+        bytes_per_file: of the log, that go into one file, about.
+        allow_gaps: whether offsets may be missing between segments without the log directory
+            telling of a compaction.
+        started: is told what is going to be done, before it is.
+        committed: is told of each range that was.
+
+    Raises:
+        ArchiveError: the archive is not whole, or the log is not the one that it is of, or does not
+            go on where it ends.
+        InUse: somebody else is writing to it.
+        FileNotFoundError, InvalidOption, UnknownTopic: as reading does.
+        CorruptBatch, DataLoss: as reading does, in this process.
+        JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
+    """
+    read_options = archive_options(path, options or {}, bytes_per_file)
+    there = Archive(Path(to))
+    with there.locked():
+        plans = plan_archive(there, read_options, allow_gaps=allow_gaps)
+        started(plans)
+        left = there.leftovers()
+        for file in left:
+            there.files.remove(file)
+        for plan in plans:
+            if plan.ranges:
+                there.make_directories(plan.topic_partition)
+        wanted = [each for plan in plans for each in plan.ranges]
+        written: Iterator[Commit]
+        if spark is None:
+            written = (write_range(there, each, read_options) for each in wanted)
+        else:
+            task = partial(_write_in_worker, there.path, read_options)
+            written = map(Commit.from_json, in_waves(spark, "archive", wanted, task))
+        commits = []
+        for commit in written:
+            there.add(commit)
+            committed(commit)
+            commits.append(commit)
+        return Archived(plans, commits, len(left))
+
+
+def _write_in_worker(
+    to: Path,
+    options: ReadOptions,
+    wave: Sequence[RangeToArchive],
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    def write(wanted: RangeToArchive) -> str:
+        return write_range(Archive(to), wanted, options).to_json()
+
+    yield from each_of(write, wave, batches)

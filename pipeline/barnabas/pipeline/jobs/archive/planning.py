@@ -1,0 +1,253 @@
+"""
+What there is to archive: closed segments that are not archived yet.
+
+An archive only grows at its end, and only by what follows there. So a plan is refused where the log
+does not go on where the archive ends, or is another log than the one that was archived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.errors import InvalidOption
+from barnabas.pipeline.jobs.archive.commits import Archive, ArchiveError, Commit
+from barnabas.pipeline.jobs.archive.parquet import RangeToArchive
+from barnabas.pipeline.jobs.parquet_files import COLUMNS
+from barnabas.pipeline.logs.partition import PartitionLog
+from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions, parse_options
+from barnabas.pipeline.reading.plan import Work, open_logs, pack, ranges
+from barnabas.pipeline.reading.reader import read
+from barnabas.storage.readonly import Checkpoints
+from barnabas.storage.state_files.file_names import TopicPartition, log_file
+
+BYTES_PER_FILE: Final = 128 * MiB
+
+_OPTIONS: Final = (
+    "subscribe",
+    "subscribePattern",
+    "assign",
+    "isolationLevel",
+    "kafka.isolation.level",
+    "readUpTo",
+    "chunkBytes",
+    "maxBatchBytes",
+)
+"""Those of the source that say nothing against an archive that is whole."""
+
+
+def archive_options(
+    path: str, options: Mapping[str, str], bytes_per_file: int = BYTES_PER_FILE
+) -> ReadOptions:
+    """
+    How a log is read that is archived.
+
+    Unless told otherwise, without the records of transactions that were aborted: in an archive,
+    nobody could tell them from others any more.
+
+    Args:
+        path: log directories, with commas between them.
+        bytes_per_file: of the log, about.
+
+    Raises:
+        InvalidOption: there is no such option, or not for archives.
+    """
+    known = {name.lower() for name in _OPTIONS}
+    for name in options:
+        if name.lower() not in known:
+            raise InvalidOption(f"An archive takes {', '.join(_OPTIONS)}, and not {name}.")
+    default = {"isolationlevel": IsolationLevel.READ_COMMITTED.value}
+    given = {name.lower(): value for name, value in options.items()}
+    if "kafka.isolation.level" in given:
+        default = {}
+    parsed = parse_options({**default, **given, "path": path})
+    return replace(parsed, bytes_per_task=bytes_per_file)
+
+
+@dataclass(frozen=True)
+class PartitionPlan:
+    """
+    What is to be archived of one partition.
+    """
+
+    topic_partition: TopicPartition
+    archived: Offsets | None
+    """None if there is nothing yet."""
+    offsets: Offsets
+    """What comes now; empty if there is nothing."""
+    segments: int
+    """In which they are."""
+    ranges: tuple[RangeToArchive, ...]
+    log_end_offset: int
+
+    @property
+    def log_bytes(self) -> int:
+        return sum(wanted.log_bytes for wanted in self.ranges)
+
+
+def plan_archive(
+    archive: Archive, options: ReadOptions, *, allow_gaps: bool = False
+) -> list[PartitionPlan]:
+    """
+    What is to be archived, by partition. Nothing is changed.
+
+    Args:
+        allow_gaps: whether offsets may be missing between segments, as they are in the log of a
+            topic that is compacted on another broker.
+
+    Raises:
+        ArchiveError: the archive is not whole, or the log does not go on where it ends.
+        FileNotFoundError, UnknownTopic: as ``open_logs``.
+    """
+    return [
+        _Planner(archive, log, options).plan(allow_gaps=allow_gaps) for log in open_logs(options)
+    ]
+
+
+class _Planner:
+    """
+    The plan of one partition.
+    """
+
+    def __init__(self, archive: Archive, log: PartitionLog, options: ReadOptions) -> None:
+        self._archive = archive
+        self._log = log
+        self._options = options
+        self._partition = log.topic_partition
+        self._commits = archive.commits_of(self._partition)
+
+    def plan(self, *, allow_gaps: bool) -> PartitionPlan:
+        start, archived = self._log.start_offset, None
+        if self._commits:
+            self._check_archive(self._commits)
+            start = self._commits[-1].end_offset
+            archived = Offsets(self._commits[0].start_offset, start)
+        offsets = Offsets(start, max(start, self._closed_end()))
+        if not allow_gaps:
+            self._check_segments(offsets)
+        pieces = list(ranges(self._log, offsets, self._options))
+        return PartitionPlan(
+            self._partition,
+            archived,
+            offsets,
+            len({piece.base_offset for piece in pieces}),
+            tuple(self._ranges(pack(pieces, self._options), offsets)),
+            self._log.log_end_offset,
+        )
+
+    def _closed_end(self) -> int:
+        """
+        Where the last segment begins behind which there is another one, and whose records all may
+        be read by now; the log's start if there is none.
+        """
+        options = self._options
+        readable = self._log.end_offset(options.read_up_to, options.isolation_level)
+        ends = [segment.base_offset for segment in self._log.segments[1:]]
+        return max([end for end in ends if end <= readable], default=self._log.start_offset)
+
+    def _ranges(self, works: Sequence[Work], offsets: Offsets) -> Iterator[RangeToArchive]:
+        """
+        A range begins where the one before ends, whatever offsets have no batch.
+        """
+        if not works:
+            return
+        starts = [offsets.start, *(work.ranges[0].offsets.start for work in works[1:])]
+        for work, (start, end) in zip(works, pairwise([*starts, offsets.end]), strict=True):
+            yield RangeToArchive(self._partition, Offsets(start, end), work)
+
+    # What is refused.
+
+    def _check_archive(self, commits: Sequence[Commit]) -> None:
+        last = commits[-1]
+        path = self._archive.commit_path(last)
+        directory = self._log.directory.path
+        if last.isolation_level != self._options.isolation_level.value:
+            raise ArchiveError(
+                f"{path}: {self._partition} was archived with isolationLevel="
+                f"{last.isolation_level}, and can only go on so."
+            )
+        if self._log.start_offset > last.end_offset:
+            raise ArchiveError(
+                f"Offsets {last.end_offset} to {self._log.start_offset - 1} of {self._partition}"
+                f" were deleted before they were archived: {path} is the last commit, and"
+                f" {directory} begins at {self._log.start_offset}."
+            )
+        if last.end_offset > self._log.log_end_offset:
+            raise ArchiveError(
+                f"{directory} ends at offset {self._log.log_end_offset}, and {path} says that"
+                f" {last.end_offset - 1} was archived: it is not the log that was archived."
+            )
+        with_records = [commit for commit in commits if commit.file is not None]
+        if with_records:
+            self._check_last_record(with_records[-1])
+
+    def _check_last_record(self, commit: Commit) -> None:
+        """
+        The last record of the archive is the one in the log, if that still has it.
+        """
+        assert commit.file is not None
+        file = self._archive.path / commit.file
+        archived = _last_row(file)
+        offset = archived["offset"]
+        if offset < self._log.start_offset:
+            return
+        rows = self._rows_in(Offsets(offset, offset + 1))
+        if rows and rows[0] != archived:
+            raise ArchiveError(
+                f"{file} and {self._log.directory.path} have different records at offset {offset}"
+                f" of {self._partition}: it is not the log that was archived."
+            )
+
+    def _check_segments(self, offsets: Offsets) -> None:
+        """
+        Each segment ends where the next one begins, unless it was compacted.
+        """
+        cleaned = self._cleaned_up_to
+        for segment, after in pairwise(self._log.segments):
+            if after.base_offset <= offsets.start or after.base_offset <= cleaned:
+                continue
+            if after.base_offset > offsets.end:
+                return
+            end = self._log.end_of(segment)
+            if end < after.base_offset:
+                # Of what is there but cannot be read, it is better said where.
+                self._rows_in(Offsets(end, after.base_offset))
+                path = log_file(self._log.directory.path, after.base_offset)
+                raise ArchiveError(
+                    f"Offsets {end} to {after.base_offset - 1} of {self._partition} are missing"
+                    f" before {path}, and the log was not compacted there."
+                )
+
+    def _rows_in(self, offsets: Offsets) -> list[dict[str, Any]]:
+        """
+        Raises:
+            CorruptBatch: a batch there cannot be read.
+        """
+        work = Work(tuple(ranges(self._log, offsets, self._options)))
+        return [row for batch in read(work, COLUMNS, self._options) for row in _rows(batch)]
+
+    @property
+    def _cleaned_up_to(self) -> int:
+        root = self._log.root
+        return Checkpoints(root.path, root.files).cleaner_offsets.get(self._partition, 0)
+
+
+def _last_row(file: Path) -> dict[str, Any]:
+    with pq.ParquetFile(str(file)) as parquet:
+        table = parquet.read_row_group(parquet.num_row_groups - 1, columns=list(COLUMNS))
+    return _rows(table.slice(table.num_rows - 1))[0]
+
+
+def _rows(table: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    # No datetime is as late as a timestamp may be.
+    index = table.schema.get_field_index("timestamp")
+    times = table.column("timestamp").cast(pa.int64())
+    rows: list[dict[str, Any]] = table.set_column(index, "timestamp", times).to_pylist()
+    return rows

@@ -1,0 +1,131 @@
+"""
+What the jobs of ``barnabas spark`` have in common as commands: some of what may be asked, and how
+they end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from barnabas.storage.explain.command import (
+    ReadCluster,
+    add_log_directories,
+    allow_many_files,
+)
+
+if TYPE_CHECKING:
+    from barnabas.storage.clock import Clock
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+
+def add_logs(parser: argparse.ArgumentParser) -> None:
+    """
+    Which logs it is about.
+    """
+    parser.add_argument(
+        "targets",
+        nargs="*",
+        metavar="TOPIC[-PARTITION]",
+        help="such as orders or orders-0; if none is named, all topics that are not internal",
+    )
+    add_log_directories(parser)
+
+
+def add_spark(parser: argparse.ArgumentParser) -> None:
+    """
+    Where Spark runs.
+    """
+    parser.add_argument("--master", default="local[*]", help="where Spark runs; here by default")
+    parser.add_argument("--memory", default="1g", help="of Spark's driver, such as 2g")
+
+
+def add_source_options(parser: argparse.ArgumentParser, example: str) -> None:
+    """
+    What the source is told; ``named_values`` reads it. What the logs hold is read as it is,
+    whatever may be set for a broker.
+    """
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        dest="source_options",
+        metavar="NAME=VALUE",
+        help=f"of the source, such as {example}; may be repeated",
+    )
+    parser.set_defaults(assignments=[])
+
+
+def named_values(assignments: Iterable[str]) -> dict[str, str]:
+    """
+    What was given as ``--option NAME=VALUE``.
+
+    Raises:
+        InvalidOption: one of them looks otherwise.
+    """
+    from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see ended
+
+    values = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise InvalidOption(f"--option {assignment}: it must look like NAME=VALUE")
+        values[name.strip()] = value.strip()
+    return values
+
+
+def assigned_logs(
+    options: argparse.Namespace, read_cluster: ReadCluster, clock: Clock
+) -> tuple[str, str]:
+    """
+    The log directories, and the source's ``assign`` for the partitions that ``add_logs`` was told.
+
+    Raises:
+        ConfigError: the configuration of the broker is not acceptable.
+        ExplainError: a topic is not there.
+    """
+    from barnabas.pipeline.jobs.report.making import partitions_of  # noqa: PLC0415  # see ended
+    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see ended
+    from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see ended
+
+    files = DiskFiles()
+    cluster = read_cluster(options, files, clock)
+    assigned: dict[str, list[int]] = {}
+    for topic, number in partitions_of(Shelf(cluster, files, clock), options.targets):
+        assigned.setdefault(topic, []).append(number)
+    return ",".join(map(str, cluster.data_dirs)), json.dumps(assigned)
+
+
+def ended(job: Callable[[], None]) -> int:
+    """
+    Do the *job*; the exit status is 0, or 1 if it failed, 2 if the question makes no sense, 130 if
+    somebody interrupted it. The first three say why in a line.
+    """
+    # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.errors import InvalidOption, PipelineError  # noqa: PLC0415  # see above
+    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see above
+    from barnabas.storage.errors import KafkaError  # noqa: PLC0415  # see above
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
+
+    allow_many_files()
+    # What the engine logs while a log is opened is not done to it.
+    logging.getLogger("barnabas").addHandler(logging.NullHandler())
+    try:
+        job()
+    except (ConfigError, InvalidOption) as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except (ExplainError, FileNotFoundError, KafkaError, PipelineError) as error:
+        print(f"barnabas: {error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        print("barnabas: stopped; whatever is done stays", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return 0

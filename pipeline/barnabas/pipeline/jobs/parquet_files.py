@@ -1,0 +1,119 @@
+"""
+Files of records as Parquet: written so that they are either whole and durable, or not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import crc32c
+import pyarrow as pa
+from pyarrow import parquet as pq
+
+from barnabas.pipeline.options import MiB
+from barnabas.pipeline.schemas import RECORDS, project
+from barnabas.storage.fs.interface import TEMPORARY_SUFFIX, Files
+from barnabas.storage.state_files.file_names import TopicPartition
+
+COLUMNS: Final = ("offset", "timestamp", "timestampType", "key", "value", "headers")
+"""Topic and partition are in the path of the file."""
+SCHEMA: Final = project(RECORDS, COLUMNS)
+
+_ROW_GROUP_BYTES: Final = 16 * MiB
+"""Of columns in memory: what a reader who skips by statistics has to take at once."""
+
+
+class Checksum(NamedTuple):
+    """
+    By which it can be told later whether a file is as it was written.
+    """
+
+    size: int
+    crc32c: int
+
+
+def partition_directory(base: Path, partition: TopicPartition) -> Path:
+    """
+    Where the files of a partition are, so that readers find topic and partition in the path.
+    """
+    topic, number = partition
+    return base / f"topic={topic}" / f"partition={number}"
+
+
+def write_durably(files: Files, path: Path, batches: Iterable[pa.RecordBatch]) -> bool:
+    """
+    Write a file with ``COLUMNS`` under a temporary name, and give it its own when it is on the
+    disk. The directory is there already.
+
+    Returns:
+        Whether there were any rows; if not, there is no file.
+    """
+    temporary = path.with_name(path.name + TEMPORARY_SUFFIX)
+    try:
+        if not _write(temporary, batches):
+            return False
+        _make_durable(files, temporary)
+        files.rename(temporary, path)
+        files.sync_directory(path.parent)
+    except BaseException:
+        files.remove(temporary)
+        raise
+    return True
+
+
+def checksum(path: Path) -> Checksum:
+    """
+    That of the file at *path*.
+    """
+    with pa.memory_map(str(path)) as file:
+        data = memoryview(file.read_buffer())
+        return Checksum(len(data), crc32c.crc32c(data))
+
+
+def _write(path: Path, batches: Iterable[pa.RecordBatch]) -> bool:
+    writer: pq.ParquetWriter | None = None
+    try:
+        for group in _row_groups(batches):
+            if writer is None:
+                writer = _writer(path)
+            writer.write_table(group, row_group_size=group.num_rows)
+    finally:
+        if writer is not None:
+            writer.close()
+    return writer is not None
+
+
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    waiting: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        waiting.append(batch)
+        size += batch.nbytes
+        if size >= _ROW_GROUP_BYTES:
+            yield pa.Table.from_batches(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _writer(path: Path) -> pq.ParquetWriter:
+    return pq.ParquetWriter(
+        str(path),
+        SCHEMA,
+        compression="zstd",
+        compression_level=1,
+        # Keys and values seldom repeat, and are compressed anyway.
+        use_dictionary=["timestampType"],
+        column_encoding={"offset": "DELTA_BINARY_PACKED", "timestamp": "DELTA_BINARY_PACKED"},
+        write_statistics=["offset", "timestamp"],
+    )
+
+
+def _make_durable(files: Files, path: Path) -> None:
+    file = files.open(path, create=False)
+    try:
+        file.sync()
+    finally:
+        file.close()

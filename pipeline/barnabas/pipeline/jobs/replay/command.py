@@ -1,0 +1,130 @@
+"""
+``barnabas spark replay``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from barnabas.pipeline.jobs.common import add_spark, ended, named_values
+from barnabas.storage.explain.command import ReadCluster
+
+if TYPE_CHECKING:
+    from barnabas.pipeline.jobs.replay.sending import Target
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """
+    What may be asked.
+    """
+    parser.description = (
+        "Send a topic in an archive to an empty topic of a broker: key, value, headers, timestamp"
+        " and order of each record as they were. It may be killed at any instant and run again."
+    )
+    parser.add_argument("topic", metavar="TOPIC", help="as it is called in the archive")
+    parser.add_argument(
+        "--from", type=Path, required=True, dest="archive", metavar="DIR", help="the archive"
+    )
+    parser.add_argument("-b", "--bootstrap-server", required=True, metavar="HOST:PORT")
+    parser.add_argument("--to", metavar="TOPIC", help="if it is not to be called as it was")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        dest="client_options",
+        metavar="NAME=VALUE",
+        help="of librdkafka, such as security.protocol=SASL_SSL; may be repeated",
+    )
+    parser.add_argument(
+        "--records-per-transaction", type=int, default=10_000, metavar="N", help="10000"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be sent")
+    add_spark(parser)
+
+
+def run(options: argparse.Namespace, _: ReadCluster) -> int:
+    """
+    Say what is going to be sent, and unless that is all, send it; the exit status is 0, or 1 if it
+    cannot be sent, or 2 if the question makes no sense.
+    """
+    return ended(lambda: _replay(options))
+
+
+def _replay(options: argparse.Namespace) -> None:
+    # Whoever asks for --help, or has no Spark, should not wait for it.
+    from barnabas.pipeline.jobs.progress import ProgressBar  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.job import replay  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see _replay
+    from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see _replay
+    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
+
+    target = _target(options)
+    plan, left_bytes = _plan(options, target)
+    print(plan, end="", file=sys.stderr)
+    if options.dry_run:
+        return
+    with (
+        spark_session(options.master, options.memory) as spark,
+        closing(ProgressBar("sent", left_bytes, sys.stderr, SystemClock())) as bar,
+    ):
+        sent = replay(
+            spark,
+            options.archive,
+            options.topic,
+            target.bootstrap,
+            to=target.topic,
+            client=target.client,
+            records_per_transaction=target.records_per_transaction,
+            advanced=bar.advance,
+        )
+    print(f"Sent {counted(sum(sent.values()), 'record')} to {target.topic}.")
+
+
+def _target(options: argparse.Namespace) -> Target:
+    from barnabas.pipeline.errors import InvalidOption  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.sending import Target  # noqa: PLC0415  # see _replay
+
+    client = named_values(options.client_options)
+    if options.records_per_transaction < 1:
+        raise InvalidOption("--records-per-transaction is at least 1")
+    return Target(
+        options.bootstrap_server,
+        options.to or options.topic,
+        options.records_per_transaction,
+        client,
+    )
+
+
+def _plan(options: argparse.Namespace, target: Target) -> tuple[str, int]:
+    """
+    A line for all, and one for each partition; and the bytes of the log that are to be sent.
+    """
+    from barnabas.pipeline.jobs.archive.commits import Archive  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.job import check_target, partitions_of  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.sending import sent_before  # noqa: PLC0415  # see _replay
+    from barnabas.pipeline.jobs.replay.watching import bytes_before  # noqa: PLC0415  # see _replay
+    from barnabas.storage.explain.units import counted  # noqa: PLC0415  # see _replay
+
+    archive = Archive(options.archive)
+    partitions = partitions_of(archive, options.topic)
+    check_target(target, partitions)
+    lines = [
+        f"Send {counted(len(partitions), 'partition')} of {options.topic} in {archive.path} to"
+        f" {target.topic} at {target.bootstrap}, on {options.master}, in transactions of"
+        f" {counted(target.records_per_transaction, 'record')}."
+    ]
+    left_bytes = 0
+    for partition in partitions:
+        commits = archive.commits_of(partition)
+        first, end = commits[0].start_offset, commits[-1].end_offset
+        start = sent_before(commits[0], target)
+        before = "" if start in (None, first) else f"; {first} to {start - 1} were sent before"
+        start = first if start is None else start
+        left_bytes += bytes_before(commits, end) - bytes_before(commits, start)
+        what = f"offsets {start} to {end - 1} of the archive" if start < end else "nothing"
+        lines.append(f"  {target.topic}-{partition.partition}: {what}{before}")
+    return "".join(f"{line}\n" for line in lines), left_bytes

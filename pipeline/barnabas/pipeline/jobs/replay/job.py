@@ -1,0 +1,120 @@
+"""
+Replaying, as a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import ConfigResource
+from confluent_kafka.admin._resource import ResourceType
+from pyspark.sql import SparkSession
+
+from barnabas.pipeline.errors import UnknownTopic
+from barnabas.pipeline.jobs.archive.commits import Archive
+from barnabas.pipeline.jobs.replay.sending import PATIENCE, ReplayError, Target, replay_partition
+from barnabas.pipeline.jobs.replay.watching import watched
+from barnabas.pipeline.spark.session import translated
+from barnabas.storage.state_files.file_names import TopicPartition
+
+RECORDS_PER_TRANSACTION: Final = 10_000
+
+
+def replay(
+    spark: SparkSession | None,
+    archive: str | Path,
+    topic: str,
+    bootstrap: str,
+    *,
+    to: str | None = None,
+    client: Mapping[str, str] | None = None,
+    records_per_transaction: int = RECORDS_PER_TRANSACTION,
+    advanced: Callable[[int], None] | None = None,
+) -> dict[TopicPartition, int]:
+    """
+    Send all partitions of a topic in an archive to the partitions of a topic, which was empty or
+    has a beginning of just this; return how many records of each were sent.
+
+    It may be killed at any instant and run again.
+
+    Args:
+        spark: None to do it all in this process.
+        to: the topic, if it is not to be called as it was.
+        client: options of librdkafka, such as those of security.
+        advanced: is told now and then how many bytes of the log more were sent.
+
+    Raises:
+        ArchiveError: the archive is not whole.
+        ReplayError: the topic is not there, or not such that it could have these records.
+        JobFailed: a task of Spark failed, be it with one of these, whose sentence it then has.
+    """
+    there = Archive(Path(archive))
+    target = Target(bootstrap, to or topic, records_per_transaction, dict(client or {}))
+    partitions = partitions_of(there, topic)
+    check_target(target, partitions)
+    commits = {each: there.commits_of(each) for each in partitions if there.commits_of(each)}
+    with nullcontext() if advanced is None else watched(commits, target, advanced):
+        if spark is None:
+            return {each: replay_partition(there, each, target) for each in partitions}
+        task = partial(_replay_in_worker, there.path, partitions, target)
+        numbers = spark.range(0, len(partitions), 1, len(partitions))
+        with translated():
+            rows = numbers.mapInArrow(task, "number long, sent long").collect()
+        return {partitions[row.number]: row.sent for row in rows}
+
+
+def partitions_of(archive: Archive, topic: str) -> list[TopicPartition]:
+    """
+    Raises:
+        UnknownTopic: there are none of that topic.
+    """
+    partitions = sorted(each for each in archive.commits if each.topic == topic)
+    if not partitions:
+        topics = ", ".join(sorted({each.topic for each in archive.commits})) or "no topic"
+        raise UnknownTopic(f"{archive.path} has no {topic}. There is {topics}.")
+    return partitions
+
+
+def check_target(target: Target, partitions: Sequence[TopicPartition]) -> None:
+    """
+    Raises:
+        ReplayError: the topic is not there, has too few partitions, or gives records times of its
+            own.
+    """
+    admin = AdminClient(target.config)
+    resource = ConfigResource(ResourceType.TOPIC, target.topic)
+    needed = 1 + max(each.partition for each in partitions)
+    try:
+        metadata = admin.list_topics(target.topic, PATIENCE).topics[target.topic]
+        if metadata.error is not None or len(metadata.partitions) < needed:
+            raise ReplayError(f"Make the topic {target.topic} first, with {needed} partitions.")
+        (future,) = admin.describe_configs([resource]).values()
+        config = future.result(PATIENCE)
+    except KafkaException as error:
+        raise ReplayError(
+            f"{target.bootstrap} does not tell of {target.topic}: {error}."
+        ) from error
+    if config["message.timestamp.type"].value != "CreateTime":
+        raise ReplayError(
+            f"{target.topic} has message.timestamp.type=LogAppendTime, and would not keep the times"
+            " that records have."
+        )
+
+
+def _replay_in_worker(
+    archive: Path,
+    partitions: Sequence[TopicPartition],
+    target: Target,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            sent = replay_partition(Archive(archive), partitions[number], target)
+            yield pa.RecordBatch.from_pydict({"number": [number], "sent": [sent]})

@@ -1,0 +1,212 @@
+"""
+Sending one partition of an archive to the partition of a topic that has its number.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+
+from barnabas.pipeline.errors import PipelineError
+from barnabas.pipeline.jobs.archive.commits import Archive, Commit
+from barnabas.pipeline.jobs.archive.files import committed_batches
+from barnabas.pipeline.jobs.parquet_files import COLUMNS
+from barnabas.storage.state_files import file_names as log_files
+
+PATIENCE: Final = 60.0
+"""Seconds for an answer of a broker."""
+
+
+class ReplayError(PipelineError):
+    """
+    An archive cannot be sent to a topic.
+    """
+
+
+@dataclass(frozen=True)
+class Target:
+    """
+    Where records go.
+    """
+
+    bootstrap: str
+    topic: str
+    records_per_transaction: int
+    client: Mapping[str, str] = field(default_factory=dict)
+    """Other options of librdkafka."""
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return {**self.client, "bootstrap.servers": self.bootstrap}
+
+
+def replay_partition(archive: Archive, partition: log_files.TopicPartition, target: Target) -> int:
+    """
+    Send what was not sent yet; the number of records.
+
+    Raises:
+        ArchiveError: a file of the archive is not as it was written.
+        ReplayError: the topic has other records already, or a broker refuses these.
+    """
+    commits = archive.commits_of(partition)
+    if not commits:
+        return 0
+    try:
+        with _Sender(commits[0], partition, target) as sender:
+            start = sender.next_offset()
+            return sum(map(sender.send, _batches(archive, commits, start, target)))
+    except KafkaException as error:
+        raise ReplayError(f"{partition} cannot be sent to {target.topic}: {error}.") from error
+
+
+class _Sender:
+    """
+    The producer of one partition.
+
+    Its name holds what the archive begins with, so that another archive is not taken for this one.
+    """
+
+    def __init__(self, first: Commit, partition: log_files.TopicPartition, target: Target) -> None:
+        self._first = first
+        self._partition = partition
+        self._target = target
+        name = _name(first, target)
+        config = {"linger.ms": 20, **target.config, "transactional.id": name, "acks": "all"}
+        self._producer = Producer(config)
+        self._consumer = _consumer(name, target)
+
+    def __enter__(self) -> _Sender:
+        # Whoever sent for this partition before can do so no more; what it left open is aborted.
+        self._producer.init_transactions(PATIENCE)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            # Else others would have to wait until it times out.
+            with suppress(KafkaException):
+                self._producer.abort_transaction(PATIENCE)
+        self._producer.close()
+        self._consumer.close()
+
+    def next_offset(self) -> int:
+        """
+        Of the archive, the first that was not sent.
+
+        Raises:
+            ReplayError: nothing was sent, but the partition has records.
+        """
+        place = TopicPartition(self._target.topic, self._partition.partition)
+        committed = _committed(self._consumer, place)
+        if committed is not None:
+            return committed
+        low, high = self._consumer.get_watermark_offsets(place, PATIENCE) or (0, 0)
+        if low != high:
+            raise ReplayError(
+                f"{self._target.topic}-{self._partition.partition} has offsets {low} to {high - 1}"
+                " that are not of this archive: replay goes to an empty topic, or on where it was."
+            )
+        # From now on, what is there was sent by us.
+        self._producer.begin_transaction()
+        self._commit(self._first.start_offset)
+        return self._first.start_offset
+
+    def send(self, batch: pa.RecordBatch) -> int:
+        """
+        One transaction.
+        """
+        self._producer.begin_transaction()
+        for row in _rows(batch):
+            self._produce(row)
+        self._commit(batch.column("offset")[-1].as_py() + 1)
+        return int(batch.num_rows)
+
+    def _produce(self, row: dict[str, Any]) -> None:
+        if row["timestamp"] == 0:
+            raise ReplayError(
+                f"Offset {row['offset']} of {self._partition} has the timestamp 0, which the"
+                " client takes for the time of sending."
+            )
+        headers = [(header["key"], header["value"]) for header in row["headers"] or ()]
+        while True:
+            try:
+                self._producer.produce(
+                    self._target.topic,
+                    value=row["value"],
+                    key=row["key"],
+                    partition=self._partition.partition,
+                    timestamp=row["timestamp"],
+                    headers=headers,
+                )
+            except BufferError:
+                self._producer.poll(1)
+            else:
+                return
+
+    def _commit(self, next_offset: int) -> None:
+        place = TopicPartition(self._target.topic, self._partition.partition, next_offset)
+        group = self._consumer.consumer_group_metadata()
+        self._producer.send_offsets_to_transaction([place], group, PATIENCE)
+        self._producer.commit_transaction(PATIENCE)
+
+
+def sent_before(first: Commit, target: Target) -> int | None:
+    """
+    Of the partition in the archive that *first* is of, the first offset that was not sent yet; None
+    if none was.
+
+    Raises:
+        ReplayError: a broker does not say.
+    """
+    consumer = _consumer(_name(first, target), target)
+    try:
+        return _committed(consumer, TopicPartition(target.topic, first.partition))
+    except KafkaException as error:
+        raise ReplayError(f"{target.topic}-{first.partition} cannot be asked: {error}.") from error
+    finally:
+        consumer.close()
+
+
+def _name(first: Commit, target: Target) -> str:
+    archive = hashlib.sha256(first.to_json().encode()).hexdigest()[:16]
+    return f"barnabas-replay-{archive}-{target.topic}-{first.partition}"
+
+
+def _consumer(name: str, target: Target) -> Consumer:
+    return Consumer({**target.config, "group.id": name, "enable.auto.commit": False})
+
+
+def _committed(consumer: Consumer, place: TopicPartition) -> int | None:
+    (committed,) = consumer.committed([place], PATIENCE)
+    return int(committed.offset) if committed.offset >= 0 else None
+
+
+def _batches(
+    archive: Archive, commits: Sequence[Commit], start: int, target: Target
+) -> Iterator[pa.RecordBatch]:
+    """
+    What an archive has from the offset *start* on.
+    """
+    for commit in commits:
+        if commit.end_offset > start:
+            rows = target.records_per_transaction
+            for batch in committed_batches(archive, commit, COLUMNS, rows):
+                rest = batch.filter(pc.greater_equal(batch.column("offset"), start))
+                if rest.num_rows:
+                    yield rest
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """
+    Timestamps in ms.
+    """
+    index = batch.schema.get_field_index("timestamp")
+    times = pc.divide(batch.column("timestamp").cast(pa.int64()), 1000)
+    rows: list[dict[str, Any]] = batch.set_column(index, "timestamp", times).to_pylist()
+    return rows

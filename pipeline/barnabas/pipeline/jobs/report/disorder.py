@@ -1,0 +1,33 @@
+"""
+How far timestamps go up with offsets, record by record.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from barnabas.pipeline.jobs.report.facts import Disorder
+from barnabas.storage.state_files.file_names import TopicPartition
+
+
+def disorder_by_partition(records: DataFrame) -> dict[TopicPartition, Disorder]:
+    """
+    Args:
+        records: rows with ``topic``, ``partition``, ``offset`` and ``timestamp``.
+    """
+    millis = F.unix_millis("timestamp")
+    # A record without timestamp has -1.
+    time = F.when(millis >= 0, millis)
+    in_turn = Window.partitionBy("topic", "partition").orderBy("offset")
+    before = in_turn.rowsBetween(Window.unboundedPreceding, -1)
+    late = F.max(time).over(before) - time
+    rows = (
+        records.withColumn("late", late)
+        .groupBy("topic", "partition")
+        .agg(F.count_if(F.col("late") > 0).alias("records"), F.max("late").alias("most"))
+    )
+    return {
+        TopicPartition(row.topic, row.partition): Disorder(row.records, max(0, row.most or 0))
+        for row in rows.collect()
+    }

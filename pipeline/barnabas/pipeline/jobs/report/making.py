@@ -1,0 +1,158 @@
+"""
+Putting a report together.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from barnabas.pipeline.jobs.report.batches import (
+    SegmentName,
+    counts_by_segment,
+    producers_by_partition,
+)
+from barnabas.pipeline.jobs.report.disorder import disorder_by_partition
+from barnabas.pipeline.jobs.report.facts import (
+    Counts,
+    Disorder,
+    Keys,
+    PartitionFacts,
+    Report,
+    SegmentFacts,
+)
+from barnabas.pipeline.jobs.report.keys import keys_by_partition
+from barnabas.pipeline.jobs.report.retention import explained, life_of, pin_of
+from barnabas.pipeline.schemas import Level
+from barnabas.pipeline.spark.source import register
+from barnabas.storage.clock import Clock
+from barnabas.storage.explain.known import Cluster, ExplainError
+from barnabas.storage.explain.looking import Shelf
+from barnabas.storage.explain.report import PartitionReport
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.state_files.file_names import TopicPartition
+
+
+@dataclass(frozen=True)
+class Scope:
+    """
+    What a report is about.
+    """
+
+    partitions: Sequence[TopicPartition]
+    with_keys: bool
+    """Whether all records are read, for their keys and their order."""
+    now_ms: int
+
+
+class Source:
+    """
+    Rows out of some partitions.
+    """
+
+    def __init__(
+        self, spark: SparkSession, data_dirs: Iterable[Path], partitions: Iterable[TopicPartition]
+    ) -> None:
+        register(spark)
+        self._spark = spark
+        assigned: dict[str, list[int]] = {}
+        for topic, number in partitions:
+            assigned.setdefault(topic, []).append(number)
+        self._options = {
+            "path": ",".join(map(str, data_dirs)),
+            "assign": json.dumps(assigned),
+            # What a killed broker had not noted yet is there all the same.
+            "readUpTo": "logEnd",
+        }
+
+    def rows(self, level: Level, columns: str | None = None) -> DataFrame:
+        """
+        Loaded anew for each query: a source is planned once for each load.
+        """
+        reader = self._spark.read.format("barnabas").options(**self._options, level=level.value)
+        return (reader if columns is None else reader.schema(columns)).load()
+
+
+def partitions_of(shelf: Shelf, topics: Iterable[str]) -> list[TopicPartition]:
+    """
+    The partitions that are named, or those of all topics but internal ones.
+
+    Raises:
+        ExplainError: one is not there, or none at all.
+    """
+    named = list(topics) or [topic for topic in shelf.topics if not topic.startswith("__")]
+    if not named:
+        raise ExplainError("There are no topics in the log directories; name one with --data-dir")
+    return sorted(set(chain.from_iterable(shelf.find(name) for name in named)))
+
+
+def make_report(
+    spark: SparkSession, cluster: Cluster, scope: Scope, *, files: Files, clock: Clock
+) -> Report:
+    """
+    The report on the partitions of *scope*.
+
+    Raises:
+        ExplainError: a log cannot be read.
+    """
+    shelf = Shelf(cluster, files, clock)
+    looked_at = [
+        explained(shelf, partition, cluster.times, scope.now_ms) for partition in scope.partitions
+    ]
+    source = Source(spark, cluster.data_dirs, scope.partitions)
+    counts = counts_by_segment(source.rows(Level.BATCHES))
+    producers = producers_by_partition(source.rows(Level.BATCHES))
+    keys: Mapping[TopicPartition, Keys] = {}
+    disorder: Mapping[TopicPartition, Disorder] = {}
+    if scope.with_keys:
+        place = "topic string, partition int"
+        keys = keys_by_partition(source.rows(Level.RECORDS, f"{place}, key binary"))
+        times = source.rows(Level.RECORDS, f"{place}, offset long, timestamp timestamp")
+        disorder = disorder_by_partition(times)
+    found = []
+    for partition, report in zip(scope.partitions, looked_at, strict=True):
+        segments = tuple(_segments(report, counts, scope.now_ms))
+        settings = report.looked_at.settings
+        found.append(
+            PartitionFacts(
+                partition,
+                settings.config,
+                settings.note,
+                segments,
+                _total(segments),
+                producers.get(partition),
+                keys.get(partition),
+                disorder.get(partition),
+            )
+        )
+    return Report(scope.now_ms, tuple(found))
+
+
+def _segments(
+    report: PartitionReport, counts: dict[SegmentName, Counts], now_ms: int
+) -> Iterable[SegmentFacts]:
+    for each in report.segments:
+        base_offset = each.segment.base_offset
+        counted = counts.get(SegmentName(report.looked_at.partition, base_offset))
+        yield SegmentFacts(
+            base_offset,
+            each.end_offset,
+            each.segment.size,
+            counted,
+            each.departure,
+            life_of(each.departure, counted),
+            pin_of(each.departure, now_ms),
+        )
+
+
+def _total(segments: Iterable[SegmentFacts]) -> Counts:
+    total = Counts()
+    for segment in segments:
+        if segment.counts is not None:
+            total.add(segment.counts)
+    return total

@@ -1,0 +1,175 @@
+"""
+Where log directories are: on a local disk, or wherever pyarrow or fsspec can read.
+
+What the storage engine has for tools that only read takes its files from a ``Files``. For anything
+with a URL there is one here over a file system of pyarrow, which has S3, GCS, Azure and HDFS itself
+and takes any of fsspec's.
+"""
+
+from __future__ import annotations
+
+import re
+from io import UnsupportedOperation
+from pathlib import Path
+from typing import Any, Final, NamedTuple, NoReturn
+
+import pyarrow as pa
+from pyarrow import fs
+
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import Buffer, File, Files, Lock, MappedFile
+
+_URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_FILE_URL: Final = "file://"
+
+
+class Location(NamedTuple):
+    """
+    A path in some file system.
+    """
+
+    files: Files
+    path: Path
+
+
+def locate(url: str) -> Location:
+    """
+    A local path, or a URL that pyarrow or fsspec knows.
+
+    Raises:
+        ModuleNotFoundError: neither is there what the URL needs.
+        ValueError: it is not a URL that anybody knows.
+    """
+    if url.startswith(_FILE_URL):
+        return Location(DiskFiles(), Path(url.removeprefix(_FILE_URL)))
+    if not _URL.match(url):
+        return Location(DiskFiles(), Path(url))
+    try:
+        file_system, path = fs.FileSystem.from_uri(url)
+    except pa.ArrowInvalid:
+        file_system, path = _by_fsspec(url)
+    return Location(RemoteFiles(file_system), Path(path))
+
+
+def _by_fsspec(url: str) -> tuple[Any, str]:
+    from fsspec.core import url_to_fs  # noqa: PLC0415  # only some need it, and not all have it
+
+    file_system, path = url_to_fs(url)
+    return fs.PyFileSystem(fs.FSSpecHandler(file_system)), path
+
+
+class RemoteFile(File):
+    """
+    A file that is read through pyarrow.
+    """
+
+    def __init__(self, path: Path, stream: Any) -> None:
+        self.path = path
+        self._stream = stream
+
+    def read(self, position: int, size: int, *, nowait: bool = False) -> bytes:
+        available = max(0, self._stream.size() - position)
+        data: bytes = self._stream.read_at(min(size, available), position)
+        return data
+
+    def size(self) -> int:
+        size: int = self._stream.size()
+        return size
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def append(self, data: Buffer) -> NoReturn:
+        raise _read_only(self.path)
+
+    def write_at(self, position: int, data: Buffer) -> NoReturn:
+        raise _read_only(self.path)
+
+    def truncate(self, size: int) -> NoReturn:
+        raise _read_only(self.path)
+
+    def sync(self) -> NoReturn:
+        raise _read_only(self.path)
+
+
+class RemoteFiles(Files):
+    """
+    A file system of pyarrow, of which nothing is changed.
+    """
+
+    def __init__(self, file_system: Any) -> None:
+        self._system = file_system
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
+        if not read_only:
+            raise _read_only(path)
+        return RemoteFile(path, self._system.open_input_file(str(path)))
+
+    def exists(self, path: Path) -> bool:
+        return bool(self._info(path).type != fs.FileType.NotFound)
+
+    def is_directory(self, path: Path) -> bool:
+        return bool(self._info(path).type == fs.FileType.Directory)
+
+    def names(self, directory: Path) -> list[str]:
+        found = self._system.get_file_info(fs.FileSelector(str(directory)))
+        return sorted(info.base_name for info in found)
+
+    def read_bytes(self, path: Path) -> bytes:
+        with self._system.open_input_file(str(path)) as stream:
+            data: bytes = stream.read()
+        return data
+
+    def size(self, path: Path) -> int:
+        size: int = self._existing(path).size
+        return size
+
+    def modified_ms(self, path: Path) -> int:
+        ns = self._existing(path).mtime_ns
+        return 0 if ns is None else int(ns) // 1_000_000
+
+    def is_locked(self, path: Path) -> bool:
+        return False
+
+    def _info(self, path: Path) -> Any:
+        return self._system.get_file_info(str(path))
+
+    def _existing(self, path: Path) -> Any:
+        info = self._info(path)
+        if info.type == fs.FileType.NotFound:
+            raise FileNotFoundError(str(path))
+        return info
+
+    def map(self, path: Path, size: int | None, *, read_only: bool = False) -> MappedFile:
+        raise _read_only(path)
+
+    def make_directory(self, path: Path) -> NoReturn:
+        raise _read_only(path)
+
+    def rename(self, source: Path, target: Path) -> NoReturn:
+        raise _read_only(source)
+
+    def remove(self, path: Path) -> NoReturn:
+        raise _read_only(path)
+
+    def remove_tree(self, path: Path) -> NoReturn:
+        raise _read_only(path)
+
+    def sync_directory(self, path: Path) -> NoReturn:
+        raise _read_only(path)
+
+    def set_modified_ms(self, path: Path, ms: int) -> NoReturn:
+        raise _read_only(path)
+
+    def lock(self, path: Path) -> Lock | None:
+        raise _read_only(path)
+
+    def usable_bytes(self, path: Path) -> NoReturn:
+        raise _read_only(path)
+
+    def total_bytes(self, path: Path) -> NoReturn:
+        raise _read_only(path)
+
+
+def _read_only(path: Path) -> UnsupportedOperation:
+    return UnsupportedOperation(f"{path} is only read")

@@ -1,0 +1,99 @@
+"""
+The first offset whose record is not older than some time, found in files.
+
+As a broker does it for ListOffsets: a segment whose time index ends before that time is passed
+over, the two indexes lead near the record, the headers of batches to its batch (Kafka's
+LogSegment.findOffsetByTimestamp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import closing
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from barnabas.pipeline.decoding.arena import BadBatch
+from barnabas.pipeline.decoding.batch_headers import Headers, last_offsets
+from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, decode
+from barnabas.pipeline.errors import CorruptBatch
+from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES as _CHUNK_BYTES
+from barnabas.pipeline.logs.chunks import Chunk, SegmentScan
+from barnabas.pipeline.logs.indexes import position_of, time_entries
+from barnabas.pipeline.logs.partition import PartitionLog
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.readonly import ReadOnlySegment
+
+
+def first_offset_at(
+    log: PartitionLog, timestamp_ms: int, offsets: Offsets, max_batch_bytes: int
+) -> int | None:
+    """
+    The first offset in *offsets* with a timestamp of at least *timestamp_ms*, or None.
+
+    Raises:
+        CorruptBatch: the batch that should have it cannot be read.
+    """
+    wanted = Wanted(("offset", "timestamp"), max_batch_bytes=max_batch_bytes)
+    search = _Search(log.directory.files, timestamp_ms, offsets, wanted)
+    for segment in log.segments:
+        if segment.base_offset >= offsets.end:
+            break
+        found = search.in_segment(segment, is_last=segment is log.segments[-1])
+        if found is not None:
+            return found
+    return None
+
+
+class _Search(NamedTuple):
+    """
+    What is looked for.
+    """
+
+    files: Files
+    timestamp_ms: int
+    offsets: Offsets
+    wanted: Wanted
+
+    def in_segment(self, segment: ReadOnlySegment, *, is_last: bool) -> int | None:
+        times, indexed = time_entries(self.files, segment)
+        # The index of the last segment does not know its newest records yet.
+        if len(times) and times[-1] < self.timestamp_ms and not is_last:
+            return None
+        older = int(np.searchsorted(times, self.timestamp_ms))
+        start = int(indexed[older - 1]) if older else segment.base_offset
+        position = position_of(self.files, segment, max(start, self.offsets.start))
+        try:
+            file = self.files.open(segment.path, create=False, read_only=True)
+        except FileNotFoundError:
+            return None
+        with closing(file):
+            return self._along(segment, SegmentScan(file, position, segment.size, _CHUNK_BYTES))
+
+    def _along(self, segment: ReadOnlySegment, chunks: Iterable[Chunk]) -> int | None:
+        for chunk in chunks:
+            headers = chunk.headers
+            may_have = headers["max_timestamp"] >= self.timestamp_ms
+            may_have &= last_offsets(headers) >= self.offsets.start
+            may_have &= headers["base_offset"] < self.offsets.end
+            for index in np.flatnonzero(may_have).tolist():
+                try:
+                    found = self._in_batch(chunk.data, headers[index : index + 1])
+                except BadBatch as bad:
+                    position = chunk.position + int(headers["position"][index])
+                    offset = int(headers["base_offset"][index])
+                    path = str(segment.path)
+                    raise CorruptBatch(path, position, offset, bad.reason) from bad
+                if found is not None:
+                    return found
+        return None
+
+    def _in_batch(self, data: bytes, header: Headers) -> int | None:
+        for rows in decode(data, header, Place("", 0), self.wanted, self.offsets):
+            ms = rows.column("timestamp").cast(pa.int64()).to_numpy() // 1000
+            late_enough = np.flatnonzero(ms >= self.timestamp_ms)
+            if len(late_enough):
+                return int(rows.column("offset")[int(late_enough[0])].as_py())
+        return None

@@ -1,0 +1,304 @@
+"""
+What is to be read, cut into tasks.
+
+A range of offsets of one segment is the smallest piece. Large segments are cut where their index
+knows a batch; small ones are packed, several into a task, for a task costs as much as megabytes of
+reading. All that a worker needs is in the plan: it does not look for anything, unless a segment has
+gone meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from barnabas.pipeline.decoding.decode import Offsets
+from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
+from barnabas.pipeline.logs.directory import LogDirectory, select
+from barnabas.pipeline.logs.headers import WORTH_SKIPPING
+from barnabas.pipeline.logs.indexes import batch_at, index_entries, position_of
+from barnabas.pipeline.logs.partition import PartitionLog
+from barnabas.pipeline.logs.times import first_offset_at
+from barnabas.pipeline.options import (
+    EARLIEST,
+    LATEST,
+    Bound,
+    IsolationLevel,
+    NoSuchTime,
+    ReadOptions,
+)
+from barnabas.pipeline.schemas import Level
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.state_files.file_names import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+_WORTH_CUTTING: Final = 1.25
+"""A segment that is less than so much larger than what a task should have, stays whole."""
+_WORTH_ASKING: Final = 1 << 20
+"""How large a segment has to be for its index to be asked how large its batches are."""
+END: Final = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class SegmentRange:
+    """
+    The batches of one segment whose offsets are in a range.
+    """
+
+    url: str
+    """The path of the option that the segment was found under."""
+    directory: str
+    """The path of the partition's directory, in the file system of *url*."""
+    topic_partition: TopicPartition
+    base_offset: int
+    """Of the segment."""
+    offsets: Offsets
+    position: int
+    """Where in the file a batch begins, and no earlier one has any of the offsets."""
+    end_position: int
+    """No batch from there on has any of the offsets."""
+    first_offset: int | None
+    """The base offset of the batch at *position*, if that is not the first of the file."""
+    file_size: int
+    read_bytes: int
+    """About how much of the file is read."""
+    is_active: bool
+    """Whether the segment was the last one, to which a broker may be appending."""
+    aborted: tuple[AbortedTxn, ...] = ()
+    """The aborted transactions that have records here."""
+
+    @property
+    def size(self) -> int:
+        return self.end_position - self.position
+
+
+@dataclass(frozen=True)
+class Work:
+    """
+    What one task reads, in that order.
+    """
+
+    ranges: tuple[SegmentRange, ...] = ()
+
+
+def open_logs(options: ReadOptions) -> list[PartitionLog]:
+    """
+    The logs that are meant.
+
+    Raises:
+        FileNotFoundError: a path is not there.
+        UnknownTopic: a topic that is named is not there, or no log at all.
+    """
+    directories = [LogDirectory(url) for url in options.paths]
+    return [
+        PartitionLog(root, directory) for root, directory in select(directories, options.topics)
+    ]
+
+
+def plan(options: ReadOptions) -> list[Work]:
+    """
+    The tasks of a read of all that the options ask for.
+
+    Raises:
+        FileNotFoundError, UnknownTopic: as ``open_logs``.
+        DataLoss: offsets that are asked for are not there.
+        InvalidOption: a time is asked for that no record has, or a start at the end.
+    """
+    if LATEST in (options.start.offset, *options.start.offsets.values()):
+        raise InvalidOption("startingOffsets cannot be latest in a batch query: it has no rows.")
+    logs = open_logs(options)
+    wanted = resolve(options, logs)
+    if options.min_partitions:
+        stored = sum(segment.size for log in logs for segment in log.segments)
+        share = max(1, stored // options.min_partitions)
+        options = replace(options, bytes_per_task=min(options.bytes_per_task, share))
+    pieces = (piece for log in logs for piece in ranges(log, wanted[log.topic_partition], options))
+    return pack(pieces, options)
+
+
+def resolve(options: ReadOptions, logs: Sequence[PartitionLog]) -> dict[TopicPartition, Offsets]:
+    """
+    The offsets of each partition that are asked for.
+
+    Raises: as ``plan``.
+    """
+    partitions = {log.topic_partition for log in logs}
+    for bound in (options.start, options.end):
+        unknown = sorted({*bound.offsets, *bound.timestamps_ms} - partitions)
+        if unknown:
+            names = ", ".join(map(str, unknown))
+            raise UnknownTopic(f"Offsets are given for {names}, which is not among what is read.")
+    return {log.topic_partition: _Resolver(options, log).offsets() for log in logs}
+
+
+class _Resolver:
+    """
+    The bounds of one partition.
+    """
+
+    def __init__(self, options: ReadOptions, log: PartitionLog) -> None:
+        self._options = options
+        self._log = log
+        self._there = Offsets(
+            log.start_offset, log.end_offset(options.read_up_to, options.isolation_level)
+        )
+
+    def offsets(self) -> Offsets:
+        start = self._resolve(self._options.start, "start")
+        if start is None:
+            if self._options.no_such_time is NoSuchTime.ERROR:
+                raise InvalidOption(
+                    f"{self._log.topic_partition} has no record from the starting timestamp on; "
+                    "with startingOffsetsByTimestampStrategy=latest it would have no rows."
+                )
+            start = self._there.end
+        end = self._resolve(self._options.end, "end")
+        return Offsets(start, max(start, self._there.end if end is None else end))
+
+    def _resolve(self, bound: Bound, which: str) -> int | None:
+        partition = self._log.topic_partition
+        timestamp_ms = bound.timestamps_ms.get(partition, bound.timestamp_ms)
+        if timestamp_ms is not None:
+            return first_offset_at(
+                self._log, timestamp_ms, self._there, self._options.max_batch_bytes
+            )
+        offset = bound.offsets.get(partition, bound.offset)
+        if offset == EARLIEST:
+            return self._there.start
+        if offset is None or offset == LATEST:
+            return self._there.end
+        if not self._there.start <= offset <= self._there.end:
+            lost = f"{partition} has offsets {self._there.start} to {self._there.end} to be read"
+            report_loss(f"{lost}, and is to {which} at {offset}.", self._options)
+        return min(max(offset, self._there.start), self._there.end)
+
+
+def report_loss(sentence: str, options: ReadOptions) -> None:
+    """
+    Raises:
+        DataLoss: unless the options say to go on.
+    """
+    if options.fail_on_data_loss:
+        raise DataLoss(f"{sentence} With failOnDataLoss=false, what is there is read.")
+    logger.warning("%s", sentence)
+
+
+def ranges(log: PartitionLog, offsets: Offsets, options: ReadOptions) -> Iterator[SegmentRange]:
+    """
+    The pieces of one log, none larger than a task should be by much.
+    """
+    if offsets.start >= offsets.end:
+        return
+    aborted: list[AbortedTxn] = []
+    if options.isolation_level is IsolationLevel.READ_COMMITTED:
+        aborted = log.aborted()
+    segments = log.segments
+    for segment, after in zip(segments, (*segments[1:], None), strict=True):
+        next_base = END if after is None else after.base_offset
+        here = Offsets(max(offsets.start, segment.base_offset), min(offsets.end, next_base))
+        if here.start < here.end and segment.size:
+            for piece in _cut(log, segment, here, after is None, options):
+                yield _with_aborted(piece, aborted)
+
+
+def _cut(
+    log: PartitionLog,
+    segment: ReadOnlySegment,
+    offsets: Offsets,
+    is_active: bool,
+    options: ReadOptions,
+) -> Iterator[SegmentRange]:
+    files = log.directory.files
+    share = _share_read(files, segment, options)
+    most = int(options.bytes_per_task / share) if share else END
+    edges = [*_edges(files, segment, offsets, most)]
+    for (position, first_offset), (end_position, end_offset) in pairwise(edges):
+        start = offsets.start if first_offset is None else max(offsets.start, first_offset)
+        end = offsets.end if end_offset is None else min(offsets.end, end_offset)
+        yield SegmentRange(
+            url=log.root.url,
+            directory=str(log.directory.path),
+            topic_partition=log.topic_partition,
+            base_offset=segment.base_offset,
+            offsets=Offsets(start, end),
+            position=position,
+            end_position=end_position,
+            first_offset=first_offset,
+            file_size=segment.size,
+            read_bytes=int((end_position - position) * share),
+            is_active=is_active,
+        )
+
+
+def _share_read(files: Files, segment: ReadOnlySegment, options: ReadOptions) -> float:
+    """
+    Which part of a segment's bytes is read, at most.
+
+    Of large batches, only headers are where nothing else is asked for. An index has one entry for
+    each of them; for several, where they are small.
+    """
+    if options.level is Level.SEGMENTS:
+        return 0.0
+    may_skip = options.level is Level.BATCHES and isinstance(files, DiskFiles)
+    if options.min_partitions or not may_skip or segment.size < _WORTH_ASKING:
+        return 1.0
+    _, positions = index_entries(files, segment)
+    if not len(positions):
+        return 1.0
+    # Batches before the first entry and behind the last one have none.
+    return min(1.0, (len(positions) + 2) * WORTH_SKIPPING / segment.size)
+
+
+def _edges(
+    files: Files, segment: ReadOnlySegment, offsets: Offsets, bytes_per_task: int
+) -> Iterator[tuple[int, int | None]]:
+    """
+    Positions between which the offsets are, each with the base offset of the batch there.
+    """
+    start = position_of(files, segment, offsets.start)
+    yield start, batch_at(files, segment, start) if start else None
+    end = segment.size
+    if end - start > bytes_per_task * _WORTH_CUTTING:
+        _, positions = index_entries(files, segment)
+        at = start
+        for position in positions.tolist():
+            if position - at >= bytes_per_task and end - position >= bytes_per_task // 4:
+                base_offset = batch_at(files, segment, position)
+                if base_offset is None or base_offset >= offsets.end:
+                    break
+                yield position, base_offset
+                at = position
+    yield end, None
+
+
+def _with_aborted(piece: SegmentRange, aborted: Sequence[AbortedTxn]) -> SegmentRange:
+    concerned = tuple(
+        transaction
+        for transaction in aborted
+        if transaction.first_offset < piece.offsets.end
+        and transaction.last_offset >= piece.offsets.start
+    )
+    return replace(piece, aborted=concerned) if concerned else piece
+
+
+def pack(pieces: Iterable[SegmentRange], options: ReadOptions) -> list[Work]:
+    """
+    Tasks of about ``bytesPerTask``, each of pieces that follow one another.
+    """
+    tasks: list[list[SegmentRange]] = []
+    used = most = options.bytes_per_task
+    for piece in pieces:
+        cost = options.segment_open_bytes + piece.read_bytes
+        if not tasks or used + cost > most:
+            tasks.append([])
+            used = 0
+        tasks[-1].append(piece)
+        used += cost
+    return [Work(tuple(task)) for task in tasks]

@@ -1,0 +1,202 @@
+"""
+The rows of a task.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from barnabas.pipeline.decoding.batch_headers import Headers, any_has_flag, has_flag, last_offsets
+from barnabas.pipeline.decoding.decode import Place, Wanted, bad_checksums
+from barnabas.pipeline.errors import CorruptBatch, OldFormat
+from barnabas.pipeline.logs.chunks import Chunk, SegmentScan, Stop
+from barnabas.pipeline.logs.headers import HeaderScan
+from barnabas.pipeline.logs.indexes import next_indexed
+from barnabas.pipeline.options import OnCorrupt, ReadOptions
+from barnabas.pipeline.reading.batch_rows import batch_rows
+from barnabas.pipeline.reading.gathered_batches import GatheredBatches, Piece
+from barnabas.pipeline.reading.kept_memory import keep_memory
+from barnabas.pipeline.reading.open import Source, files_of, open_sources
+from barnabas.pipeline.reading.plan import SegmentRange, Work
+from barnabas.pipeline.reading.segment_rows import segment_rows
+from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
+from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from barnabas.storage.fs.disk import DiskFiles
+
+logger = logging.getLogger(__name__)
+
+Rows = Generator[pa.RecordBatch, None, Stop | None]
+"""Ends with where there was no whole batch, if so."""
+
+
+def read(work: Work, columns: Sequence[str], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """
+    The rows of one task, of the level that the options say.
+
+    Args:
+        columns: of that level's schema, in the order that the rows are to have.
+
+    Raises:
+        CorruptBatch: a batch cannot be read, unless the options say what to do with it.
+        DataLoss: offsets were deleted since the plan was made, unless the options say to go on.
+    """
+    if options.level is Level.SEGMENTS:
+        for piece in work.ranges:
+            yield from segment_rows(piece, columns)
+        return
+    reader = _Reader(columns, options)
+    for piece in work.ranges:
+        yield from reader.rows(piece)
+    yield from reader.rest()
+
+
+class _Reader:
+    """
+    Reads range after range.
+    """
+
+    def __init__(self, columns: Sequence[str], options: ReadOptions) -> None:
+        keep_memory()
+        self._options = options
+        self._columns = tuple(columns)
+        self._wanted = Wanted(self._columns, max_batch_bytes=options.max_batch_bytes)
+        self._gathered = GatheredBatches(self._wanted, self._corrupt)
+        self._range: SegmentRange
+        self._place: Place
+        self._next_offset: int
+        """Behind the last batch of the range that was seen."""
+
+    def rows(self, piece: SegmentRange) -> Iterator[pa.RecordBatch]:
+        """
+        Rows of a range, and of those before it; some may still be missing.
+        """
+        self._range = piece
+        self._place = Place(*piece.topic_partition)
+        self._next_offset = piece.offsets.start
+        with open_sources(piece, self._options) as sources:
+            for source in sources:
+                yield from self._rows_of(source)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """
+        The rows that were still missing.
+        """
+        yield from self._gathered.rows()
+
+    def _rows_of(self, source: Source) -> Iterator[pa.RecordBatch]:
+        rows_from = self._batches if self._options.level is Level.BATCHES else self._records
+        position: int | None = source.position
+        while position is not None:
+            stop = yield from rows_from(source, position)
+            if stop is None:
+                return
+            yield from self._gathered.rows()
+            yield from self._corrupt(self._place, self._stopped(source, stop))
+            position = self._behind(source, stop)
+
+    def _batches(self, source: Source, position: int) -> Rows:
+        is_local = isinstance(files_of(self._range.url), DiskFiles)
+        scan = HeaderScan(source.file, position, source.end_position, is_local=is_local)
+        for headers in scan:
+            wanted = headers[self._in_range(headers)]
+            rows = batch_rows(wanted, self._place, self._range.base_offset, self._columns)
+            if rows.num_rows:
+                yield rows
+            if self._is_over(headers):
+                return None
+        return scan.stop
+
+    def _records(self, source: Source, position: int) -> Rows:
+        scan = SegmentScan(source.file, position, source.end_position, self._options.chunk_bytes)
+        for chunk in scan:
+            yield from self._rows_in(source, chunk)
+            if self._is_over(chunk.headers):
+                return None
+            del chunk
+        return scan.stop
+
+    def _is_over(self, headers: Headers) -> bool:
+        """
+        Whether no batch behind these has any of the offsets.
+        """
+        self._next_offset = int(last_offsets(headers[-1:])[0]) + 1
+        return self._next_offset >= self._range.offsets.end
+
+    def _rows_in(self, source: Source, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        offsets = self._range.offsets
+        piece = Piece(str(source.path), chunk, self._with_rows(chunk.headers))
+        start = 0
+        for bad in bad_checksums(chunk.data, piece.headers):
+            good = piece._replace(headers=piece.headers[start:bad])
+            yield from self._gathered.add(self._place, offsets, good)
+            yield from self._gathered.rows()
+            reason = "the batch does not have the CRC that its header says"
+            yield from self._corrupt(self._place, piece.corrupt(bad, reason))
+            start = bad + 1
+        rest = piece._replace(headers=piece.headers[start:])
+        yield from self._gathered.add(self._place, offsets, rest)
+
+    # Which batches.
+
+    def _in_range(self, headers: Headers) -> npt.NDArray[np.bool_]:
+        offsets = self._range.offsets
+        in_range: npt.NDArray[np.bool_] = (last_offsets(headers) >= offsets.start) & (
+            headers["base_offset"] < offsets.end
+        )
+        return in_range
+
+    def _with_rows(self, headers: Headers) -> Headers:
+        """
+        The batches that have records for the reader: no markers, nor aborted ones if committed ones
+        are asked for, as consumers decide it (KIP-98).
+        """
+        told_apart = CONTROL_FLAG | (TRANSACTIONAL_FLAG if self._range.aborted else 0)
+        if self._range.offsets.covers(headers) and not any_has_flag(headers, told_apart):
+            return headers
+        kept = self._in_range(headers) & ~has_flag(headers, CONTROL_FLAG)
+        for transaction in self._range.aborted:
+            kept &= ~(
+                has_flag(headers, TRANSACTIONAL_FLAG)
+                & (headers["producer_id"] == transaction.producer_id)
+                & (headers["base_offset"] >= transaction.first_offset)
+                & (headers["base_offset"] <= transaction.last_offset)
+            )
+        return headers[kept]
+
+    # What cannot be read.
+
+    def _stopped(self, source: Source, stop: Stop) -> CorruptBatch:
+        kind = OldFormat if stop.is_old_format else CorruptBatch
+        return kind(str(source.path), stop.position, self._next_offset, stop.reason)
+
+    def _corrupt(self, place: Place, error: CorruptBatch) -> Iterator[pa.RecordBatch]:
+        """
+        Raises:
+            CorruptBatch: unless the options say otherwise. An old format is not corruption that one
+                could pass over.
+        """
+        on_corrupt = self._options.on_corrupt
+        if on_corrupt is OnCorrupt.FAIL or isinstance(error, OldFormat):
+            raise error
+        logger.warning("%s", error)
+        if on_corrupt is OnCorrupt.PERMISSIVE and self._options.level is Level.RECORDS:
+            row = {
+                "topic": place.topic,
+                "partition": place.partition,
+                "offset": error.offset,
+                CORRUPT_COLUMN: str(error),
+            }
+            yield pa.RecordBatch.from_pylist([row], schema=self._wanted.schema)
+
+    def _behind(self, source: Source, stop: Stop) -> int | None:
+        """
+        Where the next batch begins of which the index knows; what is between cannot be read.
+        """
+        files = files_of(self._range.url)
+        position = next_indexed(files, source.path, stop.position)
+        return None if position is None or position >= source.end_position else position

@@ -1,0 +1,93 @@
+"""
+The data source ``barnabas`` for Spark: rows out of log directories, with no broker and no jar.
+
+::
+
+    from barnabas.pipeline.spark.source import register
+
+    register(spark)
+    orders = spark.read.format("barnabas").option("subscribe", "orders").load("/var/lib/kafka/data")
+
+``readStream`` in the place of ``read`` gives what comes, in steps of ``maxBytesPerTrigger`` or
+``maxOffsetsPerTrigger``, from where its checkpoint says.
+
+The workers of Spark run this code, so ``barnabas`` has to be installed for the Python that they
+run, which is the one in ``PYSPARK_PYTHON``.
+
+Spark passes neither the columns nor the filters of a query down to a source in Python that could
+use both: in PySpark 4.3 a source that takes filters gives wrong rows as soon as one DataFrame is
+queried twice. So a query says by options which partitions, offsets and times it wants, and by
+``schema`` which columns. And it is planned once, when it is first run: a DataFrame that is used
+again later does not see what came meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from barnabas.pipeline.options import ReadOptions, parse_options, parse_stream_options
+from barnabas.pipeline.reading.plan import Work, plan
+from barnabas.pipeline.reading.reader import read
+from barnabas.pipeline.scan import schema as schema_of_rows
+from barnabas.pipeline.spark.stream import LogStreamReader
+from barnabas.pipeline.spark.tasks import Task, settle_worker
+from barnabas.pipeline.spark.types import chosen_columns, spark_schema
+
+NAME = "barnabas"
+
+
+def register(spark: SparkSession) -> None:
+    """
+    Make the source known to a session, under the name ``barnabas``.
+    """
+    spark.dataSource.register(BarnabasSource)
+
+
+class BarnabasSource(DataSource):
+    """
+    What Spark asks for when a query names the format.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> StructType:
+        return spark_schema(schema_of_rows(self._options))
+
+    def reader(self, schema: StructType) -> LogReader:
+        return LogReader(self._options, schema)
+
+    def streamReader(self, schema: StructType) -> LogStreamReader:
+        return LogStreamReader(parse_stream_options(self.options), schema)
+
+    @property
+    def _options(self) -> ReadOptions:
+        return parse_options(self.options)
+
+
+class LogReader(DataSourceReader):
+    """
+    A read of what there is now.
+
+    Raises:
+        InvalidOption: a column is asked for that there is not.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._columns = chosen_columns(schema, schema_of_rows(options))
+
+    def partitions(self) -> list[InputPartition]:
+        # Of an empty list Spark makes a task without an InputPartition.
+        return [Task(work) for work in plan(self._options) or [Work()]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Task)
+        settle_worker()
+        return read(partition.work, self._columns, self._options)

@@ -1,0 +1,89 @@
+"""
+The source as a stream.
+
+Spark asks, trigger after trigger, how far to go, and for the tasks that go there; it notes both in
+its checkpoint, and asks again for the same tasks after a restart. Nothing is remembered here but
+where a run with ``Trigger.AvailableNow`` is to end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from barnabas.pipeline.options import ReadOptions
+from barnabas.pipeline.reading.reader import read
+from barnabas.pipeline.reading.stream_plan import (
+    Progress,
+    admit,
+    from_json,
+    initial,
+    latest,
+    to_json,
+    work_between,
+)
+from barnabas.pipeline.scan import schema as schema_of_rows
+from barnabas.pipeline.spark.tasks import Task, settle_worker
+from barnabas.pipeline.spark.types import chosen_columns
+
+
+class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """
+    A read of what comes, step by step.
+
+    Raises:
+        InvalidOption: a column is asked for that there is not.
+    """
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._columns = chosen_columns(schema, schema_of_rows(options))
+        self._target: Progress | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        return to_json(initial(self._options))
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        # Only one can be said; where both are given, latestOffset keeps to both.
+        if self._options.max_bytes_per_trigger is not None:
+            return ReadMaxBytes(self._options.max_bytes_per_trigger)
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = latest(self._options)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        limited = not isinstance(limit, ReadAllAvailable)
+        end = admit(
+            self._options,
+            from_json(start),
+            target=self._target,
+            max_offsets=self._options.max_offsets_per_trigger if limited else None,
+            max_bytes=self._options.max_bytes_per_trigger if limited else None,
+        )
+        return to_json(end)
+
+    def reportLatestOffset(self) -> dict[str, Any]:
+        return to_json(latest(self._options))
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        works = work_between(self._options, from_json(start), from_json(end))
+        return [Task(work) for work in works]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Task)
+        settle_worker()
+        return read(partition.work, self._columns, self._options)

@@ -1,0 +1,181 @@
+"""
+Describing and altering the configs of all kinds of resources.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from barnabas.protocol.errors import InvalidRequest, KafkaError, PolicyViolation
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
+from barnabas.server.cluster.image import ResourceType, Versioned
+from barnabas.server.dynamic_config.admin.brokers import BrokerConfigKind
+from barnabas.server.dynamic_config.admin.changes import (
+    AlterResource,
+    ConfigKind,
+    clear_elr_records,
+    plan,
+)
+from barnabas.server.dynamic_config.admin.entries import ConfigEntry
+from barnabas.server.dynamic_config.admin.kept import ClientMetricsKind, GroupConfigKind
+from barnabas.server.dynamic_config.admin.loggers import BrokerLoggers
+from barnabas.server.dynamic_config.admin.topics import TopicConfigKind
+from barnabas.server.dynamic_config.brokers import BrokerConfigs
+from barnabas.server.dynamic_config.topics import TopicConfigs
+from barnabas.server.turns import Steps
+from barnabas.storage.manager.manager import LogManager
+
+logger = logging.getLogger(__name__)
+
+Listener: TypeAlias = Callable[[BrokerConfigs], None]
+"""
+Called when the options of this broker have changed; it may block, and runs in the executor.
+"""
+
+
+class ConfigAdmin:
+    """
+    The configs of the cluster, to be looked at and changed by clients.
+
+    Invariants:
+
+    1. What a request changes of one resource is changed as a whole or not at all.
+    2. When a change is answered it is on the disk, and logs and listeners go by it.
+    3. Listeners are called for one change at a time, in the order of the changes.
+
+    Belongs to the event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        controller: Controller,
+        configs: TopicConfigs,
+        log_manager: LogManager,
+    ) -> None:
+        self.on_broker_configs: list[Listener] = []
+        self._controller = controller
+        self._image = controller.image
+        self._configs = configs
+        self._log_manager = log_manager
+        self._loggers = BrokerLoggers(node_id)
+        self._kinds: dict[int, ConfigKind] = {
+            ResourceType.TOPIC: TopicConfigKind(configs, self._image),
+            ResourceType.BROKER: BrokerConfigKind(configs.brokers, self._image, node_id),
+            ResourceType.GROUP: GroupConfigKind(configs.brokers, self._image),
+            ResourceType.CLIENT_METRICS: ClientMetricsKind(self._image),
+        }
+
+    def describe(self, resource_type: int, name: str) -> Sequence[ConfigEntry]:
+        """
+        The options of a resource with their values.
+
+        Raises:
+            KafkaError: there is no such resource.
+        """
+        if resource_type == ResourceType.BROKER_LOGGER:
+            return self._loggers.describe(name)
+        return self._kinds[resource_type].describe(name)
+
+    def can_describe(self, resource_type: int) -> bool:
+        """
+        Whether resources of that type have configs.
+        """
+        return resource_type in self._kinds or resource_type == ResourceType.BROKER_LOGGER
+
+    async def alter(
+        self, wanted: Sequence[AlterResource], *, validate_only: bool = False
+    ) -> list[KafkaError | None]:
+        """
+        Change the configs of resources.
+
+        Returns:
+            For each resource why it is as before, or ``None`` if it is as wanted.
+
+        Raises:
+            PolicyViolation: the request is too large; nothing was changed.
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        return await self._controller.change(partial(self._alter, wanted, validate_only))
+
+    async def _alter(
+        self, wanted: Sequence[AlterResource], validate_only: bool
+    ) -> list[KafkaError | None]:
+        errors: list[KafkaError | None] = []
+        made: list[Versioned] = []
+        altered: list[AlterResource] = []
+
+        def plan() -> Steps[None]:
+            times = Counter((one.type, one.name) for one in wanted)
+            for one in wanted:
+                yield
+                try:
+                    if times[one.type, one.name] > 1:
+                        raise InvalidRequest("Each resource must appear at most once.")
+                    planned = self._plan(one, validate_only)
+                except KafkaError as error:
+                    errors.append(error.with_traceback(None))
+                    continue
+                errors.append(None)
+                if planned:
+                    made.extend(planned)
+                    altered.append(one)
+
+        await self._controller.in_turns(plan())
+        made += clear_elr_records(self._image, made)
+        if len(made) > MAX_RECORDS_PER_REQUEST:
+            raise PolicyViolation("Unable to perform excessively large batch operation.")
+        if not validate_only:
+            await self._controller.write(made)
+            await self._follow(altered)
+        return errors
+
+    def _plan(self, wanted: AlterResource, validate_only: bool) -> list[Versioned]:
+        wanted.check()
+        if wanted.type == ResourceType.BROKER_LOGGER and not wanted.replaces:
+            self._loggers.alter(wanted, validate_only=validate_only)
+            return []
+        kind = self._kinds.get(wanted.type)
+        if kind is None:
+            raise InvalidRequest(f"Unknown resource type {wanted.type}")
+        kind.prepare(wanted)
+        return plan(self._image, wanted, kind)
+
+    async def _follow(self, altered: Sequence[AlterResource]) -> None:
+        """
+        Let everything go by what was changed.
+        """
+        for one in altered:
+            logger.info(
+                "Changed configs of %s %r: %s",
+                ResourceType(one.type).name,
+                one.name,
+                ", ".join(change.name for change in one.changes) or "all of them are gone",
+            )
+        types = {one.type for one in altered}
+        if ResourceType.BROKER in types:
+            await self._controller.run(self._follow_broker)
+        elif ResourceType.TOPIC in types:
+            names = [one.name for one in altered if one.type == ResourceType.TOPIC]
+            await self._controller.run(partial(self._update_logs, names))
+
+    def _follow_broker(self) -> None:
+        # A topic inherits what it does not say for itself.
+        self._log_manager.default_config = self._configs.default()
+        self._update_logs(list(self._image.topics_by_name))
+        for listener in self.on_broker_configs:
+            try:
+                listener(self._configs.brokers)
+            except Exception:
+                # What is stored is stored, and the other listeners must hear of it too.
+                logger.exception("%s cannot go by the options of this broker", listener)
+
+    def _update_logs(self, topics: Sequence[str]) -> None:
+        self._log_manager.update_topic_configs(
+            {name: self._configs.log_config(name) for name in topics}
+        )

@@ -1,0 +1,256 @@
+"""
+The options of this broker, and which level gives each its value.
+
+Three levels can be given, and a running broker can change two of them::
+
+    1 this broker, stored   2 all brokers, stored   3 configuration of this broker   (4 default)
+
+What is stored comes from clients, from an earlier release or from an Apache Kafka. What cannot
+count is passed over: options that only a start can set, values that make no sense, and what no
+option has for a name (Kafka ``DynamicBrokerConfig.fromPersistentProps``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, Final
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.server.cluster.image import MetadataImage, ResourceType
+from barnabas.server.config import BrokerConfig
+from barnabas.server.config.dynamic_only import DynamicOnlyOptions
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.config.option_values import ConfigError, Option, Update
+from barnabas.storage.config.options import HOURS, MINUTES
+
+logger = logging.getLogger(__name__)
+
+_UNITS: Final[Mapping[str, int]] = {".hours": HOURS, ".minutes": MINUTES}
+
+
+class ConfigSource(IntEnum):
+    """
+    Where a value comes from, with the numbers of the wire (``DescribeConfigsResponse``).
+    """
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+    DYNAMIC_BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class ConfigValue(NamedTuple):
+    """
+    A value under one of its names, as text.
+    """
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class BrokerConfigs:
+    """
+    The options of this broker, by the level that gives their value.
+
+    Invariants:
+
+    1. What ``levels`` has can be parsed, and the values of all of them together make a
+       configuration.
+    """
+
+    def __init__(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
+        self.static = config
+        self._image = image
+        self._node = str(node_id)
+        self._usable: tuple[Any, tuple[Mapping[str, str], Mapping[str, str]]] | None = None
+
+    @property
+    def of_all_brokers(self) -> Mapping[str, str]:
+        """
+        What counts of that which is stored for all brokers of the cluster.
+        """
+        return self._stored()[0]
+
+    @property
+    def of_this_broker(self) -> Mapping[str, str]:
+        """
+        What counts of that which is stored for this broker alone.
+        """
+        return self._stored()[1]
+
+    def stored(self, name: str) -> Mapping[str, str]:
+        """
+        All that is stored for a broker, or with an empty *name* for all of them.
+        """
+        return self._image.config(ResourceType.BROKER, name)
+
+    def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+        """
+        The values that were given, most specific level first.
+        """
+        return (
+            (ConfigSource.DYNAMIC_BROKER, self.of_this_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.of_all_brokers),
+            (ConfigSource.STATIC_BROKER, self.static.given),
+        )
+
+    def values(self, name: str) -> list[ConfigValue]:
+        """
+        All values of an option under its names, in the order in which they count, the default last.
+
+        Values that stand before the option's own name are left out, as in Kafka's ``ConfigHelper``.
+        """
+        names = _alternatives(name)
+        found = [
+            ConfigValue(alternative, given[alternative], source)
+            for source, given in self.levels()
+            for alternative in names
+            if alternative in given
+        ]
+        for alternative in names:
+            option = known_option(alternative)
+            if option is not None and option.default is not None:
+                text = option.format(option.default)
+                found.append(ConfigValue(alternative, text, ConfigSource.DEFAULT))
+        own = [index for index, value in enumerate(found) if value.name == name]
+        return found[own[0] :] if own else []
+
+    def effective(self, name: str) -> Any:
+        """
+        The value of one option, parsed, without its alternatives.
+        """
+        option = known_option(name)
+        assert option is not None, f"no option is called {name}"
+        for _, given in self.levels():
+            if name in given:
+                return option.parse(given[name])
+        return option.default
+
+    def current(self) -> BrokerConfig:
+        """
+        The configuration that counts now, what is stored included.
+        """
+        return _combined(self.static, self.of_all_brokers, self.of_this_broker)
+
+    def supposing(self, changed: Mapping[str, str], *, per_broker: bool) -> BrokerConfigs:
+        """
+        These options, if *changed* were what is stored for this broker, or else for all of them.
+
+        Raises:
+            ConfigError: together they make no configuration.
+        """
+        every, this = self._stored()
+        every, this = (every, changed) if per_broker else (changed, this)
+        supposed = BrokerConfigs(self.static, MetadataImage(), int(self._node))
+        _check_together(self.static, every, this)
+        supposed._usable = (({}, {}), (every, this))
+        return supposed
+
+    def _stored(self) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        stored = (self.stored(""), self.stored(self._node))
+        if self._usable is None or self._usable[0] != stored:
+            usable = tuple(_usable(values) for values in stored)
+            every, this = _fitting(self.static, usable[0], usable[1])
+            # Copied, since the image goes on changing what it has.
+            self._usable = ((dict(stored[0]), dict(stored[1])), (every, this))
+        return self._usable[1]
+
+
+def dynamic_option(name: str) -> Option | None:
+    """
+    The option of that name, if a running broker takes a new value for it.
+    """
+    option = known_option(name)
+    return None if option is None or option.update is Update.READ_ONLY else option
+
+
+def known_option(name: str) -> Option | None:
+    """
+    The option of that name, with or without an effect.
+    """
+    return BrokerConfig.options().get(name) or DynamicOnlyOptions.options().get(name)
+
+
+def unit_of(name: str) -> int:
+    """
+    How many of the unit of the topic's option make one of this option's.
+    """
+    return next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), 1)
+
+
+def _alternatives(name: str) -> tuple[str, ...]:
+    """
+    The names that say the same as *name* in other units, itself among them.
+    """
+    for option in LogConfig.options().values():
+        # log.flush.scheduler.interval.ms stands in for log.flush.interval.ms and not the reverse.
+        if name in option.synonyms[:1] or (name in option.synonyms and unit_of(name) > 1):
+            return option.synonyms
+    return (name,)
+
+
+def _usable(stored: Mapping[str, str]) -> dict[str, str]:
+    usable = {}
+    for name, text in stored.items():
+        option = dynamic_option(name)
+        if option is None:
+            continue
+        try:
+            option.parse(text)
+        except ConfigError as error:
+            logger.warning("What is stored for brokers counts for nothing: %s", error)
+        else:
+            usable[name] = text
+    return usable
+
+
+def _fitting(
+    static: BrokerConfig, every: dict[str, str], this: dict[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """
+    Of the values that are stored as many as make a configuration together.
+    """
+    try:
+        _check_together(static, every, this)
+    except ConfigError as error:
+        logger.warning("Not all that is stored for brokers can count: %s", error)
+    else:
+        return every, this
+    fitting: tuple[dict[str, str], dict[str, str]] = ({}, {})
+    for place, values in zip(fitting, (every, this), strict=True):
+        for name, text in values.items():
+            place[name] = text
+            try:
+                _check_together(static, *fitting)
+            except ConfigError as error:
+                del place[name]
+                logger.warning("%s=%s counts for nothing: %s", name, text, error)
+    return fitting
+
+
+def _check_together(
+    static: BrokerConfig, every: Mapping[str, str], this: Mapping[str, str]
+) -> None:
+    config = _combined(static, every, this)
+    low, high = config.log_cleaner_min_compaction_lag_ms, config.log_cleaner_max_compaction_lag_ms
+    if low > high:
+        raise ConfigError(
+            f"log.cleaner.min.compaction.lag.ms ({low}) > log.cleaner.max.compaction.lag.ms"
+            f" ({high})"
+        )
+
+
+def _combined(
+    static: BrokerConfig, every: Mapping[str, str], this: Mapping[str, str]
+) -> BrokerConfig:
+    known = BrokerConfig.options()
+    changed = {name: text for name, text in {**every, **this}.items() if name in known}
+    return static.overridden(changed) if changed else static

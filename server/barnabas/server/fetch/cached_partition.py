@@ -1,0 +1,227 @@
+"""
+What a fetch asks of one partition.
+
+This module is compiled when there is a compiler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InconsistentTopicId,
+    KafkaError,
+    UnknownTopicId,
+)
+from barnabas.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    PartitionData,
+)
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.schema import ZERO_UUID
+from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
+from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.turns import Steps
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+
+Key: TypeAlias = "tuple[str | UUID, int]"
+"""
+A partition, by its index and by the name or the id of its topic, whichever the request has.
+"""
+
+FIRST_TOPIC_ID_VERSION: Final = 13
+NOBODY: Final = -1
+"""
+The replica id of a client that is no broker.
+"""
+UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+"""
+The errors of partitions that are not there.
+"""
+_NOT_TOLD: Final = -1
+_NO_ERROR: Final = ErrorCode.NONE
+
+
+class Empty(NamedTuple):
+    """
+    A reading that found no records, and all that it was made of: as long as that is so, the same
+    reading would find none again. Most partitions of most sessions are in that state.
+    """
+
+    request: FetchPartition
+    isolation: FetchIsolation
+    leader_epoch: int
+    watermarks: Watermarks
+    data: PartitionData
+    segment: int  # base offset of the one that would be read from
+
+    def is_still_so(
+        self, request: FetchPartition, isolation: FetchIsolation, partition: Partition
+    ) -> bool:
+        """
+        Whether a new reading can be spared.
+        """
+        return (
+            self.request is request
+            and self.isolation is isolation
+            and partition.error is None
+            and self.leader_epoch == partition.leader_epoch
+            and self.watermarks == partition.watermarks()
+        )
+
+
+class Wanted:
+    """
+    A partition that a fetch asks for, and where it is, or why it is nowhere.
+
+    A session keeps it from one fetch to the next (Kafka ``FetchSession.CachedPartition``), together
+    with what its client was told of it.
+
+    Invariants:
+
+    1. Once ``locate`` was called, ``partition`` is None exactly if ``error`` is set.
+    2. ``topic`` is None until a topic with that id is seen, and stays what it was then: who fetches
+       on after the topic was deleted hears that its name is unknown, and after it was created
+       again, that the id is not that name's.
+    """
+
+    __slots__ = (
+        "empty",
+        "error",
+        "high_watermark",
+        "key",
+        "log_start_offset",
+        "partition",
+        "request",
+        "topic",
+        "topic_id",
+    )
+
+    def __init__(
+        self, key: Key, topic: str | None, topic_id: UUID, request: FetchPartition
+    ) -> None:
+        self.key = key
+        self.topic = topic
+        self.topic_id = topic_id
+        self.request = request
+        self.partition: Partition | None = None
+        self.error = _NO_ERROR
+        self.high_watermark = _NOT_TOLD
+        self.log_start_offset = _NOT_TOLD
+        self.empty: Empty | None = None
+
+    def locate(self, partitions: Partitions, replica_id: int) -> None:
+        """
+        Find the partition, unless it was found before and is still the one.
+        """
+        known = self.partition
+        if known is not None and known.error is None and replica_id <= NOBODY:
+            return
+        try:
+            found = self._find(partitions)
+        except KafkaError as error:
+            self.partition, self.error = None, error.code
+            return
+        if replica_id <= NOBODY:
+            self.partition, self.error = found, _NO_ERROR
+        else:
+            self.partition, self.error = None, _no_follower(self.request, found)
+
+    def _find(self, partitions: Partitions) -> Partition:
+        name, index = self.topic, self.key[1]
+        if name is None:
+            name = self.topic = partitions.name_of(self.topic_id)
+            if name is None:
+                raise UnknownTopicId
+        found = partitions.get(name, index) or partitions.expect(name, index)
+        if self.topic_id is not ZERO_UUID and self.topic_id != found.topic_id:
+            raise InconsistentTopicId
+        return found
+
+    def told(self, high_watermark: int, log_start_offset: int) -> None:
+        """
+        The client is going to know this.
+        """
+        self.high_watermark = high_watermark
+        self.log_start_offset = log_start_offset
+
+    def has_news(self, data: PartitionData) -> bool:
+        """
+        Whether an incremental answer has to say this (Kafka ``maybeUpdateResponseData``), which the
+        client then knows. An error comes without watermarks, so that the end of it is news as well.
+        """
+        has_news = bool(
+            data.records
+            or data.error_code
+            or data.high_watermark != self.high_watermark
+            or data.log_start_offset != self.log_start_offset
+            or data.diverging_epoch.epoch >= 0
+        )
+        if has_news:
+            self.told(data.high_watermark, data.log_start_offset)
+        return has_news
+
+
+def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, Wanted]]:
+    """
+    The partitions of a request, in its order. Of one that is named twice, the last is meant.
+    """
+    asked: dict[Key, Wanted] = {}
+    by_id = version >= FIRST_TOPIC_ID_VERSION
+    for topic in request.topics:
+        name, topic_id = (None, topic.topic_id) if by_id else (topic.topic, ZERO_UUID)
+        for partition in topic.partitions:
+            yield
+            key = (topic_id if name is None else name), partition.partition
+            asked[key] = Wanted(key, name, topic_id, partition)
+    return asked
+
+
+def forgotten_by(request: FetchRequest, version: int) -> Iterator[Key]:
+    """
+    The partitions that a session shall have no longer.
+    """
+    by_id = version >= FIRST_TOPIC_ID_VERSION
+    for topic in request.forgotten_topics_data:
+        for index in topic.partitions:
+            yield (topic.topic_id if by_id else topic.topic), index
+
+
+def by_topic(
+    wanted: Sequence[Wanted], partitions: Sequence[PartitionData]
+) -> Steps[list[FetchableTopicResponse]]:
+    """
+    The partitions of an answer, in order; those of one topic that follow each other go together.
+    """
+    topics: list[FetchableTopicResponse] = []
+    last: str | UUID | None = None
+    for each, data in zip(wanted, partitions, strict=True):
+        yield
+        key = each.key[0]
+        if key != last:
+            last = key
+            topics.append(
+                FetchableTopicResponse(
+                    topic=each.topic or "", topic_id=each.topic_id, partitions=[data]
+                )
+            )
+        else:
+            topics[-1].partitions.append(data)
+    return topics
+
+
+def _no_follower(partition: FetchPartition, found: Partition) -> ErrorCode:
+    """
+    No other broker has a replica, so one that fetches as a follower is not one that is assigned
+    (Kafka ``Partition.followerReplicaOrThrow``).
+    """
+    if partition.current_leader_epoch == NO_EPOCH:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if partition.current_leader_epoch < found.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -1,0 +1,218 @@
+"""
+In which context a fetch is: on its own, as the first of a session, or as a further one.
+
+What a request asks for is settled when it arrives; what of the reading is told, and what the
+session remembers of that, when it is answered (Kafka ``FetchContext``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    FetchSessionIdNotFound,
+    FetchSessionTopicIdError,
+    InvalidFetchSessionEpoch,
+    KafkaError,
+)
+from barnabas.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
+from barnabas.server.fetch.cached_partition import (
+    FIRST_TOPIC_ID_VERSION,
+    Key,
+    Wanted,
+    asked_for,
+    by_topic,
+    forgotten_by,
+)
+from barnabas.server.fetch.sessions import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    NO_SESSION,
+    FetchSession,
+    FetchSessions,
+)
+from barnabas.server.turns import Steps
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
+
+FULL: Final = (INITIAL_EPOCH, FINAL_EPOCH)
+
+
+class FetchContext(Protocol):
+    """
+    What becomes of a request, and of its reading.
+    """
+
+    is_of_session: ClassVar[bool]
+
+    @property
+    def partitions(self) -> Mapping[Key, Wanted]:
+        """
+        All that is to be read, in order.
+        """
+
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
+        """
+        The answer with those of the *data* that have to be told.
+        """
+
+
+class Sessionless:
+    """
+    A fetch that names all its partitions and is told of all of them.
+    """
+
+    __slots__ = ("partitions",)
+    is_of_session: ClassVar[bool] = False
+
+    def __init__(self, partitions: Mapping[Key, Wanted]) -> None:
+        self.partitions = partitions
+
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
+        return FetchResponse(responses=(yield from by_topic(wanted, data)))
+
+
+class First:
+    """
+    A fetch that a session shall begin with, which holds what the answer has told, in its order.
+    """
+
+    __slots__ = ("_clock", "_is_privileged", "_sessions", "_uses_topic_ids", "partitions")
+    is_of_session: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        partitions: Mapping[Key, Wanted],
+        sessions: FetchSessions,
+        clock: ServerClock,
+        *,
+        is_privileged: bool,
+        uses_topic_ids: bool,
+    ) -> None:
+        self.partitions = partitions
+        self._sessions = sessions
+        self._clock = clock
+        self._is_privileged = is_privileged
+        self._uses_topic_ids = uses_topic_ids
+
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
+        for each, told in zip(wanted, data, strict=True):
+            each.told(told.high_watermark, told.log_start_offset)
+        session_id = self._sessions.create(
+            {each.key: each for each in wanted},
+            is_privileged=self._is_privileged,
+            uses_topic_ids=self._uses_topic_ids,
+            now_ms=self._clock.now_ms(),
+        )
+        topics = yield from by_topic(wanted, data)
+        return FetchResponse(session_id=session_id, responses=topics)
+
+
+class Incremental:
+    """
+    A further fetch of a session: what it does not name is as it was, and what did not change is
+    not told.
+    """
+
+    __slots__ = ("_epoch", "_session", "partitions")
+    is_of_session: ClassVar[bool] = True
+
+    def __init__(self, session: FetchSession) -> None:
+        self._session = session
+        self._epoch = session.epoch
+        self.partitions = session.partitions
+
+    def response(
+        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+    ) -> Steps[FetchResponse]:
+        session = self._session
+        if session.epoch != self._epoch:
+            # Another request of this session came meanwhile and is going to tell it all.
+            return FetchResponse(
+                error_code=InvalidFetchSessionEpoch.code, session_id=session.id, responses=[]
+            )
+        news = [
+            (each, told) for each, told in zip(wanted, data, strict=True) if each.has_news(told)
+        ]
+        for each, told in news:
+            if told.records:
+                session.put_last(each)
+        topics = yield from by_topic([each for each, _ in news], [told for _, told in news])
+        return FetchResponse(session_id=session.id, responses=topics)
+
+
+def context_of(
+    request: FetchRequest,
+    version: int,
+    sessions: FetchSessions,
+    clock: ServerClock,
+    *,
+    is_follower: bool,
+) -> Steps[FetchContext]:
+    """
+    The context of a request that has just arrived. A session that it names has changed as told.
+
+    Raises:
+        FetchSessionIdNotFound, InvalidFetchSessionEpoch, FetchSessionTopicIdError: the session is
+            not there, expects another request, or has topics by name and the request by id, or
+            the reverse.
+        UnknownServerError: there never are sessions of that number.
+    """
+    session_id, epoch = request.session_id, request.session_epoch
+    if epoch not in FULL:
+        return (yield from _further(request, version, sessions, clock))
+    asked = yield from asked_for(request, version)
+    if session_id != NO_SESSION:
+        sessions.remove(session_id)
+    if epoch == FINAL_EPOCH:
+        return Sessionless(asked)
+    return First(
+        asked,
+        sessions,
+        clock,
+        is_privileged=is_follower,
+        uses_topic_ids=version >= FIRST_TOPIC_ID_VERSION,
+    )
+
+
+def _further(
+    request: FetchRequest, version: int, sessions: FetchSessions, clock: ServerClock
+) -> Steps[FetchContext]:
+    # First, for others may come between, also others of this session.
+    asked = yield from asked_for(request, version)
+    session = sessions.get(request.session_id)
+    if session is None:
+        raise FetchSessionIdNotFound
+    if session.epoch != request.session_epoch:
+        raise InvalidFetchSessionEpoch
+    if session.uses_topic_ids != (version >= FIRST_TOPIC_ID_VERSION):
+        raise FetchSessionTopicIdError
+    session.update(asked, forgotten_by(request, version))
+    if not session.partitions:
+        sessions.remove(session.id)
+        return Sessionless(asked)
+    session.use(clock.now_ms())
+    return Incremental(session)
+
+
+SESSION_ERRORS: Final[tuple[type[KafkaError], ...]] = (
+    FetchSessionIdNotFound,
+    InvalidFetchSessionEpoch,
+    FetchSessionTopicIdError,
+)
+
+
+def refusal(code: ErrorCode) -> FetchResponse:
+    """
+    The answer to a request whose session is not what it thinks: the client begins a new one.
+    """
+    return FetchResponse(error_code=code, session_id=NO_SESSION, responses=[])

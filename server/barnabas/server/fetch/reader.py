@@ -1,0 +1,229 @@
+"""
+What one fetch request reads.
+
+The rules are those of Kafka's ``ReplicaManager.readFromLog``. Partitions are walked in the order of
+the request. Each gives at most its own limit and what is left of the response's; as long as nothing
+was found, the first batch is given whole, however large, so that every client makes progress. After
+that, a partition whose first batch does not fit gives nothing.
+
+Only the places are looked up here; the bytes are read when they are sent (``stored_records.py``).
+Even that may need what the page cache lacks (``WouldBlock``), and is then done again where blocking
+is allowed. Nothing in here waits or keeps anything from one reading to the next, so it may run in
+any thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import cast
+
+from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from barnabas.protocol.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchPartition,
+    PartitionData,
+)
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.schema import Records
+from barnabas.server.fetch.cached_partition import UNKNOWN, Empty, Wanted
+from barnabas.server.fetch.stored_records import StoredRecords
+from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition, Watermarks
+from barnabas.server.turns import Steps
+from barnabas.storage.fs.interface import WouldBlock
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.segment.fetch_data import FetchDataInfo
+from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
+
+logger = logging.getLogger(__name__)
+
+NO_OFFSET = -1
+NO_RECORDS = b""
+FIRST_STORAGE_ERROR_VERSION = 6
+
+
+class Reading:
+    """
+    What a fetch found.
+    """
+
+    __slots__ = ("errors", "partitions", "segments", "size", "urgent")
+
+    def __init__(self) -> None:
+        self.partitions: list[PartitionData] = []
+        self.segments: list[int] = []  # of each partition, the base offset of the one read from
+        self.errors: list[ErrorCode] = []
+        self.size = 0  # bytes of records in all
+        self.urgent = False  # something besides records that the client has to know now
+
+    def add(self, data: PartitionData, found: FetchDataInfo | None) -> None:
+        """
+        This is the answer for the next partition.
+        """
+        self.partitions.append(data)
+        place = None if found is None else found.fetch_offset_metadata
+        self.segments.append(UNKNOWN_OFFSET if place is None else place.segment_base_offset)
+        self.size += size_of(data)
+
+
+class FetchPlan(NamedTuple):
+    """
+    The part of a fetch request that says what to read.
+    """
+
+    wanted: Sequence[Wanted]
+    isolation: FetchIsolation
+    max_bytes: int
+    version: int
+    is_of_session: bool  # what was found now may help the next time
+
+    def find(self, *, nowait: bool) -> Steps[Reading]:
+        """
+        Look where the bytes are.
+
+        Raises:
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        """
+        reading = Reading()
+        remaining = self.max_bytes
+        for wanted in self.wanted:
+            yield
+            if wanted.partition is None:
+                # What is not there does not end the wait: Kafka answers for it apart from the read.
+                reading.urgent |= wanted.error not in UNKNOWN
+                reading.errors.append(wanted.error)
+                data = self._error(wanted.request, wanted.error)
+                if wanted.error not in UNKNOWN:
+                    data.aborted_transactions = None
+                reading.add(data, None)
+                continue
+            known = wanted.empty
+            if known is not None and known.is_still_so(
+                wanted.request, self.isolation, wanted.partition
+            ):
+                reading.partitions.append(known.data)
+                reading.segments.append(known.segment)
+                continue
+            try:
+                result = self._find_one(wanted, wanted.partition, remaining, reading, nowait)
+            except KafkaError as error:
+                reading.urgent = True
+                reading.errors.append(error.code)
+                data = self._error(wanted.request, error.code)
+                data.aborted_transactions = None
+                reading.add(data, None)
+                continue
+            data = _found(wanted.request, result, wanted.partition)
+            reading.add(data, result.data)
+            reading.urgent |= result.diverging is not None
+            remaining = max(0, self.max_bytes - reading.size)
+            if self.is_of_session:
+                wanted.empty = self._empty(wanted, wanted.partition, result, reading)
+        return reading
+
+    def _find_one(
+        self,
+        wanted: Wanted,
+        partition: Partition,
+        remaining: int,
+        reading: Reading,
+        nowait: bool,
+    ) -> FetchResult:
+        request = wanted.request
+        try:
+            return partition.read(
+                request.fetch_offset,
+                min(request.partition_max_bytes, remaining),
+                self.isolation,
+                min_one_message=not reading.size,
+                current_leader_epoch=request.current_leader_epoch,
+                last_fetched_epoch=request.last_fetched_epoch,
+                nowait=nowait,
+            )
+        except (KafkaError, WouldBlock):
+            raise
+        except Exception as error:
+            logger.exception("reading %r at %d failed", partition, request.fetch_offset)
+            raise UnknownServerError from error
+
+    def _empty(
+        self, wanted: Wanted, partition: Partition, result: FetchResult, reading: Reading
+    ) -> Empty | None:
+        """
+        That there was nothing to read, if only the offset was the reason.
+        """
+        request = wanted.request
+        if self.isolation is FetchIsolation.HIGH_WATERMARK:
+            bound = result.high_watermark
+        else:
+            bound = result.last_stable_offset
+        if request.fetch_offset < bound or request.last_fetched_epoch != NO_EPOCH:
+            return None
+        if result.data is None or result.data.records is not None:
+            return None
+        return Empty(
+            request,
+            self.isolation,
+            partition.leader_epoch,
+            Watermarks(result.high_watermark, result.last_stable_offset, result.log_start_offset),
+            reading.partitions[-1],
+            reading.segments[-1],
+        )
+
+    def _error(self, request: FetchPartition, code: ErrorCode) -> PartitionData:
+        if code is ErrorCode.KAFKA_STORAGE_ERROR and self.version < FIRST_STORAGE_ERROR_VERSION:
+            # Older clients do not know it, and would not try again.
+            code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return error_data(request, code)
+
+
+def error_data(request: FetchPartition, code: ErrorCode) -> PartitionData:
+    """
+    The answer for a partition that cannot be read.
+
+    As nobody looked, no transactions were aborted; where a read fails, that is null.
+    """
+    return PartitionData(
+        partition_index=request.partition,
+        error_code=code,
+        high_watermark=NO_OFFSET,
+        aborted_transactions=[],
+        records=NO_RECORDS,
+    )
+
+
+def size_of(data: PartitionData) -> int:
+    """
+    Bytes of records found in a partition.
+    """
+    return len(data.records or NO_RECORDS)
+
+
+def _found(request: FetchPartition, result: FetchResult, partition: Partition) -> PartitionData:
+    data = PartitionData(
+        partition_index=request.partition,
+        error_code=0,
+        high_watermark=result.high_watermark,
+        last_stable_offset=result.last_stable_offset,
+        log_start_offset=result.log_start_offset,
+        aborted_transactions=None,
+        records=NO_RECORDS,
+    )
+    if result.diverging is not None:
+        epoch, end_offset = result.diverging
+        data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+    fetched = result.data
+    if fetched is None or fetched.first_entry_incomplete:
+        return data
+    if fetched.aborted_transactions is not None:
+        data.aborted_transactions = [
+            AbortedTransaction(
+                producer_id=transaction.producer_id, first_offset=transaction.first_offset
+            )
+            for transaction in fetched.aborted_transactions
+        ]
+    if fetched.records is not None and fetched.records.size:
+        # The encoder asks for no more than the length, and passes on what it was given.
+        data.records = cast(Records, StoredRecords(fetched.records, partition))
+    return data

@@ -1,0 +1,360 @@
+"""
+JoinGroup, as a classic group answers it.
+
+Who is asking decides most:
+
+=====================  ========================================================================
+no id, no instance id  v4+: is given an id to come back with (KIP-394); before: becomes a member
+no id, an instance id  becomes a member, or takes the place of its former self (KIP-345)
+an id given out        becomes a member
+a member's id          rejoins: a new round, or the answer of the round that it has missed
+=====================  ========================================================================
+
+Follows Kafka's ``GroupMetadataManager.classicGroupJoin``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from uuid import uuid4
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.join_group import JoinGroupRequest
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.schema import replace
+from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, join_error
+from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.member import JoinReply, Member, MemberProtocol, Protocols
+from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern_group import ModernGroup
+from barnabas.server.groups.persistence import (
+    empty_group_record,
+    group_record,
+    group_tombstones,
+)
+from barnabas.server.groups.records import Record
+from barnabas.server.turns import Steps, finished
+
+S = GroupState
+
+MEMBER_ID_REQUIRED_SINCE: Final = 4
+SKIP_ASSIGNMENT_SINCE: Final = 9
+
+
+class Caller(NamedTuple):
+    """
+    Who sends a request, as far as a group cares.
+    """
+
+    version: int
+    client_id: str
+    client_host: str
+
+
+class _Join(NamedTuple):
+    """
+    A JoinGroup that is being looked at.
+    """
+
+    caller: Caller
+    request: JoinGroupRequest
+    protocols: Protocols
+    rebalance_timeout_ms: int
+    reply: JoinReply
+
+    @property
+    def reason(self) -> str:
+        return self.request.reason or "not provided"
+
+    def refuse(self, error: ErrorCode, member_id: str | None = None) -> None:
+        """
+        Answer with an error.
+        """
+        if member_id is None:
+            member_id = self.request.member_id
+        self.reply(join_error(member_id, error))
+
+
+class _Replacement(NamedTuple):
+    """
+    A static member that has come back.
+    """
+
+    before: Member
+    after: Member
+    old_leader: str | None
+
+
+def protocols_of(request: JoinGroupRequest) -> Steps[Protocols]:
+    """
+    What the member offers. A protocol that it names twice counts once: its vote would otherwise be
+    one of more members than there are, and no protocol would be everybody's.
+    """
+    protocols: dict[str, MemberProtocol] = {}
+    for protocol in request.protocols:
+        yield
+        protocols.setdefault(protocol.name, MemberProtocol(protocol.name, bytes(protocol.metadata)))
+    return tuple(protocols.values())
+
+
+class Joining:
+    """
+    Takes JoinGroup requests to the groups of one partition.
+    """
+
+    def __init__(self, groups: Groups, rebalance: Rebalance, options: GroupOptions) -> None:
+        self._groups = groups
+        self._rebalance = rebalance
+        self._options = options
+
+    def join(
+        self,
+        request: JoinGroupRequest,
+        caller: Caller,
+        reply: JoinReply,
+        now_ms: int,
+        protocols: Protocols | None = None,
+    ) -> Changes:
+        """
+        Let somebody in, or answer why not; the reply may be called much later.
+
+        Args:
+            protocols: what ``protocols_of`` the request says, if it was asked.
+        """
+        join = _Join(
+            caller,
+            request,
+            finished(protocols_of(request)) if protocols is None else protocols,
+            # v0 has only one timeout.
+            request.rebalance_timeout_ms if caller.version else request.session_timeout_ms,
+            reply,
+        )
+        group = self._groups.get(request.group_id)
+        if isinstance(group, ClassicGroup):
+            return self._join(join, group, now_ms)
+        if isinstance(group, ModernGroup) and not group.can_become_classic:
+            join.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, NO_MEMBER_ID)
+            return NOTHING
+        if request.member_id != NO_MEMBER_ID:
+            join.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
+            return NOTHING
+        # Of a group of another protocol only the offsets stay.
+        tombstones = [] if group is None else group_tombstones(group)
+        return self._join_new_group(join, tombstones, now_ms)
+
+    def _join_new_group(self, join: _Join, tombstones: list[Record], now_ms: int) -> Changes:
+        """
+        Make the group, whatever becomes of the join: Kafka writes it even if that is refused.
+        """
+        group_id = join.request.group_id
+        before = self._groups.get(group_id)
+        group = self._groups.create_classic(group_id, now_ms)
+        changes = self._join(join, group, now_ms)
+        assert changes is NOTHING, "the first round of a group is never over at once"
+
+        def written(error: ErrorCode | None, now_ms: int) -> None:
+            if error is not None and self._groups.get(group_id) is group:
+                self._groups.put(group_id, before)
+                join.refuse(coordinator_error(error), NO_MEMBER_ID)
+
+        return Changes(
+            records=[*tombstones, empty_group_record(group)], ahead=True, written=written
+        )
+
+    def _join(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+        member_id = join.request.member_id
+        if not self._accepts(group, member_id):
+            group.remove(member_id)
+            join.refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, NO_MEMBER_ID)
+        elif group.state is S.DEAD:
+            join.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        elif not group.supports(join.request.protocol_type, join.protocols):
+            join.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        elif member_id == NO_MEMBER_ID:
+            return self._join_somebody_new(join, group, now_ms)
+        elif member_id not in group.pending_joins:
+            return self._rejoin(join, group, now_ms)
+        elif join.request.group_instance_id is None:
+            return self._add(join, group, member_id, now_ms)
+        else:
+            # Ids are given out to dynamic members only. Kafka trips over this one.
+            join.refuse(ErrorCode.UNKNOWN_SERVER_ERROR, NO_MEMBER_ID)
+        return NOTHING
+
+    def _accepts(self, group: ClassicGroup, member_id: str) -> bool:
+        """
+        Whether ``group.max.size`` leaves room.
+
+        In a round of joins it is those in the round who count: where the limit was lowered, the
+        last ones to rejoin are the ones to go.
+        """
+        most = self._options.group_max_size
+        match group.state:
+            case S.PREPARING_REBALANCE:
+                member = group.members.get(member_id)
+                return (member is not None and member.awaits_join) or group.awaiting_join < most
+            case S.COMPLETING_REBALANCE | S.STABLE:
+                return member_id in group.members or len(group.members) < most
+            case _:
+                return True
+
+    # Somebody new.
+
+    def _join_somebody_new(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+        instance_id = join.request.group_instance_id
+        new_id = f"{join.caller.client_id if instance_id is None else instance_id}-{uuid4()}"
+        if instance_id is not None:
+            old_id = group.static_members.get(instance_id)
+            if old_id is not None:
+                return self._replace(join, group, old_id, new_id, now_ms)
+        elif join.caller.version >= MEMBER_ID_REQUIRED_SINCE:
+            group.pending_joins.add(new_id)
+            self._rebalance.watch(group, new_id, join.request.session_timeout_ms)
+            join.refuse(ErrorCode.MEMBER_ID_REQUIRED, new_id)
+            return NOTHING
+        return self._add(join, group, new_id, now_ms)
+
+    def _add(self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int) -> Changes:
+        member = Member(
+            member_id,
+            instance_id=join.request.group_instance_id,
+            client_id=join.caller.client_id,
+            client_host=join.caller.client_host,
+            rebalance_timeout_ms=join.rebalance_timeout_ms,
+            session_timeout_ms=join.request.session_timeout_ms,
+            protocol_type=join.request.protocol_type,
+            protocols=join.protocols,
+            is_new=True,
+        )
+        if group.state is S.PREPARING_REBALANCE and group.previous_state is S.EMPTY:
+            group.new_member_added = True
+        group.add(member, join.reply)
+        # It cannot send heartbeats before it knows its id, so its session timeout says nothing
+        # yet. But a client that gives up during a long round and tries again comes as somebody
+        # else, and the one it was must not stay for ever.
+        self._rebalance.prolong_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
+        return self._rebalance.begin_or_complete(
+            group, f"{member_id} joins; client reason: {join.reason}", now_ms
+        )
+
+    # A static member comes back.
+
+    def _replace(
+        self, join: _Join, group: ClassicGroup, old_id: str, new_id: str, now_ms: int
+    ) -> Changes:
+        instance_id = join.request.group_instance_id
+        assert instance_id is not None
+        old_leader = group.leader_id
+        member = group.replace_static_member(instance_id, old_id, new_id)
+        replacement = _Replacement(member.renamed(old_id), member, old_leader)
+        self._rebalance.prolong_session(group, member)
+        self._update(join, group, member)
+        reason = f"{new_id} replaces {old_id} of {instance_id}; client reason: {join.reason}"
+        match group.state:
+            case S.STABLE if group.select_protocol() == group.protocol_name:
+                return self._persist_replacement(join, group, replacement)
+            case S.STABLE:
+                return self._rebalance.begin_or_complete(group, reason, now_ms)
+            case S.COMPLETING_REBALANCE:
+                # The leader may have seen the old id already: its assignment would name nobody.
+                return self._rebalance.begin(group, reason, now_ms)
+            case S.PREPARING_REBALANCE:
+                return self._rebalance.complete_if_possible(group, now_ms)
+            case _:
+                raise AssertionError(f"{group} has a static member")
+
+    def _persist_replacement(
+        self, join: _Join, group: ClassicGroup, replacement: _Replacement
+    ) -> Changes:
+        """
+        Tell the log of a new id, and the member of the generation that it has always been part of.
+        """
+        member = replacement.after
+        assignment = {m.member_id: m.assignment for m in group.members.values()}
+
+        def written(error: ErrorCode | None, _now_ms: int) -> None:
+            if error is not None:
+                self._revert_replacement(join, group, replacement, error)
+            elif group.state in {S.PREPARING_REBALANCE, S.DEAD}:
+                # Meanwhile another round has begun; this join is part of it, and waits for it.
+                return
+            elif join.caller.version >= SKIP_ASSIGNMENT_SINCE:
+                # The leader gets to know the members again, but is not to assign anew (KIP-814).
+                is_leader = group.is_leader(member.member_id)
+                answer = Rebalance.joined(group, member, skip_assignment=is_leader)
+                group.answer_join(member, answer)
+            else:
+                # A leader of before that would assign anew if it knew that it leads.
+                answer = Rebalance.joined(
+                    group, member, tell_members=False, leader_id=replacement.old_leader
+                )
+                group.answer_join(member, answer)
+
+        return Changes(records=[group_record(group, assignment)], ahead=True, written=written)
+
+    def _revert_replacement(
+        self, join: _Join, group: ClassicGroup, replacement: _Replacement, error: ErrorCode
+    ) -> None:
+        before, member, old_leader = replacement
+        instance_id = before.instance_id
+        assert instance_id is not None
+        refused = replace(
+            Rebalance.joined(group, member, tell_members=False, leader_id=old_leader),
+            member_id=NO_MEMBER_ID,
+            error_code=coordinator_error(error),
+        )
+        if group.members.get(member.member_id) is not member:
+            join.reply(refused)
+            return
+        group.answer_join(member, refused)
+        group.update(
+            member,
+            before.protocols,
+            rebalance_timeout_ms=before.rebalance_timeout_ms,
+            session_timeout_ms=before.session_timeout_ms,
+            reply=None,
+        )
+        restored = group.replace_static_member(instance_id, member.member_id, before.member_id)
+        self._rebalance.prolong_session(group, restored)
+
+    # A member joins again.
+
+    def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+        member_id = join.request.member_id
+        try:
+            group.validate_member(member_id, join.request.group_instance_id)
+        except KafkaError as error:
+            join.refuse(error.code)
+            return NOTHING
+        member = group.members[member_id]
+        is_unchanged = member.protocols == join.protocols
+        match group.state:
+            case S.COMPLETING_REBALANCE if is_unchanged:
+                # It has probably missed the answer to its first join.
+                join.reply(Rebalance.joined(group, member))
+                return NOTHING
+            case S.STABLE if is_unchanged and not group.is_leader(member_id):
+                join.reply(Rebalance.joined(group, member))
+                return NOTHING
+            case S.PREPARING_REBALANCE | S.COMPLETING_REBALANCE | S.STABLE:
+                # A leader that joins again always begins a rebalance: it may know of changes that
+                # its own metadata do not show, such as new partitions of a topic.
+                reason = f"{member_id} rejoins; client reason: {join.reason}"
+                self._update(join, group, member)
+                return self._rebalance.begin_or_complete(group, reason, now_ms)
+            case _:
+                raise AssertionError(f"{group} has a member")
+
+    @staticmethod
+    def _update(join: _Join, group: ClassicGroup, member: Member) -> None:
+        group.update(
+            member,
+            join.protocols,
+            rebalance_timeout_ms=join.rebalance_timeout_ms,
+            session_timeout_ms=join.request.session_timeout_ms,
+            reply=join.reply,
+        )

@@ -1,0 +1,208 @@
+"""
+SyncGroup, Heartbeat and LeaveGroup, as a classic group answers them.
+
+Follows Kafka's ``GroupMetadataManager``: ``classicGroupSync``, ``-Heartbeat`` and ``-Leave``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from barnabas.protocol.errors import ErrorCode, KafkaError, RebalanceInProgress, UnknownMemberId
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.leave_group import (
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.protocol.schema import replace
+from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, sync_error
+from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.member import NO_ASSIGNMENT, SyncReply
+from barnabas.server.groups.classic.rebalance import Rebalance
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.persistence import group_record
+from barnabas.server.turns import Steps, map_in_steps
+
+log = logging.getLogger(__name__)
+S = GroupState
+
+
+class Membership:
+    """
+    Takes what members have to say, once they are members, to the groups of one partition.
+    """
+
+    def __init__(self, groups: Groups, rebalance: Rebalance) -> None:
+        self._groups = groups
+        self._rebalance = rebalance
+
+    # SyncGroup
+
+    def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> Changes:
+        """
+        Take the assignment from the leader, and give everybody theirs; the reply may be called much
+        later.
+        """
+        group = self._groups.get_classic(request.group_id)
+        error = _reason_not_to_sync(group, request)
+        if error is not ErrorCode.NONE:
+            reply(sync_error(error))
+            return NOTHING
+        assert group is not None
+        member = group.members[request.member_id]
+        if group.state is S.STABLE:
+            self._rebalance.synced(group, member.member_id)
+            reply(
+                SyncGroupResponse(
+                    error_code=ErrorCode.NONE,
+                    protocol_type=group.protocol_type,
+                    protocol_name=group.protocol_name,
+                    assignment=member.assignment,
+                )
+            )
+            return NOTHING
+        assert group.state is S.COMPLETING_REBALANCE, group
+        group.park_sync(member, reply)
+        self._rebalance.synced(group, member.member_id)
+        if not group.is_leader(member.member_id):
+            return NOTHING
+        assignment = {a.member_id: bytes(a.assignment) for a in request.assignments}
+        return self._persist(group, assignment)
+
+    def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> Changes:
+        """
+        Write what the leader has assigned; whom it has forgotten gets nothing.
+        """
+        assignment = {
+            member_id: assignment.get(member_id, NO_ASSIGNMENT) for member_id in group.members
+        }
+        generation_id = group.generation_id
+
+        def written(error: ErrorCode | None, now_ms: int) -> None:
+            if group.state is not S.COMPLETING_REBALANCE or group.generation_id != generation_id:
+                # Somebody came or went meanwhile. They all know, and will join again.
+                return
+            if error is None:
+                self._rebalance.assign(group, assignment, now_ms)
+                return
+            error = coordinator_error(error)
+            self._rebalance.withdraw_assignment(group, error)
+            changes = self._rebalance.begin(group, f"the assignment: {error.name}", now_ms)
+            assert changes is NOTHING, "a round of joins has just begun"
+
+        return Changes(records=[group_record(group, assignment)], ahead=True, written=written)
+
+    # Heartbeat
+
+    def heartbeat(self, request: HeartbeatRequest) -> None:
+        """
+        Take note of a sign of life.
+
+        Raises:
+            UnknownMemberId: there is no such group, or no such member.
+            FencedInstanceId, IllegalGeneration, CoordinatorNotAvailable: as the group has it.
+            RebalanceInProgress: the member is well, and should join.
+        """
+        group = self._groups.get_classic(request.group_id)
+        if group is None:
+            raise UnknownMemberId(f"Group {request.group_id} not found.")
+        group.validate_generation(
+            request.member_id, request.group_instance_id, request.generation_id
+        )
+        self._rebalance.prolong_session(group, group.members[request.member_id])
+        if group.state is S.PREPARING_REBALANCE:
+            raise RebalanceInProgress
+
+    # LeaveGroup
+
+    def leave(
+        self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
+    ) -> Steps[tuple[Changes, LeaveGroupResponse]]:
+        """
+        Let members go.
+
+        Raises:
+            UnknownMemberId: there is no such group.
+            CoordinatorNotAvailable: the group is dead.
+        """
+        responses = yield from map_in_steps(_unknown, leaving)
+        group = self._groups.get_classic(group_id)
+        if group is None:
+            raise UnknownMemberId(f"Group {group_id} not found.")
+        if group.state is S.DEAD:
+            return NOTHING, LeaveGroupResponse(
+                error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, members=[]
+            )
+        # Nobody comes between the members that leave, nor before what they change is written.
+        for number, member in enumerate(leaving):
+            error = self._leave(group, member)
+            if error is not ErrorCode.UNKNOWN_MEMBER_ID:
+                responses[number] = replace(responses[number], error_code=error)
+        left = [r.member_id for r in responses if r.error_code == ErrorCode.NONE]
+        changes = NOTHING
+        if left:
+            reason = f"{', '.join(left)} left"
+            if group.state in {S.STABLE, S.COMPLETING_REBALANCE}:
+                changes = self._rebalance.begin_or_complete(group, reason, now_ms)
+            elif group.state is S.PREPARING_REBALANCE:
+                changes = self._rebalance.complete_if_possible(group, now_ms)
+        return changes, LeaveGroupResponse(error_code=ErrorCode.NONE, members=responses)
+
+    def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
+        member_id = leaving.member_id
+        if member_id == NO_MEMBER_ID:
+            # An administrator removes a static member, of whom only the instance id is known.
+            instance_id = leaving.group_instance_id
+            current = None if instance_id is None else group.static_members.get(instance_id)
+            if current is None:
+                return ErrorCode.UNKNOWN_MEMBER_ID
+            member_id = current
+        elif member_id not in group.pending_joins:
+            try:
+                group.validate_member(member_id, leaving.group_instance_id)
+            except KafkaError as error:
+                return error.code
+        log.info(
+            "Group %s: %s leaves; client reason: %s",
+            group.group_id,
+            member_id,
+            leaving.reason or "not provided",
+        )
+        self._rebalance.unwatch(group, member_id)
+        group.remove(member_id)
+        return ErrorCode.NONE
+
+
+def _unknown(member: MemberIdentity) -> MemberResponse:
+    return MemberResponse(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        error_code=ErrorCode.UNKNOWN_MEMBER_ID,
+    )
+
+
+def _reason_not_to_sync(group: ClassicGroup | None, request: SyncGroupRequest) -> ErrorCode:
+    if group is None or group.is_empty:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    try:
+        group.validate_generation(
+            request.member_id, request.group_instance_id, request.generation_id
+        )
+    except KafkaError as error:
+        return error.code
+    if _contradicts(request.protocol_type, group.protocol_type) or _contradicts(
+        request.protocol_name, group.protocol_name
+    ):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    if group.state is S.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def _contradicts(asked: str | None, actual: str | None) -> bool:
+    return asked is not None and actual is not None and asked != actual

@@ -1,0 +1,88 @@
+"""
+DeleteGroups, across the partitions that the groups belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
+from barnabas.server.groups.answers import coordinator_error
+from barnabas.server.groups.shard import Shard
+from barnabas.server.requests.delayed import Delayed
+from barnabas.server.turns import Steps, map_in_steps
+
+GROUPS_AT_ONCE: Final = 200
+"""
+So many groups of a partition are deleted with one batch.
+"""
+
+
+class GroupDeletion(Delayed):
+    """
+    Answers when the deletions of all partitions are committed; each group has its own result.
+    """
+
+    __slots__ = ("_group_ids", "_missing", "_results")
+
+    def __init__(self, group_ids: Sequence[str]) -> None:
+        super().__init__()
+        self._group_ids = group_ids
+        self._results: dict[str, ErrorCode] = {}
+        self._missing = 0
+
+    def begin(self, shard_of: Callable[[str], Shard]) -> Steps[None]:
+        """
+        Delete the groups that can be deleted.
+
+        Args:
+            shard_of: finds the shard of a group, or raises ``KafkaError``.
+        """
+        by_shard: dict[Shard, list[str]] = {}
+        for group_id in self._group_ids:
+            yield
+            try:
+                shard = shard_of(group_id)
+                shard.check()
+            except KafkaError as error:
+                self._results[group_id] = coordinator_error(error.code)
+            else:
+                by_shard.setdefault(shard, []).append(group_id)
+        # As in Kafka what is deleted from a partition at once is a batch, as long as it fits.
+        pieces = [
+            (shard, ids[start : start + GROUPS_AT_ONCE])
+            for shard, ids in by_shard.items()
+            for start in range(0, len(ids), GROUPS_AT_ONCE)
+        ]
+        self._missing = len(pieces)
+        for shard, ids in pieces:
+            try:
+                changes, outcome = shard.state.committing.delete_groups(ids)
+            except KafkaError as error:  # others came between, and the shard is gone
+                self._settled(dict.fromkeys(ids, ErrorCode.NONE), error.code)
+            else:
+                shard.write(changes, partial(self._settled, dict(outcome)))
+            yield
+        if not pieces:
+            results = yield from map_in_steps(self._result, self._group_ids)
+            self.answer(DeleteGroupsResponse(results=results))
+
+    def _settled(self, outcome: dict[str, ErrorCode], error: ErrorCode | None) -> None:
+        for group_id, code in outcome.items():
+            if error is None or code is not ErrorCode.NONE:
+                self._results[group_id] = code
+            else:
+                self._results[group_id] = coordinator_error(error)
+        self._missing -= 1
+        if not self._missing:
+            self._answer()
+
+    def _answer(self) -> None:
+        results = list(map(self._result, self._group_ids))
+        self.answer(DeleteGroupsResponse(results=results))
+
+    def _result(self, group_id: str) -> DeletableGroupResult:
+        return DeletableGroupResult(group_id=group_id, error_code=self._results[group_id])

@@ -1,0 +1,93 @@
+"""
+What DescribeGroups and ListGroups tell of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from barnabas.protocol.errors import ErrorCode, GroupIdNotFound
+from barnabas.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from barnabas.protocol.messages.list_groups import ListedGroup
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.groups import Group, Groups
+
+GROUP_ID_NOT_FOUND_SINCE: Final = 6
+
+
+def listed(group: Group) -> ListedGroup:
+    """
+    A group in a few words.
+    """
+    return ListedGroup(
+        group_id=group.group_id,
+        protocol_type=group.listed_protocol_type,
+        group_state=group.state_name,
+        group_type=group.type.value,
+    )
+
+
+def is_listed(group: Group, states: Collection[str], types: Collection[str]) -> bool:
+    """
+    Whether a group is in one of the states and of one of the types, both in lower case; an empty
+    collection means any. Names that mean nothing match nothing.
+    """
+    return (not states or group.state_name.lower() in states) and (
+        not types or group.type.value in types
+    )
+
+
+def describe(groups: Groups, group_id: str, version: int) -> DescribedGroup:
+    """
+    A classic group and its members.
+
+    What is not a classic group is dead, as far as this API goes; since v6 that is an error, too
+    (KIP-1043). What members say, and what they chose, is told only once it is settled.
+    """
+    try:
+        group = groups.expect_classic(group_id)
+    except GroupIdNotFound as error:
+        tells = version >= GROUP_ID_NOT_FOUND_SINCE
+        return described_error(
+            group_id,
+            error.code if tells else ErrorCode.NONE,
+            message=str(error) if tells else None,
+            state=GroupState.DEAD.value,
+        )
+    is_stable = group.state is GroupState.STABLE
+    return DescribedGroup(
+        error_code=ErrorCode.NONE,
+        group_id=group_id,
+        group_state=group.state_name,
+        protocol_type=group.listed_protocol_type,
+        protocol_data=group.protocol_name or "" if is_stable else "",
+        members=[
+            DescribedGroupMember(
+                member_id=member.member_id,
+                group_instance_id=member.instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                member_metadata=member.metadata(group.protocol_name) if is_stable else b"",
+                member_assignment=member.assignment,
+            )
+            for member in group.members.values()
+        ],
+    )
+
+
+def described_error(
+    group_id: str, error: ErrorCode, *, message: str | None = None, state: str = ""
+) -> DescribedGroup:
+    """
+    A group that cannot be described.
+    """
+    return DescribedGroup(
+        error_code=error,
+        error_message=message,
+        group_id=group_id,
+        group_state=state,
+        protocol_type="",
+        protocol_data="",
+        members=[],
+    )

@@ -1,0 +1,94 @@
+"""
+Which committed offsets have been kept for long enough.
+
+The time of ``offsets.retention.minutes`` begins (KIP-211):
+
+* where the group has no members: when it lost the last one;
+* where it was never more than a name for offsets, or is of another protocol: with each commit;
+* where consumers are at work: with each commit, for topics that none of them subscribes to.
+
+Otherwise it does not begin. An offset with an expiry of its own (OffsetCommit v2-4) has that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.classic.subscriptions import CONSUMER
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.groups import Group
+from barnabas.server.groups.offsets.offsets import CommittedOffset, OffsetStore
+from barnabas.server.groups.records import NO_EXPIRY, OffsetRecord
+
+Beginning: TypeAlias = Callable[[CommittedOffset], int]
+
+
+def _commit_time(offset: CommittedOffset) -> int:
+    return offset.commit_timestamp_ms
+
+
+def retention_begins(group: Group) -> Beginning | None:
+    """
+    From when on, in ms, the retention of an offset counts; None if it does not (Kafka's
+    ``Group.offsetExpirationCondition``).
+    """
+    if not isinstance(group, ClassicGroup):
+        return None if group.type is GroupType.SHARE else _commit_time
+    if group.protocol_type is None:
+        return _commit_time
+    if group.is_empty:
+        since_ms = group.state_timestamp_ms
+        # Records of before Kafka 2.1 do not tell the time of the state.
+        return _commit_time if since_ms is None else lambda offset: since_ms
+    if (
+        group.protocol_type == CONSUMER
+        and group.subscribed_topics is not None
+        and group.state is GroupState.STABLE
+    ):
+        return _commit_time
+    return None
+
+
+def is_expired(
+    offset: CommittedOffset, begins: Beginning, *, now_ms: int, retention_ms: int
+) -> bool:
+    """
+    Whether an offset may go.
+    """
+    if offset.expire_timestamp_ms != NO_EXPIRY:
+        return now_ms >= offset.expire_timestamp_ms
+    return now_ms - begins(offset) >= retention_ms
+
+
+def expired_offsets(
+    group: Group, offsets: OffsetStore, *, now_ms: int, retention_ms: int
+) -> tuple[list[OffsetRecord], bool]:
+    """
+    The tombstones of a group's expired offsets, and whether no offset is left.
+
+    An offset for which a transaction is open stays: what the transaction wants may be older.
+    """
+    pending = offsets.pending_partitions(group.group_id)
+    committed = offsets.committed.of_group(group.group_id)
+    if not committed:
+        return [], not pending
+    begins = retention_begins(group)
+    if begins is None:
+        return [], False
+    expired: list[OffsetRecord] = []
+    is_all = not pending
+    for topic, partitions in committed.items():
+        if group.is_subscribed_to(topic):
+            is_all = False
+            continue
+        for partition, offset in partitions.items():
+            if (topic, partition) not in pending and is_expired(
+                offset, begins, now_ms=now_ms, retention_ms=retention_ms
+            ):
+                expired.append(OffsetRecord(group.group_id, topic, partition, None))
+            else:
+                is_all = False
+    return expired, is_all

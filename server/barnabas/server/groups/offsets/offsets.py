@@ -1,0 +1,187 @@
+"""
+Committed offsets, and those that a transaction has yet to decide on.
+
+::
+
+                         outside a transaction
+    OffsetCommit record ------------------------------------------------> committed
+          |                                                                   ^
+          |  in a transaction                        COMMIT marker, unless    |
+          +-------------------> pending, by producer ------------------------ +
+                                          |           a later commit is there
+                                          |  ABORT marker
+                                          +----------------> gone
+
+Changed by applying records only, and thus the same after a restart (Kafka's
+``OffsetMetadataManager``, the replay half).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+from uuid import UUID
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.server.groups.records import OffsetRecord
+
+NO_PRODUCER_ID: Final = -1
+
+TopicPartition: TypeAlias = tuple[str, int]
+
+
+class CommittedOffset(NamedTuple):
+    """
+    Where a group is in one partition.
+    """
+
+    offset: int
+    leader_epoch: int  # -1: the client did not say
+    metadata: str
+    commit_timestamp_ms: int
+    expire_timestamp_ms: int  # -1: as the broker's retention has it
+    topic_id: UUID  # zero: the writer did not say
+    record_offset: int  # of the record, in the partition of the coordinator
+
+
+class Offsets:
+    """
+    Offsets by group, topic and partition; no level of it is ever empty.
+    """
+
+    __slots__ = ("_groups",)
+
+    def __init__(self) -> None:
+        self._groups: dict[str, dict[str, dict[int, CommittedOffset]]] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, str, int, CommittedOffset]]:
+        for group_id, topics in self._groups.items():
+            for topic, partitions in topics.items():
+                for partition, offset in partitions.items():
+                    yield group_id, topic, partition, offset
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def of_group(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
+        """
+        The offsets of a group, by topic and partition.
+        """
+        return self._groups.get(group_id, {})
+
+    def groups(self) -> Iterator[tuple[str, Mapping[str, Mapping[int, CommittedOffset]]]]:
+        """
+        Each group that has offsets now, with what it then has, by topic and partition.
+        """
+        yield from tuple(self._groups.items())
+
+    def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
+        return self._groups.get(group_id, {}).get(topic, {}).get(partition)
+
+    def put(self, group_id: str, topic: str, partition: int, offset: CommittedOffset) -> None:
+        self._groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = offset
+
+    def remove(self, group_id: str, topic: str, partition: int) -> None:
+        """
+        Forget one offset; harmless if it is not there.
+        """
+        topics = self._groups.get(group_id, {})
+        partitions = topics.get(topic, {})
+        if partitions.pop(partition, None) is None:
+            return
+        if not partitions:
+            del topics[topic]
+        if not topics:
+            del self._groups[group_id]
+
+
+class OffsetStore:
+    """
+    All offsets of one partition of ``__consumer_offsets``.
+
+    Invariants:
+
+    1. A partition of a group is in ``_open`` under the producers that have a pending offset for it,
+       and only those.
+    2. Whatever is committed twice, by whatever way, the record with the higher offset wins:
+       otherwise the outcome would depend on whether the log has been compacted in between.
+    """
+
+    __slots__ = ("_open", "_pending", "committed")
+
+    def __init__(self) -> None:
+        self.committed = Offsets()
+        self._pending: dict[int, Offsets] = {}  # by producer id
+        self._open: dict[str, dict[TopicPartition, set[int]]] = {}  # by group
+
+    def pending_partitions(self, group_id: str) -> Mapping[TopicPartition, set[int]]:
+        """
+        The partitions for which some open transaction has an offset, with its producers.
+        """
+        return self._open.get(group_id, {})
+
+    def groups(self) -> Iterator[tuple[str, Mapping[str, Mapping[int, CommittedOffset]]]]:
+        """
+        Each group that has offsets, with them, by topic and partition.
+
+        Pending ones come first: a transaction that ends meanwhile makes them committed ones.
+        """
+        for offsets in tuple(self._pending.values()):
+            yield from offsets.groups()
+        yield from self.committed.groups()
+
+    def is_known(self, group_id: str, topic: str, partition: int) -> bool:
+        """
+        Whether a tombstone would have anything to delete.
+        """
+        return self.committed.get(group_id, topic, partition) is not None or (
+            topic,
+            partition,
+        ) in self.pending_partitions(group_id)
+
+    def apply(self, record: OffsetRecord, record_offset: int, producer_id: int) -> None:
+        """
+        A record was written, by that producer or, outside of transactions, by nobody (-1).
+        """
+        group_id, topic, partition, value = record
+        if value is None:
+            self.committed.remove(group_id, topic, partition)
+            for producer in self._close(group_id, topic, partition):
+                self._pending[producer].remove(group_id, topic, partition)
+            return
+        offset = CommittedOffset(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+            value.topic_id,
+            record_offset,
+        )
+        if producer_id == NO_PRODUCER_ID:
+            self.committed.put(group_id, topic, partition, offset)
+            return
+        self._pending.setdefault(producer_id, Offsets()).put(group_id, topic, partition, offset)
+        opened = self._open.setdefault(group_id, {})
+        opened.setdefault((topic, partition), set()).add(producer_id)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """
+        The marker of a transaction was written: its offsets count, or are gone.
+        """
+        for group_id, topic, partition, offset in self._pending.pop(producer_id, Offsets()):
+            producers = self._open[group_id][topic, partition]
+            producers.discard(producer_id)
+            if not producers:
+                self._close(group_id, topic, partition)
+            if committed:
+                known = self.committed.get(group_id, topic, partition)
+                if known is None or offset.record_offset > known.record_offset:
+                    self.committed.put(group_id, topic, partition, offset)
+
+    def _close(self, group_id: str, topic: str, partition: int) -> set[int]:
+        opened = self._open.get(group_id, {})
+        producers = opened.pop((topic, partition), set())
+        if group_id in self._open and not opened:
+            del self._open[group_id]
+        return producers

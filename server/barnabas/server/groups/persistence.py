@@ -1,0 +1,118 @@
+"""
+What is durable of a group, and a group made of that.
+
+A GroupMetadata record holds the whole group: its generation, its members, what each of them wants
+and has been assigned. It is written when a generation has its assignment, when the last member has
+gone, when a static member has changed its id - and once, empty, when the group comes into being.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from barnabas.protocol.group_records import GroupMetadataValue, MemberMetadata
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.member import Member, MemberProtocol
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.modern_group import ModernGroup
+from barnabas.server.groups.records import GroupRecord, Record
+
+NO_TIMESTAMP: Final = -1
+NO_TIMEOUT: Final = -1
+
+
+def group_record(group: ClassicGroup, assignment: Mapping[str, bytes]) -> GroupRecord:
+    """
+    The record of a group whose members have that assignment, by member id.
+    """
+    return GroupRecord(
+        group.group_id,
+        GroupMetadataValue(
+            protocol_type=group.protocol_type or "",
+            generation=group.generation_id,
+            protocol=group.protocol_name,
+            leader=group.leader_id,
+            current_state_timestamp=_or(group.state_timestamp_ms, NO_TIMESTAMP),
+            members=[
+                MemberMetadata(
+                    member_id=member.member_id,
+                    group_instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    rebalance_timeout=member.rebalance_timeout_ms,
+                    session_timeout=member.session_timeout_ms,
+                    subscription=member.metadata(group.protocol_name),
+                    assignment=assignment[member.member_id],
+                )
+                for member in group.members.values()
+            ],
+        ),
+    )
+
+
+def empty_group_record(group: ClassicGroup) -> GroupRecord:
+    """
+    The first record of a group, in which nothing has happened yet.
+    """
+    return GroupRecord(
+        group.group_id,
+        GroupMetadataValue(
+            protocol_type="",
+            generation=0,
+            protocol=None,
+            leader=None,
+            current_state_timestamp=_or(group.state_timestamp_ms, NO_TIMESTAMP),
+            members=[],
+        ),
+    )
+
+
+def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
+    """
+    The group that a record describes; it is stable, unless it has no members.
+    """
+    timestamp = value.current_state_timestamp
+    group = ClassicGroup(
+        group_id,
+        GroupState.STABLE if value.members else GroupState.EMPTY,
+        state_timestamp_ms=None if timestamp == NO_TIMESTAMP else timestamp,
+        generation_id=value.generation,
+        protocol_type=value.protocol_type or None,
+        protocol_name=value.protocol,
+        leader_id=value.leader,
+    )
+    for member in value.members:
+        # What else the member could do is not recorded: it says so again when it joins again.
+        protocol = MemberProtocol(value.protocol or "", member.subscription)
+        timeout_ms = member.rebalance_timeout
+        group.add(
+            Member(
+                member.member_id,
+                instance_id=member.group_instance_id,
+                client_id=member.client_id,
+                client_host=member.client_host,
+                rebalance_timeout_ms=(
+                    member.session_timeout if timeout_ms == NO_TIMEOUT else timeout_ms
+                ),
+                session_timeout_ms=member.session_timeout,
+                protocol_type=value.protocol_type,
+                protocols=(protocol,),
+                assignment=member.assignment,
+            )
+        )
+    group.subscribed_topics = group.compute_subscribed_topics()
+    return group
+
+
+def group_tombstones(group: ClassicGroup | ModernGroup) -> list[Record]:
+    """
+    The records that delete a group, of whatever type.
+    """
+    if isinstance(group, ModernGroup):
+        return [*group.tombstones()]
+    return [GroupRecord(group.group_id, None)]
+
+
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value

@@ -1,0 +1,136 @@
+"""
+Records of ``__consumer_offsets``.
+
+::
+
+    key   = int16 type of the record | key of that type
+    value = int16 version | value in that version, or null: the key is deleted
+
+===========  ==========================================================  =======================
+type         what                                                        key
+===========  ==========================================================  =======================
+0, 1         a committed offset; a group without records of its own      group, topic, partition
+             exists as long as it has any
+2            a classic group and its members, as of its last generation  group
+3 to 23      groups of other protocols (``modern_records.py``)           group, mostly a member
+===========  ==========================================================  =======================
+
+What is written is what Apache Kafka 4.3.1 writes: offsets as type 1 in version 4, or version 1 if
+they have an expiry of their own; classic groups in version 3. What is read is every version.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias, TypeVar
+
+from barnabas.protocol.codec import decode_from, encode
+from barnabas.protocol.errors import DecodeError
+from barnabas.protocol.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.schema import Message
+from barnabas.server.groups.modern_records import VERSION, ModernRecord, modern_record
+
+M = TypeVar("M", bound=Message)
+
+OFFSET_COMMIT_VERSION: Final = 4
+OFFSET_COMMIT_WITH_EXPIRY_VERSION: Final = 1
+GROUP_METADATA_VERSION: Final = 3
+NO_EXPIRY: Final = -1
+LEGACY_OFFSET_COMMIT: Final = 0
+
+
+class OffsetRecord(NamedTuple):
+    """
+    A committed offset, or that it is deleted.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    value: OffsetCommitValue | None
+
+
+class GroupRecord(NamedTuple):
+    """
+    A classic group, or that it is deleted.
+    """
+
+    group_id: str
+    value: GroupMetadataValue | None
+
+
+Record: TypeAlias = OffsetRecord | GroupRecord | ModernRecord
+
+
+EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
+"""
+Key and value.
+"""
+
+
+def encode_record(record: Record) -> EncodedRecord:
+    """
+    The key and the value of a record.
+    """
+    match record:
+        case OffsetRecord(group_id, topic, partition, value):
+            key = _encode_key(OffsetCommitKey(group=group_id, topic=topic, partition=partition))
+            if value is None:
+                return key, None
+            has_expiry = value.expire_timestamp != NO_EXPIRY
+            version = OFFSET_COMMIT_WITH_EXPIRY_VERSION if has_expiry else OFFSET_COMMIT_VERSION
+            return key, _encode_value(value, version)
+        case GroupRecord(group_id, group):
+            key = _encode_key(GroupMetadataKey(group=group_id))
+            return key, None if group is None else _encode_value(group, GROUP_METADATA_VERSION)
+        case ModernRecord():
+            return record.key, record.value
+
+
+def decode_record(key: bytes | None, value: bytes | None) -> Record | None:
+    """
+    The record with that key and value; None if it is of a type that nobody knows, such as a later
+    release may have left behind.
+
+    Raises:
+        DecodeError: the bytes are not what they say they are.
+    """
+    record_type = _version_of(key)
+    assert key is not None
+    if record_type in {LEGACY_OFFSET_COMMIT, OffsetCommitKey.api.key}:
+        whose = decode_from(OffsetCommitKey, 0, key, VERSION.size)[0]
+        offset = _decode_value(OffsetCommitValue, value)
+        return OffsetRecord(whose.group, whose.topic, whose.partition, offset)
+    if record_type == GroupMetadataKey.api.key:
+        group_id = decode_from(GroupMetadataKey, 0, key, VERSION.size)[0].group
+        return GroupRecord(group_id, _decode_value(GroupMetadataValue, value))
+    return modern_record(record_type, key, value)
+
+
+def _encode_key(key: Message) -> bytes:
+    return VERSION.pack(key.api.key) + encode(key, 0)
+
+
+def _encode_value(value: Message, version: int) -> bytes:
+    return VERSION.pack(version) + encode(value, version)
+
+
+def _decode_value(cls: type[M], data: bytes | None) -> M | None:
+    if data is None:
+        return None
+    version = _version_of(data)
+    if version not in cls.api.versions:
+        raise DecodeError(f"{cls.__name__} v{version} is not known")
+    return decode_from(cls, version, data, VERSION.size)[0]
+
+
+def _version_of(data: bytes | None) -> int:
+    if data is None or len(data) < VERSION.size:
+        raise DecodeError("a record without a type or a version")
+    version: int = VERSION.unpack_from(data)[0]
+    return version

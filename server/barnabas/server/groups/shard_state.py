@@ -1,0 +1,157 @@
+"""
+What one partition of ``__consumer_offsets`` adds up to.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Final
+
+from barnabas.protocol.control_records import ControlRecordType
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.server.config.coordinators import GroupOptions
+from barnabas.server.groups.answers import join_error, sync_error
+from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.joining import Joining
+from barnabas.server.groups.classic.membership import Membership
+from barnabas.server.groups.classic.rebalance import Rebalance
+from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.modern_group import ModernGroup
+from barnabas.server.groups.modern_records import ModernRecord
+from barnabas.server.groups.offsets.committing import Committing
+from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID, OffsetStore
+from barnabas.server.groups.records import (
+    GroupRecord,
+    OffsetRecord,
+    Record,
+    decode_record,
+)
+from barnabas.server.groups.timers import Timeout, Timers
+
+log = logging.getLogger(__name__)
+
+MODERN_SESSION_TIMEOUT_MS: Final = 45_000
+"""
+The default of group.consumer.session.timeout.ms, and of its like for share and streams groups.
+"""
+
+
+class ShardState:
+    """
+    The groups and offsets of one partition, and the requests that they take.
+
+    Loading a partition is ``replay`` of all its batches, then ``loaded``. While it is coordinated,
+    ``apply`` follows every append, with the exceptions that ``Changes.ahead`` tells of.
+    """
+
+    def __init__(self, timers: Timers, options: GroupOptions) -> None:
+        self._timers = timers
+        self._options = options
+        self.groups = Groups()
+        self.offsets = OffsetStore()
+        self.rebalance = Rebalance(self.groups, timers, options)
+        self.joining = Joining(self.groups, self.rebalance, options)
+        self.membership = Membership(self.groups, self.rebalance)
+        self.committing = Committing(self.groups, self.offsets, self.rebalance, options)
+
+    def apply(self, record: Record, record_offset: int, producer_id: int) -> None:
+        """
+        A record is in the log: make the state say so, too.
+
+        Raises:
+            ValueError: it contradicts the records before it.
+        """
+        match record:
+            case OffsetRecord(group_id=group_id, value=value):
+                if value is not None:
+                    self.groups.hold_offsets(group_id, value.commit_timestamp)
+                self.offsets.apply(record, record_offset, producer_id)
+            case GroupRecord():
+                self.groups.apply_classic(record)
+            case ModernRecord():
+                self.groups.apply_modern(record)
+
+    def replay(self, batch: RecordBatch) -> None:
+        """
+        Apply the records of a batch, or end the transaction that it marks the end of.
+
+        Raises:
+            DecodeError, KafkaError, ValueError: the batch is not what a coordinator writes.
+        """
+        if batch.is_control:
+            for marker in batch.records():
+                kind = ControlRecordType.of(marker.key)
+                if kind in {ControlRecordType.ABORT, ControlRecordType.COMMIT}:
+                    is_commit = kind is ControlRecordType.COMMIT
+                    self.offsets.end_transaction(batch.producer_id, committed=is_commit)
+            return
+        for stored in batch.records():
+            self.replay_record(stored.key, stored.value, stored.offset, batch.producer_id)
+
+    def replay_record(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        record_offset: int,
+        producer_id: int = NO_PRODUCER_ID,
+    ) -> None:
+        """
+        Apply a record as it is in the log.
+
+        Raises:
+            DecodeError, ValueError: it is not what a coordinator writes.
+        """
+        try:
+            record = decode_record(key, value)
+            if record is not None:
+                self.apply(record, record_offset, producer_id)
+                return
+        except Exception as error:
+            error.add_note(f"record at offset {record_offset}, key {key!r}")
+            raise
+        log.warning("The record at offset %d is of no known type: %r", record_offset, key)
+
+    def loaded(self, now_ms: int) -> None:
+        """
+        All is replayed: sessions begin.
+        """
+        for group in self.groups:
+            if isinstance(group, ModernGroup):
+                self._expect_departure(group)
+                continue
+            self.rebalance.watch_all(group)
+            if len(group.members) > self._options.group_max_size:
+                # The limit was lowered. Who joins last will have to go.
+                changes = self.rebalance.begin(group, "it is loaded, and too large", now_ms)
+                assert changes is NOTHING, "nobody has joined yet"
+
+    def unloaded(self, now_ms: int) -> None:
+        """
+        Somebody else coordinates these groups now, or nobody: tell everyone who waits.
+        """
+        error = ErrorCode.NOT_COORDINATOR
+        for group in self.groups:
+            if isinstance(group, ClassicGroup):
+                group.become(GroupState.DEAD, now_ms)
+                for member in group.members.values():
+                    group.answer_join(member, join_error(member.member_id, error))
+                    group.answer_sync(member, sync_error(error))
+
+    def _expect_departure(self, group: ModernGroup) -> None:
+        if group.members:
+            self._timers.schedule(
+                (Timeout.SESSION, group.group_id, ""),
+                MODERN_SESSION_TIMEOUT_MS,
+                partial(self._remove_modern_members, group.group_id),
+            )
+
+    def _remove_modern_members(self, group_id: str, now_ms: int) -> Changes:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ModernGroup) or not group.members:
+            return NOTHING
+        log.info("Group %s: the sessions of %s have run out", group_id, list(group.members))
+        return Changes(records=group.without_members())

@@ -1,0 +1,553 @@
+"""
+One client's connection: bytes in, bytes out, order and back-pressure.
+
+::
+
+    socket --> FrameReceiver --> frames --> dispatch --> slots --> Sender --> socket
+                                    |                      |
+                        held while a task runs,    in the order of the
+                        the peer does not read,    requests, whatever is
+                        or too much is unanswered  finished first
+
+What a request means is not known here. Requests that were read together are answered with one
+write, and an answer that is ready at once costs no task and no future.
+
+This module is compiled when there is a compiler. A compiled class cannot have one of asyncio's as
+its base, so what an event loop is given is a ``LoopProtocol`` (``listening``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import socket
+from collections import deque
+from collections.abc import Awaitable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from barnabas.protocol import apis
+from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
+from barnabas.server.network.sender import Part, Sender
+from barnabas.server.requests.context import CloseConnection
+from barnabas.server.requests.delayed import Delayed, Outcome, Unanswered
+
+if TYPE_CHECKING:
+    from barnabas.server.config import Listener
+    from barnabas.server.network.backlog import Backlog
+    from barnabas.server.network.registry import Connections
+    from barnabas.server.network.request_memory import RequestMemory
+    from barnabas.server.network.write_coalescing import Outbox
+
+logger = logging.getLogger(__name__)
+
+PRODUCE: Final = apis.PRODUCE.key
+LARGE_FRAME_ROOM_BYTES: Final = 1024 * 1024
+"""
+The receive buffer (SO_RCVBUF) of a connection that sends frames larger than the one it began with.
+"""
+
+
+_NEVER: Final = math.inf
+
+
+class ClientSoftware(NamedTuple):
+    """
+    What a client calls itself in ApiVersions (KIP-511).
+    """
+
+    name: str
+    version: str
+
+
+class Slot:
+    """
+    The place of one answer in the order of answers.
+    """
+
+    __slots__ = ("delayed", "done", "exchange", "held_bytes", "is_unseen", "parts")
+
+    def __init__(self, exchange: Unanswered | None, held_bytes: int) -> None:
+        self.exchange = exchange
+        self.held_bytes = held_bytes
+        self.parts: list[Part] = []
+        self.done = False
+        self.is_unseen = False
+        self.delayed: Delayed | None = None
+
+
+class Connection:
+    """
+    A client.
+
+    Invariants:
+
+    1. Answers leave in the order of their requests: ``_slots`` has a slot for every request that
+       was started and whose answer was not put into the sender, and only its front ever is.
+    2. Requests are started in order, none while the task of an earlier one runs, and behind a
+       Produce that waits for its fsync only further ones.
+    3. The peer is read from only while it reads, and while few requests wait: further ones are
+       started only while fewer than ``queued.max.requests`` stand behind others in all connections.
+    4. An answer that is ready never stands behind a wait that could end: those in front of it are
+       hurried (``Delayed.hurry``), so that a long poll holds nobody up.
+    5. ``held_bytes`` is what the broker's budget counts for this peer (``RequestMemory``).
+    """
+
+    def __init__(self, connections: Connections, listener: Listener) -> None:
+        self.listener = listener
+        self.peer = "?"
+        self.address = ""
+        self.client_id: str | None = None
+        self.software: ClientSoftware | None = None
+        self.last_active = 0.0
+        self.held_bytes = 0
+        self._connections = connections
+        self._memory: RequestMemory = connections.request_memory
+        self._receiver = FrameReceiver(connections.max_frame_bytes, connections.frame_memory)
+        self._transport: asyncio.Transport | None = None
+        self._sender: Sender | None = None
+        self._outbox: Outbox = connections.outbox
+        self._backlog: Backlog = connections.backlog
+        self._slots: deque[Slot] = deque()
+        self._slots_bytes = 0
+        self._unseen = 0  # slots of requests whose effects are not to be seen yet
+        self._arriving_since = _NEVER
+        self._unread_since = _NEVER
+        self._waits_for_memory = False
+        self._has_waited = False  # for memory, in the frame that is arriving
+        self._room_bytes = connections.receive_buffer_bytes
+        self._has_room = self._room_bytes >= LARGE_FRAME_ROOM_BYTES or self._room_bytes < 0
+        self._task_running = False
+        self._proceeding = False
+        self._read_paused = False
+        self._admitted = False
+        self._finishing = False
+        self._reason: str | None = None  # for which it finishes, if it is the peer's fault
+        self._closing = False
+
+    # What the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # What uvloop gives is one without being declared as one.
+        self._transport = transport = cast(asyncio.Transport, transport)
+        self._sender = Sender(
+            transport,
+            self._connections.io,
+            self._connections.send_buffer,
+            self._connections.bytes_out,
+            self._connections.record_pipe,
+            progressed=self._proceed,
+            failed=self._sending_failed,
+        )
+        name = transport.get_extra_info("peername")
+        if name:
+            self.address = name[0]
+            self.peer = f"{name[0]}:{name[1]}"
+        self._connections.made(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._closing = True
+        self._transport = None
+        self._receiver.close()
+        if self._sender is not None:
+            self._sender.stop()
+            self._sender = None
+        slots, self._slots = self._slots, deque()
+        self._slots_bytes = 0
+        self._connections.queued_requests -= max(0, len(slots) - 1)
+        self._account()
+        self._memory.finished(self)
+        for slot in slots:
+            # A task is not cancelled: what it changes is changed whole, only nobody hears of it.
+            if slot.delayed is not None:
+                slot.delayed.cancel()
+        self._connections.lost(self)
+
+    def get_buffer(self, _sizehint: int) -> memoryview | bytearray:
+        # What is read has to be kept, if it is the beginning of a large request.
+        return self._receiver.get_buffer(HEAD_BYTES if self._memory.is_used_up else -1)
+
+    def buffer_updated(self, size: int) -> None:
+        connections = self._connections
+        receiver = self._receiver
+        connections.bytes_in.value += size
+        self.last_active = now = connections.now()
+        self._outbox.note(self._sender, now, size)
+        if self._closing:
+            receiver.give_back()
+            return
+        receiver.buffer_updated(size)
+        if receiver.has_frame:
+            self._arriving_since = _NEVER
+            if self._has_waited:
+                self._has_waited = False
+                self._memory.finished(self)
+            self._proceed()
+            return
+        if not self._has_room and receiver.missing_bytes > self._room_bytes:
+            self._make_room()
+        if receiver.is_full and not self._memory.may_grow(self):
+            self._waits_for_memory = self._has_waited = True
+            self._pause_reading()
+            self._memory.wait(self)
+        self._account()
+
+    def _make_room(self) -> None:
+        """
+        Let the socket hold a large frame while one is served: otherwise the peer stands still
+        meanwhile, and each piece of the frame wakes this process and the peer.
+        """
+        self._has_room = True
+        peer = None if self._transport is None else self._transport.get_extra_info("socket")
+        if peer is not None:
+            # Some systems refuse it once the peer is gone, of which the transport will tell.
+            with suppress(OSError):
+                peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE_FRAME_ROOM_BYTES)
+
+    def eof_received(self) -> bool:
+        self._receiver.give_back()
+        # Kafka closes as well: a client that has stopped sending waits for no answers.
+        return False
+
+    def pause_writing(self) -> None:
+        assert self._sender is not None
+        self._sender.pause()
+        self._unread_since = self._connections.now()
+
+    def resume_writing(self) -> None:
+        assert self._sender is not None
+        self._unread_since = _NEVER
+        self._sender.resume()
+        self._proceed()
+
+    # What the registry of connections calls
+
+    def admit(self) -> None:
+        """
+        Begin to serve the peer, now that there is room for it.
+        """
+        self._admitted = True
+        if self._receiver.has_frame or self._read_paused:
+            self._proceed()
+
+    def hold(self) -> None:
+        """
+        Do not read from the peer until it is admitted.
+        """
+        # Not at once: uvloop begins to read after ``connection_made``, whatever that has said.
+        asyncio.get_running_loop().call_soon(self._proceed)
+
+    @property
+    def waiting(self) -> bool:
+        """
+        Whether the peer waits for an answer: then it is not idle, however long it is silent.
+        """
+        return bool(self._slots)
+
+    @property
+    def is_closing(self) -> bool:
+        """
+        Whether nobody hears an answer any more.
+        """
+        return self._closing
+
+    @property
+    def announced_bytes(self) -> int:
+        """
+        The size of the request that is arriving.
+        """
+        return int(self._receiver.announced_bytes)
+
+    @property
+    def stalled_since(self) -> float:
+        """
+        When the request began to arrive, or the peer to not read; infinity if neither is the case.
+        """
+        return min(self._arriving_since, self._unread_since)
+
+    def read_on(self) -> None:
+        """
+        There is memory for the rest of the request that is arriving.
+        """
+        self._waits_for_memory = False
+        self._proceed()
+
+    def go_on(self) -> None:
+        """
+        Serve further requests that have arrived.
+        """
+        if not self._receiver.has_frame:  # they have been served meanwhile
+            return
+        connections = self._connections
+        if self._slots and connections.queued_requests >= connections.max_queued_requests:
+            # Too much is unanswered. A long poll must not keep what stands behind it, for of a
+            # peer that is not read from nobody hears that it is gone.
+            self._hurry()
+        else:
+            self._proceed()
+
+    def finish(self, reason: str | None = None) -> None:
+        """
+        Take no more from the peer, answer what it has asked, and close.
+        """
+        self._finishing = True
+        self._reason = reason
+        self._pause_reading()
+        self._hurry()
+        self._proceed()
+
+    def close(self, reason: str | None = None) -> None:
+        """
+        Send what the transport has and close; the *reason* is logged, in the one line that tells
+        why a client finds itself disconnected.
+        """
+        if self._closing:
+            return
+        self._closing = True
+        if reason is not None:
+            logger.info("closing the connection of %s: %s", self, reason)
+        if self._transport is not None and self._sender is not None:
+            self._sender.end()
+            self._transport.close()
+
+    def abort(self, reason: str | None = None) -> None:
+        """
+        Close without sending anything more. A task goes on: what it changes is changed whole.
+        """
+        if reason is not None and not self._closing:
+            logger.info("closing the connection of %s: %s", self, reason)
+        self._closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def __str__(self) -> str:
+        client = repr(self.client_id) if self.client_id is not None else "a client"
+        if self.software is not None:
+            client += f" ({self.software.name} {self.software.version})"
+        return f"{client} at {self.peer}"
+
+    # Requests
+
+    def _proceed(self) -> None:
+        """
+        Start what may be started, send what may be sent, and read on or not.
+        """
+        sender = self._sender
+        if self._proceeding or self._closing or sender is None:
+            return
+        connections = self._connections
+        receiver = self._receiver
+        slots = self._slots
+        limit = connections.max_queued_requests
+        self._proceeding = True
+        try:
+            while (
+                self._admitted
+                and not self._task_running
+                and not sender.is_blocked
+                and (not slots or connections.queued_requests < limit)
+                and not (self._unseen and self._is_behind_unseen())
+            ):
+                frame = receiver.take_frame()
+                if frame is None:
+                    break
+                self._start(frame, sender)
+                if sender.is_bulky:
+                    sender.flush()
+                if receiver.has_frame and not self._backlog.has_time():
+                    break
+        except InvalidFrame as error:  # nothing behind it can be understood
+            receiver.close()
+            self._finishing = True
+            self._reason = str(error)
+        finally:
+            self._proceeding = False
+        self._outbox.send(sender)
+        self._read_or_not(sender)
+        if slots or self.held_bytes or receiver.is_holding or sender.is_blocked:
+            self._account()
+
+    def _is_behind_unseen(self) -> bool:
+        """
+        Whether the next request has to wait, as in Kafka, for what those before it do. Batches can
+        be appended meanwhile: they share an fsync.
+        """
+        return bool(self._receiver.next_key() != PRODUCE)
+
+    def _read_or_not(self, sender: Sender) -> None:
+        has_frame = self._receiver.has_frame
+        is_held = has_frame or sender.is_blocked
+        if (
+            has_frame
+            and self._admitted
+            and not self._task_running
+            and not sender.is_blocked
+            and not (self._unseen and self._is_behind_unseen())
+        ):
+            self._backlog.add(self)
+        if self._finishing:
+            self._pause_reading()
+            if not is_held and not self._slots:
+                self.close(self._reason)
+        elif is_held or not self._admitted or self._waits_for_memory:
+            self._receiver.keep()
+            self._pause_reading()
+        elif self._read_paused and self._transport is not None:
+            self._read_paused = False
+            self._transport.resume_reading()
+
+    def _account(self) -> None:
+        """
+        Tell the budget what is held for this peer.
+        """
+        receiver = self._receiver
+        if not receiver.missing_bytes:
+            self._arriving_since = _NEVER
+        elif self._arriving_since == _NEVER:
+            self._arriving_since = self._connections.now()
+        held = int(receiver.held_bytes) + self._slots_bytes
+        if self._sender is not None:
+            held += self._sender.unread_bytes
+        if held != self.held_bytes:
+            before, self.held_bytes = self.held_bytes, held
+            self._memory.change(self, before, held)
+
+    def _start(self, frame: memoryview, sender: Sender) -> None:
+        try:
+            answer = self._connections.dispatch(frame, self)
+        except CloseConnection as error:
+            self.close(str(error))
+            return
+        if answer is None:
+            return
+        if isinstance(answer, list):
+            if self._slots:
+                self._ready(self._queue(None, 0), answer)
+            else:
+                sender.put(answer)
+            return
+        exchange, result = answer
+        slot = self._queue(exchange, exchange.held_bytes)
+        if isinstance(result, Delayed):
+            self._delay(slot, result)
+        else:
+            self._run(slot, result)
+
+    def _queue(self, exchange: Unanswered | None, held_bytes: int) -> Slot:
+        """
+        The place of the next answer.
+        """
+        slot = Slot(exchange, held_bytes)
+        if self._slots:
+            self._connections.queued_requests += 1
+        self._slots.append(slot)
+        self._slots_bytes += held_bytes
+        return slot
+
+    def _delay(self, slot: Slot, delayed: Delayed) -> None:
+        slot.delayed = delayed
+        if delayed.is_seen_when_answered and not delayed.done:
+            self._unseen += 1
+            slot.is_unseen = True
+        delayed.then(lambda outcome: self._settled(slot, outcome))
+        if self._memory.is_used_up:
+            delayed.hurry()
+
+    def _run(self, slot: Slot, work: Awaitable[Outcome | Delayed]) -> None:
+        self._task_running = True
+        task = asyncio.ensure_future(work)
+        self._connections.tasks.add(task)
+        task.add_done_callback(lambda task: self._ran(slot, task))
+
+    def _ran(self, slot: Slot, task: asyncio.Future[Outcome | Delayed]) -> None:
+        self._connections.tasks.discard(task)
+        self._task_running = False
+        if task.cancelled():
+            return
+        error = task.exception()
+        assert error is None or isinstance(error, Exception), "asyncio passes others on"
+        outcome = task.result() if error is None else error
+        if not isinstance(outcome, Delayed):
+            self._settled(slot, outcome)
+        elif self._closing:
+            outcome.cancel()
+        else:
+            self._delay(slot, outcome)
+            self._proceed()
+
+    # Answers
+
+    def _settled(self, slot: Slot, outcome: Outcome) -> None:
+        if slot.is_unseen:
+            slot.is_unseen = False
+            self._unseen -= 1
+        if self._closing:
+            return
+        assert slot.exchange is not None
+        try:
+            parts = slot.exchange.parts(outcome)
+        except CloseConnection as error:
+            self.close(str(error))
+            return
+        if isinstance(parts, list):
+            self._ready(slot, parts)
+            self._proceed()
+        else:
+            self._encode(slot, parts)
+
+    def _encode(self, slot: Slot, parts: asyncio.Future[list[Part]]) -> None:
+        """
+        Wait for the bytes of a large answer; the next request may start meanwhile.
+        """
+        slot.delayed = None
+        self._connections.tasks.add(parts)
+
+        def settle(parts: asyncio.Future[list[Part]]) -> None:
+            self._connections.tasks.discard(parts)
+            if not parts.cancelled():
+                error = parts.exception()
+                assert error is None or isinstance(error, Exception), "asyncio passes others on"
+                self._settled(slot, parts.result() if error is None else error)
+
+        parts.add_done_callback(settle)
+
+    def _ready(self, slot: Slot, parts: list[Part]) -> None:
+        slot.parts = parts
+        slot.done = True
+        slots = self._slots
+        if slot is not slots[0]:
+            self._hurry_before(slot)
+            return
+        assert self._sender is not None
+        while slots and slots[0].done:
+            first = slots.popleft()
+            self._slots_bytes -= first.held_bytes
+            if slots:
+                self._connections.queued_requests -= 1
+            if first.parts:
+                self._sender.put(first.parts)
+
+    def _hurry(self) -> None:
+        for slot in tuple(self._slots):
+            if slot.delayed is not None and not slot.done:
+                slot.delayed.hurry()
+
+    def _hurry_before(self, slot: Slot) -> None:
+        for earlier in tuple(self._slots):
+            if earlier is slot:
+                return
+            if earlier.delayed is not None and not earlier.done:
+                earlier.delayed.hurry()
+
+    def _sending_failed(self, error: Exception) -> None:
+        """
+        The peer was promised bytes that cannot be read: it has to ask again.
+        """
+        logger.error("closing the connection of %s: %s", self, error)
+        self.abort()
+
+    def _pause_reading(self) -> None:
+        if not self._read_paused and self._transport is not None:
+            self._read_paused = True
+            self._transport.pause_reading()

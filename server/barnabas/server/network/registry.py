@@ -1,0 +1,276 @@
+"""
+All connections of a broker: how many there may be, how long they may be silent, and how they end.
+
+The limits are those of Kafka's ``ConnectionQuotas``: an address with too many connections has its
+new one closed, and past ``max.connections`` a new one is accepted but not read from until another
+one has gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections import Counter as Tally
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from barnabas.protocol.framing import FrameMemory
+from barnabas.protocol.structs import struct
+from barnabas.server.config.connection_limits import parse_limits
+from barnabas.server.heap import trim
+from barnabas.server.machine import descriptor_limit, memory_bytes
+from barnabas.server.network.backlog import Backlog
+from barnabas.server.network.connection import Connection
+from barnabas.server.network.descriptors import most_connections, most_open_files
+from barnabas.server.network.request_memory import LOOK_EVERY_S, RequestMemory
+from barnabas.server.network.sender import BUFFER_BYTES
+from barnabas.server.network.splice import RecordPipe
+from barnabas.server.network.write_coalescing import Outbox
+from barnabas.storage.fs.open_files import OpenFiles
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock, Timer
+    from barnabas.server.config import BrokerConfig
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.network.sender import Part
+    from barnabas.server.requests.dispatch import Later
+
+A_MOMENT = 0.001  # not worth another timer
+PART_OF_MEMORY = 64
+CROWD = 200
+"""
+After so many connections have left, what they had goes back to the system.
+"""
+MOST_REQUEST_BYTES = 512 * 1024 * 1024
+
+Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
+
+logger = logging.getLogger(__name__)
+
+
+@struct
+class ConnectionLimits:
+    """
+    How many connections there may be.
+    """
+
+    total: int
+    per_address: int
+    by_address: Mapping[str, int]  # exceptions
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> ConnectionLimits:
+        """
+        What *config* says. It may block, while names of hosts are resolved to addresses.
+        """
+        by_address = {
+            str(address[0]): count
+            for host, count in parse_limits(config.max_connections_per_ip_overrides).items()
+            for *_, address in socket.getaddrinfo(host, None)
+        }
+        total = min(config.max_connections, most_connections())
+        return cls(total, config.max_connections_per_ip, by_address)
+
+
+class Connections:
+    """
+    The connections of a broker.
+
+    Invariants:
+
+    1. At most ``max.connections`` are served; those beyond wait in ``_held``, oldest first.
+    2. Every connection that is served has one timer, which closes it when it has been silent for
+       ``connections.max.idle.ms`` and waits for nothing.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: ServerClock,
+        io: Executor,
+        dispatch: Dispatch,
+        metrics: Metrics,
+        *,
+        open_files: OpenFiles | None = None,
+    ) -> None:
+        """
+        Args:
+            open_files: those of logs, which have the descriptors that connections leave.
+        """
+        self.dispatch = dispatch
+        self.io = io
+        self.max_frame_bytes = config.socket_request_max_bytes
+        self.receive_buffer_bytes = config.socket_receive_buffer_bytes
+        self.max_queued_requests = config.queued_max_requests
+        self.queued_requests = 0  # of all connections, those that are not the first of theirs
+        self.frame_memory = FrameMemory()
+        self.request_memory = RequestMemory(
+            _request_memory_bytes(config), clock, freed=self._trim_heap
+        )
+        self.now: Callable[[], float] = clock.monotonic
+        self.tasks: set[asyncio.Future[Any]] = set()
+        self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
+        self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
+        self.outbox = Outbox()
+        self.backlog = Backlog()
+        self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
+        self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")
+        self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")
+        self._refused = metrics.counter("connections_refused", "Connections over a limit.")
+        self._config = config
+        self._clock = clock
+        self._open_files = OpenFiles() if open_files is None else open_files
+        self._open: dict[Connection, Timer | None] = {}
+        self._held: deque[Connection] = deque()
+        self._left = 0  # connections, since the heap was trimmed
+        self._gone = asyncio.Event()
+        self._by_address: Tally[str] = Tally()
+        self._limits = ConnectionLimits.of(config)
+        if self._limits.total < config.max_connections:
+            logger.info(
+                "at most %d connections are served: of the %s descriptors that the system allows,"
+                " the others are kept for files",
+                self._limits.total,
+                descriptor_limit(),
+            )
+        metrics.gauge("connections", "Connections now open.", lambda: len(self._open))
+        metrics.gauge(
+            "request_memory_bytes",
+            "Memory of requests that are not answered, and of answers that are not read.",
+            lambda: self.request_memory.used_bytes,
+        )
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def made(self, connection: Connection) -> None:
+        """
+        A peer has connected: serve it, let it wait, or close it.
+        """
+        self._accepted.value += 1
+        address = connection.address
+        self._by_address[address] += 1
+        allowed = self._limits.by_address.get(address, self._limits.per_address)
+        if self._by_address[address] > allowed:
+            self._refused.value += 1
+            connection.close(f"{address} has {allowed} connections already")
+        elif len(self._open) < self._limits.total:
+            self._admit(connection)
+        elif len(self._held) < self._most_held():
+            connection.hold()
+            self._held.append(connection)
+        else:
+            self._refused.value += 1
+            connection.close(f"there are {len(self._open)} connections already")
+        self._leave_to_files()
+
+    def lost(self, connection: Connection) -> None:
+        """
+        A peer is gone.
+        """
+        self._by_address[connection.address] -= 1
+        if not self._by_address[connection.address]:
+            del self._by_address[connection.address]
+        if connection not in self._open:
+            if connection in self._held:
+                self._held.remove(connection)
+            return
+        timer = self._open.pop(connection)
+        self._leave_to_files()
+        self._left += 1
+        if self._left == CROWD:
+            self._clock.call_later(LOOK_EVERY_S, self._trim_after_crowd)
+        if timer is not None:
+            timer.cancel()
+        if not self._open:
+            self._gone.set()
+        if self._held and len(self._open) < self._limits.total:
+            self._admit(self._held.popleft())
+
+    def limit(self, limits: ConnectionLimits) -> None:
+        """
+        Go by *limits* from now on. Connections that are over them stay; none follow for so long.
+        """
+        self._limits = limits
+        while self._held and len(self._open) < limits.total:
+            self._admit(self._held.popleft())
+
+    async def drain(self, seconds: float) -> None:
+        """
+        Answer what was asked, for at most that long, and close all connections.
+        """
+        self._gone.clear()
+        for connection in (*self._held, *self._open):
+            connection.finish()
+        if self._open:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._gone.wait(), seconds)
+        if self._open:
+            logger.warning("ending %d connections that are not done", len(self._open))
+        for connection in tuple(self._open):
+            connection.abort()
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+        self.record_pipe.close()
+
+    def _leave_to_files(self) -> None:
+        """
+        Let files of logs have what connections do not need.
+        """
+        most = most_open_files(len(self._open) + len(self._held))
+        if most is not None:
+            self._open_files.set_limit(most)
+
+    def _most_held(self) -> int:
+        """
+        How many connections may wait: they have descriptors, too.
+        """
+        left = most_connections() - len(self._open)
+        return min(self._config.socket_listen_backlog_size, left)
+
+    def _trim_after_crowd(self) -> None:
+        self._left = 0
+        self._trim_heap()
+
+    def _trim_heap(self) -> None:
+        asyncio.get_running_loop().run_in_executor(self.io, trim)
+
+    def _admit(self, connection: Connection) -> None:
+        connection.last_active = self._clock.monotonic()
+        self._open[connection] = None
+        self._watch(connection, self._config.connections_max_idle_ms / 1000)
+        connection.admit()
+
+    def _watch(self, connection: Connection, seconds: float) -> None:
+        if self._config.connections_max_idle_ms >= 0:
+            self._open[connection] = self._clock.call_later(seconds, self._idle, connection)
+
+    def _idle(self, connection: Connection) -> None:
+        """
+        The time of a connection may be up. Its activity does not move the timer: that would cost
+        every request what this costs once in ten minutes.
+        """
+        limit = self._config.connections_max_idle_ms / 1000
+        left = limit - (self._clock.monotonic() - connection.last_active)
+        if connection.waiting:
+            self._watch(connection, limit)
+        elif left > A_MOMENT:
+            self._watch(connection, left)
+        else:
+            connection.close(f"silent for {limit - left:.0f} s")
+
+
+def _request_memory_bytes(config: BrokerConfig) -> int:
+    """
+    What ``queued.max.request.bytes`` says, or as much as fits the machine: a part of its memory,
+    and room for the largest request at least.
+    """
+    if config.queued_max_request_bytes > 0:
+        return config.queued_max_request_bytes
+    part = memory_bytes() // PART_OF_MEMORY
+    return max(config.socket_request_max_bytes, min(part, MOST_REQUEST_BYTES))

@@ -1,0 +1,169 @@
+"""
+The partitions this broker serves, by name and by id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from barnabas.protocol.errors import KafkaError, UnknownTopicId, UnknownTopicOrPartition
+from barnabas.server.partitions.partition import Partition
+
+
+class _Topic:
+    """
+    The partitions of one topic, and those of its partitions that could not be opened.
+    """
+
+    __slots__ = ("failed", "id", "name", "open")
+
+    def __init__(self, name: str, topic_id: UUID) -> None:
+        self.name = name
+        self.id = topic_id
+        self.open: dict[int, Partition] = {}
+        self.failed: dict[int, KafkaError] = {}
+
+    def expect(self, index: int) -> Partition:
+        partition = self.open.get(index)
+        if partition is None:
+            failure = self.failed.get(index)
+            if failure is not None:
+                # Each raise would lengthen the traceback of an error that is kept.
+                raise failure.with_traceback(None)
+            raise UnknownTopicOrPartition
+        return partition
+
+
+class Partitions:
+    """
+    All partitions that are open.
+
+    A partition is here as long as clients may see it: ``add`` on creation and at start-up,
+    ``remove`` on deletion. What topics exist is the business of ``Topics``, which calls both.
+    """
+
+    __slots__ = ("_by_id", "_by_id_bytes", "_by_name", "_by_name_bytes")
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, _Topic] = {}
+        self._by_id: dict[UUID, _Topic] = {}
+        # As they stand in a request: to make a string or a UUID first would cost every request.
+        self._by_name_bytes: dict[bytes, _Topic] = {}
+        self._by_id_bytes: dict[bytes, _Topic] = {}
+
+    def __len__(self) -> int:
+        return sum(len(topic.open) for topic in self._by_name.values())
+
+    def __iter__(self) -> Iterator[Partition]:
+        for topic in tuple(self._by_name.values()):
+            yield from tuple(topic.open.values())
+
+    def get(self, topic: str, index: int) -> Partition | None:
+        """
+        The partition of that topic name, or None.
+        """
+        known = self._by_name.get(topic)
+        return None if known is None else known.open.get(index)
+
+    def find(self, topic: bytes, index: int, *, is_id: bool) -> Partition | None:
+        """
+        The partition of the topic with that name or id, as it stands in a request, or None.
+        """
+        known = (self._by_id_bytes if is_id else self._by_name_bytes).get(topic)
+        return None if known is None else known.open.get(index)
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """
+        The name of the topic with that id, or None.
+        """
+        known = self._by_id.get(topic_id)
+        return None if known is None else known.name
+
+    def knows(self, topic: str, index: int) -> bool:
+        """
+        Whether there is such a partition, open or not.
+        """
+        known = self._by_name.get(topic)
+        return known is not None and (index in known.open or index in known.failed)
+
+    def expect(self, topic: str, index: int) -> Partition:
+        """
+        The partition of that topic name.
+
+        Raises:
+            UnknownTopicOrPartition: there is none.
+            KafkaError: there should be one, but it could not be opened.
+        """
+        known = self._by_name.get(topic)
+        if known is None:
+            raise UnknownTopicOrPartition
+        return known.expect(index)
+
+    def expect_by_id(self, topic_id: UUID, index: int) -> Partition:
+        """
+        The partition of that topic id.
+
+        Raises:
+            UnknownTopicId: no topic has that id.
+            UnknownTopicOrPartition: the topic has no such partition.
+            KafkaError: there should be one, but it could not be opened.
+        """
+        known = self._by_id.get(topic_id)
+        if known is None:
+            raise UnknownTopicId
+        return known.expect(index)
+
+    def of_topic(self, topic: str) -> list[Partition]:
+        """
+        All open partitions of a topic, by index.
+        """
+        known = self._by_name.get(topic)
+        return [] if known is None else [known.open[index] for index in sorted(known.open)]
+
+    def add(self, partition: Partition) -> None:
+        """
+        Serve this partition from now on.
+        """
+        known = self._topic(partition.topic, partition.topic_id)
+        assert partition.index not in known.open, f"{partition!r} is open already"
+        known.open[partition.index] = partition
+        known.failed.pop(partition.index, None)
+
+    def fail(self, topic: str, topic_id: UUID, index: int, error: KafkaError) -> None:
+        """
+        Answer for a partition that exists but could not be opened: with that error.
+        """
+        self._topic(topic, topic_id).failed[index] = error
+
+    def remove(self, topic: str) -> list[Partition]:
+        """
+        Serve a deleted topic no more; everyone who waits for it hears UNKNOWN_TOPIC_OR_PARTITION.
+
+        Returns:
+            The partitions, closed; their logs are still there.
+        """
+        known = self._by_name.pop(topic, None)
+        if known is None:
+            return []
+        del self._by_id[known.id]
+        del self._by_name_bytes[topic.encode()]
+        del self._by_id_bytes[known.id.bytes]
+        for partition in known.open.values():
+            partition.close()
+        return list(known.open.values())
+
+    def close(self, error: KafkaError) -> None:
+        """
+        Serve nothing more, with that error.
+        """
+        for partition in self:
+            partition.close(error)
+
+    def _topic(self, name: str, topic_id: UUID) -> _Topic:
+        known = self._by_name.get(name)
+        if known is None:
+            known = self._by_name[name] = self._by_id[topic_id] = _Topic(name, topic_id)
+            self._by_name_bytes[name.encode()] = self._by_id_bytes[topic_id.bytes] = known
+        assert known.id == topic_id, f"{name} has two ids"
+        return known

@@ -1,0 +1,111 @@
+"""
+What Produce answers for a partition: where its batch is now, or what was wrong with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from barnabas.protocol.errors import (
+    CorruptMessage,
+    ErrorCode,
+    KafkaError,
+    MessageTooLarge,
+    NotLeaderOrFollower,
+    RecordListTooLarge,
+    UnknownServerError,
+)
+from barnabas.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
+from barnabas.storage.errors import KafkaStorageError, RecordValidationError
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.partitions.partition import Partition
+    from barnabas.storage.log.append_info import LogAppendInfo
+
+logger = logging.getLogger(__name__)
+
+ALL_REPLICAS: Final = -1
+NO_OFFSET: Final = -1
+
+# Errors of the partition or of the batch as a whole; all others that an append raises come with
+# the offset at which the log starts.
+_WITHOUT_START_OFFSET = (
+    CorruptMessage,
+    KafkaStorageError,
+    MessageTooLarge,
+    NotLeaderOrFollower,
+    RecordListTooLarge,
+)
+
+
+def answer(
+    responses: list[TopicProduceResponse],
+    uncommitted: Sequence[Uncommitted],
+    acks: int,
+    timeout_ms: int,
+    clock: ServerClock,
+) -> ProduceResponse | DelayedProduce:
+    """
+    What all partitions are told together, as soon as *uncommitted* is durable.
+    """
+    response = ProduceResponse(responses=responses)
+    if not uncommitted:
+        return response
+    delayed = DelayedProduce(response, uncommitted)
+    if acks == ALL_REPLICAS:
+        delayed.limit(clock, timeout_ms)
+    return delayed
+
+
+def appended(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
+    """
+    Where the batch is.
+    """
+    return PartitionProduceResponse(
+        index=index,
+        error_code=0,
+        base_offset=info.first_offset,
+        log_append_time_ms=info.log_append_time,
+        log_start_offset=info.log_start_offset,
+    )
+
+
+def append_failed(
+    partition: Partition, error: Exception, metrics: Metrics
+) -> PartitionProduceResponse:
+    """
+    What the log has against a batch, told as Kafka tells it.
+    """
+    if not isinstance(error, KafkaError):
+        logger.error("appending to %r failed", partition, exc_info=error)
+        error = UnknownServerError()
+    metrics.count_error("Produce", error.code)
+    response = refused(partition.index, error.code)
+    if not isinstance(error, _WITHOUT_START_OFFSET):
+        response.log_start_offset = partition.log.log_start_offset
+    if isinstance(error, RecordValidationError):
+        response.error_message = str(error)
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
+            for index, message in error.record_errors
+        ]
+    return response
+
+
+def refused(index: int, code: ErrorCode, message: str | None = None) -> PartitionProduceResponse:
+    """
+    An error that has nothing to do with what is in the log.
+    """
+    return PartitionProduceResponse(
+        index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
+    )

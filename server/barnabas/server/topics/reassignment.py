@@ -1,0 +1,185 @@
+"""
+Elections and moves of partitions that clients ask for (KIP-455, KIP-460).
+
+Nothing is changed here: requests and the image go in, records and errors come out. Rules, codes and
+sentences are those of Kafka's ``ReplicationControlManager``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from barnabas.protocol.errors import (
+    ElectionNotNeeded,
+    EligibleLeadersNotAvailable,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    KafkaError,
+    NoReassignmentInProgress,
+    PreferredLeaderNotAvailable,
+    UnknownTopicOrPartition,
+)
+from barnabas.server.cluster.assignments import Assignment
+from barnabas.server.cluster.image import MetadataImage, Topic, Versioned
+from barnabas.server.cluster.partition_changes import (
+    UNASSIGNED_DIRECTORY,
+    Defaults,
+    Election,
+    change_partition,
+    may_be_unclean,
+)
+from barnabas.server.cluster.partition_registration import (
+    MIGRATING_DIRECTORY,
+    NO_LEADER,
+    PartitionRegistration,
+)
+from barnabas.server.topics.creation import check_registered
+
+
+class PartitionPlan:
+    """
+    The records that a request about partitions comes to, and the partitions that they change.
+    """
+
+    def __init__(self, image: MetadataImage, defaults: Defaults) -> None:
+        """
+        Args:
+            defaults: what the configuration of this node says.
+        """
+        self.records: list[Versioned] = []
+        self.changed: list[tuple[Topic, int]] = []
+        self._image = image
+        self._defaults = defaults
+
+    def places(self) -> Iterator[tuple[str, list[int]]]:
+        """
+        All topics with the numbers of their partitions.
+        """
+        for name, topic in self._image.topics_by_name.items():
+            yield name, list(topic.partitions)
+
+    def elect(self, name: str, index: int, election: Election) -> None:
+        """
+        Have a leader elected.
+
+        Raises:
+            UnknownTopicOrPartition: there is no such partition.
+            ElectionNotNeeded: the partition has a leader, and the one that is wanted.
+            PreferredLeaderNotAvailable, EligibleLeadersNotAvailable: no other replica can lead.
+        """
+        topic = self._image.topics_by_name.get(name)
+        if topic is None:
+            raise UnknownTopicOrPartition(f"No such topic as {name}")
+        partition = topic.partitions.get(index)
+        if partition is None:
+            raise UnknownTopicOrPartition(f"No such partition as {name}-{index}")
+        wants_first = election is Election.PREFERRED
+        has_wanted = partition.leader != NO_LEADER
+        if wants_first:
+            has_wanted = partition.leader == partition.replicas[0]
+        if has_wanted:
+            raise ElectionNotNeeded
+        if not self._change(topic, index, partition, election=election):
+            error: type[KafkaError] = EligibleLeadersNotAvailable
+            raise PreferredLeaderNotAvailable if wants_first else error
+
+    def move(
+        self, name: str, index: int, replicas: Sequence[int], *, may_change_factor: bool
+    ) -> None:
+        """
+        Have a partition on other brokers.
+
+        Raises:
+            UnknownTopicOrPartition: there is no such partition.
+            InvalidReplicaAssignment: *replicas* are not distinct registered brokers.
+            InvalidReplicationFactor: they are more or fewer than there were, which may not be.
+        """
+        topic, partition = self._find(name, index)
+        check_registered(self._image, replicas)
+        if not may_change_factor:
+            _check_factor(partition, len(replicas))
+        assignment = Assignment.of(partition).to(replicas, self._directory_of)
+        self._change(topic, index, partition, election=Election.CLEAN, assignment=assignment)
+
+    def cancel_move(self, name: str, index: int) -> None:
+        """
+        Have a partition stay where it was.
+
+        Raises:
+            UnknownTopicOrPartition: there is no such partition.
+            NoReassignmentInProgress: it does not move.
+            InvalidReplicaAssignment: nothing of where it was is in sync.
+        """
+        topic, partition = self._find(name, index)
+        if not is_moving(partition):
+            raise NoReassignmentInProgress
+        assignment = Assignment.of(partition)
+        unclean = may_be_unclean(self._image, name, self._defaults)
+        if assignment.reverts_uncleanly and not unclean:
+            raise InvalidReplicaAssignment(
+                f"Unable to revert partition assignment for {name}:{index} because it would"
+                " require an unclean leader election."
+            )
+        election = Election.UNCLEAN if unclean else Election.CLEAN
+        self._change(topic, index, partition, election=election, assignment=assignment.reverted)
+
+    def _find(self, name: str, index: int) -> tuple[Topic, PartitionRegistration]:
+        topic = self._image.topics_by_name.get(name)
+        if topic is None:
+            raise UnknownTopicOrPartition(f"Unable to find a topic named {name}.")
+        partition = topic.partitions.get(index)
+        if partition is None:
+            raise UnknownTopicOrPartition(f"Unable to find partition {name}:{index}.")
+        return topic, partition
+
+    def _change(
+        self,
+        topic: Topic,
+        index: int,
+        partition: PartitionRegistration,
+        *,
+        election: Election,
+        assignment: Assignment | None = None,
+    ) -> bool:
+        made = change_partition(
+            self._image,
+            topic,
+            index,
+            partition,
+            defaults=self._defaults,
+            election=election,
+            assignment=assignment,
+        )
+        self.records += made
+        if made:
+            self.changed.append((topic, index))
+        return bool(made)
+
+    def _directory_of(self, broker_id: int) -> UUID:
+        """
+        Where a broker puts a new replica, as far as that is known (``ClusterControlManager``).
+        """
+        directories = self._image.brokers[broker_id].log_dirs
+        if not directories:
+            return MIGRATING_DIRECTORY
+        return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY
+
+
+def is_moving(partition: PartitionRegistration) -> bool:
+    """
+    Whether replicas of a partition come or go.
+    """
+    return bool(partition.adding_replicas or partition.removing_replicas)
+
+
+def _check_factor(partition: PartitionRegistration, wanted: int) -> None:
+    """
+    Raises:
+        InvalidReplicationFactor: a partition does not have, or will not have, *wanted* replicas.
+    """
+    replicas = {*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas}
+    if len(replicas) != wanted:
+        raise InvalidReplicationFactor(
+            f"The replication factor is changed from {len(replicas)} to {wanted}"
+        )

@@ -1,0 +1,476 @@
+"""
+The topics of the cluster: finding them, creating and deleting them.
+
+A topic exists once its records are durable in the metadata log; its logs and partitions follow
+before the request is answered, or at the next start if the broker dies in between. A topic is gone
+once its removal is durable; directories that were not renamed by then are strays at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from uuid import UUID
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import (
+    KafkaError,
+    NotLeaderOrFollower,
+    PolicyViolation,
+    UnknownTopicId,
+)
+from barnabas.server.cluster import features
+from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
+from barnabas.server.cluster.image import Topic, Versioned
+from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
+from barnabas.server.cluster.partition_registration import PartitionRegistration
+from barnabas.server.cluster.topic_names import reason_invalid
+from barnabas.server.dynamic_config.topics import TopicConfigs
+from barnabas.server.partitions.partition import Partition
+from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.turns import Steps
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.manager import LogManager
+from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.uuids import random_uuid
+
+# What plans changes is loaded for the first change.
+if TYPE_CHECKING:
+    from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
+    from barnabas.protocol.messages.create_topics import CreatableTopic
+    from barnabas.server.topics.creation import CreationPlan, CreationRules
+    from barnabas.server.topics.partition_creation import PartitionsPlan
+    from barnabas.server.topics.reassignment import PartitionPlan
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+EPOCHS_AT_ONCE: Final = 20
+"""
+So many partitions have their epochs on the disk when they are first served.
+"""
+
+Listener: TypeAlias = Callable[[T], Awaitable[None] | None]
+"""
+Called with a topic, or with several, on the event loop; what it returns is awaited before the
+request is answered.
+"""
+
+
+_Places = Sequence[tuple[Topic, int]]
+_Opened = dict[tuple[Topic, int], "Log | KafkaError"]
+
+
+class Topics:
+    """
+    What topics there are.
+
+    Invariants:
+
+    1. Every topic found here has its records on the disk.
+    2. A partition of a topic is open in ``partitions`` as long as the topic exists, unless its log
+       could not be opened; it is closed before its log goes.
+    3. Listeners hear of a topic after it can be found, and of its end when it no longer can.
+
+    Belongs to the event loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        node_id: int,
+        controller: Controller,
+        configs: TopicConfigs,
+        log_manager: LogManager,
+        partitions: Partitions,
+        io: Executor,
+    ) -> None:
+        self.configs = configs
+        self.on_topic_created: list[Listener[Topic]] = []
+        self.on_topics_deleted: list[Listener[Sequence[Topic]]] = []
+        self._node_id = node_id
+        self._controller = controller
+        self._image = controller.image
+        self._log_manager = log_manager
+        self._partitions = partitions
+        self._io = io
+        self._beginning: set[str] = set()
+
+    # Looking
+
+    def get(self, name: str) -> Topic | None:
+        """
+        The topic of that name.
+        """
+        return self._image.topics_by_name.get(name)
+
+    def get_by_id(self, topic_id: UUID) -> Topic | None:
+        """
+        The topic of that id.
+        """
+        return self._image.topics_by_id.get(topic_id)
+
+    def offline_replicas(self, partition: PartitionRegistration) -> list[int]:
+        """
+        The replicas of *partition* that nobody can reach now.
+        """
+        return offline_replicas(self._image, partition)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._image.topics_by_name
+
+    def is_usable(self, name: str) -> bool:
+        """
+        Whether the topic is there, its partitions are open, and every listener has heard of it.
+        """
+        return name in self and name not in self._beginning
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter(list(self._image.topics_by_name.values()))
+
+    def __len__(self) -> int:
+        return len(self._image.topics_by_name)
+
+    @property
+    def metadata_version(self) -> int:
+        """
+        The level of ``metadata.version`` that the cluster is finalized at.
+        """
+        return self._image.metadata_version
+
+    def is_stray(self, topic_id: UUID | None, partition: TopicPartition) -> bool:
+        """
+        Whether a directory holds a log that the cluster does not know here: of a topic that was
+        deleted, or of no topic at all (Kafka ``LogManager.isStrayReplica``).
+        """
+        topic = None if topic_id is None else self.get_by_id(topic_id)
+        if topic is None or topic.name != partition.topic:
+            return True
+        registration = topic.partitions.get(partition.partition)
+        return registration is None or self._node_id not in registration.replicas
+
+    # Changing
+
+    async def create(
+        self, topics: Sequence[CreatableTopic], *, validate_only: bool = False
+    ) -> CreationPlan:
+        """
+        Create what can be created of the topics of a request, whose names are distinct.
+
+        Those that succeed can be used when this returns.
+
+        Raises:
+            PolicyViolation: the request as a whole is too large; nothing was created.
+            TooManyOpenFiles: no descriptor is left for their logs; nothing was created.
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        return await self._controller.change(partial(self._create, topics, validate_only))
+
+    async def create_missing(self, names: Iterable[str]) -> None:
+        """
+        Create the topics that a client asked for without creating them, with the defaults.
+
+        Names that are not legal are passed over, and so is what exists by now, when it can be used.
+        What fails is logged.
+        """
+        from barnabas.server.topics.default_topics import default_topic  # noqa: PLC0415  # for the first change
+
+        config = self.configs.brokers.static
+        wanted = [default_topic(name, config) for name in names if reason_invalid(name) is None]
+        plan = await self._controller.change(partial(self._create, wanted, False))
+        for name, error in plan.errors.items():
+            if name not in self:
+                logger.warning("Topic %s could not be created: %s", name, error)
+
+    async def add_partitions(
+        self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False
+    ) -> PartitionsPlan:
+        """
+        Add what can be added of the partitions of a request, whose topics are distinct.
+
+        They can be used when this returns.
+
+        Raises:
+            TooManyOpenFiles: no descriptor is left for their logs; nothing was added.
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        return await self._controller.change(partial(self._add_partitions, wanted, validate_only))
+
+    async def delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
+        """
+        Delete topics; those that succeed are gone when this returns.
+
+        Returns:
+            The errors of those that do not.
+
+        Raises:
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        return await self._controller.change(partial(self._delete, topic_ids))
+
+    async def change_partitions(self, work: Callable[[PartitionPlan], Steps[T]]) -> T:
+        """
+        Do what *work* plans, and return what it returns.
+
+        Raises:
+            PolicyViolation: it plans too much; nothing was changed.
+            KafkaStorageError: the metadata log cannot be written.
+        """
+        from barnabas.server.topics.reassignment import PartitionPlan  # noqa: PLC0415  # for the first change
+
+        async def change() -> T:
+            plan = PartitionPlan(self._image, self._controller.defaults)
+            result = await self._controller.in_turns(work(plan))
+            if len(plan.records) > MAX_RECORDS_PER_REQUEST:
+                raise PolicyViolation("Unable to perform excessively large batch operation.")
+            await self._controller.write(plan.records)
+            await self._follow(plan.changed)
+            return result
+
+        return await self._controller.change(change)
+
+    async def open(self) -> None:
+        """
+        Open the partitions of all topics, at the start.
+        """
+
+        async def open_all() -> None:
+            await self._open(_all_of(self), is_new=False)
+
+        await self._controller.change(open_all)
+
+    async def _create(self, topics: Sequence[CreatableTopic], validate_only: bool) -> CreationPlan:
+        from barnabas.server.topics.creation import plan_creation  # noqa: PLC0415  # for the first change
+
+        steps = plan_creation(self._image, topics, self._rules())
+        plan = await self._controller.in_turns(steps)
+        if validate_only:
+            return plan
+        await self._controller.run(self._log_manager.check_descriptors)
+        names = plan.created.keys()
+        self._beginning |= names
+        try:
+            await self._controller.write(plan.records)
+            await self._begin([self._image.topics_by_name[name] for name in names])
+        finally:
+            self._beginning -= names
+        return plan
+
+    async def _begin(self, created: Sequence[Topic]) -> None:
+        await self._open(_all_of(created), is_new=True)
+        for topic in created:
+            await _tell(self.on_topic_created, topic, topic.name)
+            logger.info("Created topic %s with %d partitions", topic.name, len(topic.partitions))
+
+    async def _add_partitions(
+        self, wanted: Sequence[CreatePartitionsTopic], validate_only: bool
+    ) -> PartitionsPlan:
+        from barnabas.server.topics.partition_creation import plan_partitions  # noqa: PLC0415  # for the first change
+
+        steps = plan_partitions(self._image, wanted, self._directory())
+        plan = await self._controller.in_turns(steps)
+        if validate_only:
+            return plan
+        await self._controller.run(self._log_manager.check_descriptors)
+        await self._controller.write(plan.records)
+        added = [
+            (self._image.topics_by_name[name], index)
+            for name, indexes in plan.added.items()
+            for index in indexes
+        ]
+        await self._open(added, is_new=True)
+        for name, indexes in plan.added.items():
+            logger.info("Added %d partitions to topic %s", len(indexes), name)
+        return plan
+
+    async def _delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
+        errors: dict[UUID, KafkaError] = {}
+        topics = []
+        for topic_id in topic_ids:
+            topic = self.get_by_id(topic_id)
+            if topic is None:
+                errors[topic_id] = UnknownTopicId()
+            else:
+                topics.append(topic)
+        if len(topics) > MAX_RECORDS_PER_REQUEST:
+            raise PolicyViolation("Unable to perform excessively large batch operation.")
+        await self._controller.write(
+            [(records.RemoveTopicRecord(topic_id=topic.id), 0) for topic in topics]
+        )
+        for topic in topics:
+            self._partitions.remove(topic.name)
+        await _tell(self.on_topics_deleted, topics, *(topic.name for topic in topics))
+        await self._controller.run(partial(self._delete_logs, topics))
+        for topic in topics:
+            logger.info("Deleted topic %s", topic.name)
+        return errors
+
+    def _rules(self) -> CreationRules:
+        from barnabas.server.topics.creation import CreationRules  # noqa: PLC0415  # for the first change
+
+        config = self.configs.brokers.static
+        return CreationRules(
+            num_partitions=config.num_partitions,
+            replication_factor=config.default_replication_factor,
+            clamp_replication_factor=config.barnabas_replication_factor_clamp,
+            directory=self._directory(),
+            check_config=self.configs.check,
+            new_id=random_uuid,
+        )
+
+    def _directory(self) -> UUID:
+        """
+        Where this node's new replicas go, as far as that is known beforehand.
+        """
+        directories = list(self._log_manager.directories.ids.values())
+        # Of several directories the one is taken that has the fewest logs by then.
+        return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY
+
+    async def _follow(self, changed: _Places) -> None:
+        """
+        Serve what this node leads now, in the epochs in which it leads.
+        """
+        led = []
+        for topic, index in dict.fromkeys(changed):
+            registration = topic.partitions[index]
+            partition = self._partitions.get(topic.name, index)
+            if registration.leader != self._node_id:
+                continue
+            if partition is None:
+                led.append((topic, index))
+            elif partition.leader_epoch != registration.leader_epoch:
+                partition.begin_epoch(registration.leader_epoch)
+        await self._open(led, is_new=False)
+        # Coordinators begin anew with all that their topics have.
+        for topic in {topic for topic, _ in led if topic.is_internal}:
+            await _tell(self.on_topic_created, topic, topic.name)
+
+    # Logs and partitions
+
+    async def _open(self, wanted: _Places, *, is_new: bool) -> None:
+        if not wanted:
+            return
+        opened = await self._open_logs(wanted, is_new)
+        await self._controller.write(self._assignments(opened), atomic=False)
+        for (topic, index), log in opened.items():
+            if isinstance(log, KafkaError):
+                self._partitions.fail(topic.name, topic.id, index, log)
+                continue
+            self._partitions.add(
+                Partition(
+                    topic.name,
+                    index,
+                    topic_id=topic.id,
+                    leader_epoch=topic.partitions[index].leader_epoch,
+                    log=log,
+                    io=self._io,
+                )
+            )
+
+    async def _open_logs(self, wanted: _Places, is_new: bool) -> _Opened:
+        """
+        The log of each partition, or why there is none to serve it with.
+
+        Most of the time goes into waiting for the disk, for many logs at once as well as for one.
+        If there are many, their epochs are written when they are served already: Kafka too
+        writes them one after the other while it serves those that it has come to.
+        """
+        soon = len(wanted) > EPOCHS_AT_ONCE
+        configs = {name: self.configs.log_config(name) for name in {t.name for t, _ in wanted}}
+
+        def open_some(some: Sequence[tuple[Topic, int]]) -> _Opened:
+            return {
+                (topic, index): self._open_log(
+                    topic, index, configs[topic.name], is_new=is_new, soon=soon
+                )
+                for topic, index in some
+            }
+
+        threads = min(self.configs.brokers.static.background_threads, len(wanted))
+        if soon and not is_new:
+            threads = 1  # All logs are loaded: there is nothing to wait for but other threads.
+        if is_new and len(self._log_manager.directories.live) > 1:
+            # Each goes into the directory that has the fewest by then, so their order shows.
+            threads = 1
+        shares = [wanted[first::threads] for first in range(threads)]
+        opened: _Opened = {}
+        for some in await asyncio.gather(
+            *[self._controller.run(partial(open_some, share)) for share in shares]
+        ):
+            opened |= some
+        return {place: opened[place] for place in wanted}
+
+    def _open_log(
+        self, topic: Topic, index: int, config: LogConfig, *, is_new: bool, soon: bool
+    ) -> Log | KafkaError:
+        registration = topic.partitions[index]
+        if registration.leader != self._node_id:
+            return NotLeaderOrFollower(f"{topic.name}-{index} has no leader")
+        try:
+            log = self._log_manager.get_or_create_log(
+                TopicPartition(topic.name, index), topic_id=topic.id, config=config, is_new=is_new
+            )
+            # A leader begins its epoch before the first record of it (KIP-101).
+            begin = log.begin_epoch if soon else log.assign_epoch_start_offset
+            begin(registration.leader_epoch, log.log_end_offset)
+            log.update_high_watermark(log.log_end_offset)
+        except KafkaError as error:
+            logger.exception("The log of %s-%d cannot be opened", topic.name, index)
+            return error
+        except ValueError as error:
+            # Such as an index too small for one entry, which Kafka takes as a config as well.
+            logger.exception("The log of %s-%d cannot be opened", topic.name, index)
+            return NotLeaderOrFollower(f"{topic.name}-{index} has no log: {error}")
+        return log
+
+    def _assignments(self, opened: _Opened) -> list[Versioned]:
+        """
+        What the metadata has to be told of the directories that the logs lie in (KIP-858).
+        """
+        version = self._image.metadata_version
+        if not features.supports_directory_ids(version):
+            return []
+        made: list[Versioned] = []
+        ids = self._log_manager.directories.ids
+        for (topic, index), log in opened.items():
+            if isinstance(log, KafkaError):
+                continue
+            partition = topic.partitions[index]
+            place = partition.replicas.index(self._node_id)
+            directories = list(partition.directories)
+            directories[place] = ids.get(log.parent_dir, directories[place])
+            if directories != list(partition.directories):
+                change = records.PartitionChangeRecord(
+                    partition_id=index, topic_id=topic.id, directories=directories
+                )
+                made.append((change, features.partition_version(version)))
+        return made
+
+    def _delete_logs(self, topics: Sequence[Topic]) -> None:
+        partitions = [TopicPartition(t.name, index) for t in topics for index in t.partitions]
+        there = [p for p in partitions if self._log_manager.get_log(p) is not None]
+        for partition, error in self._log_manager.delete_logs(there).items():
+            # The topic is gone all the same; what is left is a stray at the next start.
+            logger.error("The log of %s, which is deleted, is left", partition, exc_info=error)
+
+
+def _all_of(topics: Iterable[Topic]) -> _Places:
+    return [(topic, index) for topic in topics for index in topic.partitions]
+
+
+async def _tell(listeners: Iterable[Listener[T]], what: T, *names: str) -> None:
+    # Who begins to listen meanwhile has looked at the topics there are, this one among them.
+    for listener in tuple(listeners):
+        try:
+            waiting = listener(what)
+            if waiting is not None:
+                await waiting
+        except Exception:
+            # What happened to the topic is decided, and the other listeners must hear of it too.
+            logger.exception("%s failed for topics %s", listener, ", ".join(names))

@@ -1,0 +1,82 @@
+"""
+What AddPartitionsToTxn and AddOffsetsToTxn make of a transactional id.
+
+Source: Kafka's ``TransactionCoordinator.handleAddPartitionsToTransaction``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from barnabas.protocol.errors import (
+    ConcurrentTransactions,
+    ErrorCode,
+)
+from barnabas.server.groups.changes import Producer
+from barnabas.server.transactions.ending import check_named
+from barnabas.server.transactions.state import TransactionState
+from barnabas.server.transactions.transaction import Transaction
+from barnabas.storage.state_files.file_names import TopicPartition
+
+
+def check_producer(current: Transaction, producer: Producer) -> None:
+    """
+    See whether a producer has this transactional id, and may change its transaction now.
+
+    Raises:
+        InvalidProducerIdMapping: the id belongs to another producer id.
+        ProducerFenced: a later producer has come.
+        ConcurrentTransactions: the transaction before is about to end; ask again.
+    """
+    check_named(current, producer)
+    if current.state.is_prepared:
+        raise ConcurrentTransactions("The transaction before is about to end")
+
+
+def add_partitions(
+    current: Transaction,
+    producer: Producer,
+    partitions: Set[TopicPartition],
+    *,
+    client_version: int,
+    now_ms: int,
+) -> Transaction:
+    """
+    Make partitions part of the transaction, which begins if there is none.
+
+    Returns:
+        What follows: *current* itself if they were part of it already.
+
+    Raises:
+        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions: as ``check_producer``.
+    """
+    check_producer(current, producer)
+    ongoing = current.state is TransactionState.ONGOING
+    if ongoing and partitions <= current.partitions:
+        return current
+    return current.become(
+        TransactionState.ONGOING,
+        partitions=current.partitions | partitions,
+        start_ms=current.start_ms if ongoing else now_ms,
+        updated_ms=now_ms,
+        client_version=client_version,
+    )
+
+
+def verify_partitions(
+    current: Transaction, producer: Producer, partitions: Set[TopicPartition]
+) -> dict[TopicPartition, ErrorCode]:
+    """
+    Tell of each partition whether it is part of the transaction; ``TRANSACTION_ABORTABLE`` if not
+    (KIP-890).
+
+    Raises:
+        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions: as ``check_producer``.
+    """
+    check_producer(current, producer)
+    return {
+        partition: (
+            ErrorCode.NONE if partition in current.partitions else ErrorCode.TRANSACTION_ABORTABLE
+        )
+        for partition in partitions
+    }

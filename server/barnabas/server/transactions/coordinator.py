@@ -1,0 +1,354 @@
+"""
+The transaction coordinator: what a request makes of a transactional id, written and answered.
+
+::
+
+    InitProducerId ---+                        +--> __transaction_state, one record
+    AddPartitions  ---+--> claim the id, decide +
+    EndTxn         ---+                        +--> prepared --> markers --> completed
+    a timeout      ---+
+
+What a request means is decided by functions of the modules beside (``initializing``, ``adding``,
+``ending``); here the id is claimed, what follows is written, and the answer leaves once that is
+committed (Kafka's ``TransactionCoordinator`` and ``TransactionStateManager``).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Set
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from barnabas.protocol.errors import (
+    ConcurrentTransactions,
+    ErrorCode,
+    InvalidTransactionTimeout,
+    KafkaError,
+)
+from barnabas.server.config.coordinators import TransactionOptions
+from barnabas.server.groups.changes import Producer
+from barnabas.server.transactions.adding import add_partitions, verify_partitions
+from barnabas.server.transactions.completing import Completion
+from barnabas.server.transactions.ending import (
+    SECOND_PROTOCOL,
+    check_named,
+    complete,
+    end,
+    end_raising_epoch,
+    fence,
+)
+from barnabas.server.transactions.initializing import (
+    check,
+    initialize,
+    needs_producer_id,
+    new_transaction,
+)
+from barnabas.server.transactions.markers import MarkerWriter
+from barnabas.server.transactions.producer_ids import ProducerIds
+from barnabas.server.transactions.shard import TransactionShard
+from barnabas.server.transactions.shards import TransactionShards
+from barnabas.server.transactions.state import TransactionState
+from barnabas.server.transactions.transaction import Transaction
+from barnabas.storage.state_files.file_names import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.server.background import Background
+    from barnabas.server.clock import ServerClock
+
+logger = logging.getLogger(__name__)
+
+
+class TransactionCoordinator:
+    """
+    All transactional ids of this broker.
+
+    Invariants:
+
+    1. Whoever changes an id has claimed it; who comes meanwhile is told to ask again.
+    2. No answer that speaks of a change leaves before the change is committed.
+
+    Used on the event loop's thread only.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: TransactionOptions,
+        clock: ServerClock,
+        io: Executor,
+        background: Background,
+        producer_ids: ProducerIds,
+        markers: MarkerWriter,
+        server_version: Callable[[], int],
+    ) -> None:
+        """
+        Args:
+            server_version: the cluster's ``transaction.version``, as it is now.
+        """
+        self._options = options
+        self._clock = clock
+        self._background = background
+        self._producer_ids = producer_ids
+        self._server_version = server_version
+        self._completion = Completion(markers, clock, background)
+        self.shards = TransactionShards(
+            options=options,
+            clock=clock,
+            io=io,
+            background=background,
+            server_version=server_version,
+            on_loaded=self._completion.complete_all,
+        )
+
+    def start(self) -> None:
+        """
+        Take requests, and look after what nobody ends.
+        """
+        self.shards.is_active = True
+        options = self._options
+        abort_ms = options.transaction_abort_timed_out_transaction_cleanup_interval_ms
+        remove_ms = options.transaction_remove_expired_transaction_cleanup_interval_ms
+        self._background.every("transaction-abort", abort_ms / 1000, self.abort_timed_out)
+        self._background.every("transactional-id-expiration", remove_ms / 1000, self.forget_idle)
+
+    def stop(self) -> None:
+        """
+        Take no more requests. What is prepared is completed at the next start.
+        """
+        self.shards.is_active = False
+        self.shards.close()
+
+    # Requests
+
+    async def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, expected: Producer | None
+    ) -> Producer:
+        """
+        Give a transactional id to a producer, and end what the one before has left.
+
+        Args:
+            timeout_ms: how long a transaction of the producer may take.
+            expected: who the producer was before, if it says so.
+
+        Raises:
+            ConcurrentTransactions: the transaction before is about to end; ask again.
+            InvalidRequest, InvalidTransactionTimeout, ProducerFenced, KafkaError: it is refused.
+        """
+        self.shards.check_id(transactional_id)
+        if not 0 < timeout_ms <= self._options.transaction_max_timeout_ms:
+            raise InvalidTransactionTimeout(
+                f"{timeout_ms} ms is not within 1 and"
+                f" {self._options.transaction_max_timeout_ms} (transaction.max.timeout.ms)"
+            )
+        shard = self.shards.of(transactional_id)
+        known = shard.transactions.get(transactional_id)
+        with _claimed(shard, transactional_id):
+            current = known or new_transaction(
+                await self._producer_ids.generate_producer_id(), timeout_ms, self._clock.now_ms()
+            )
+            check(current, expected)
+            if current.state is TransactionState.ONGOING:
+                following = await self._fence(current)
+            else:
+                following = initialize(
+                    current,
+                    timeout_ms=timeout_ms,
+                    expected=expected,
+                    new_producer_id=await self._id_if(needs_producer_id(current, expected)),
+                    now_ms=self._clock.now_ms(),
+                )
+            await shard.write(transactional_id, following)
+        if following.state is TransactionState.PREPARE_ABORT:
+            # As in Kafka the producer asks again, and is given an epoch that nobody has had.
+            await self._completion.complete(shard, transactional_id, following)
+            raise ConcurrentTransactions("The transaction of the producer before is aborted")
+        shard.release(transactional_id)
+        logger.info(
+            "%s is now producer %d, epoch %d",
+            transactional_id,
+            following.producer_id,
+            following.producer_epoch,
+        )
+        return Producer(following.producer_id, following.producer_epoch)
+
+    async def add_partitions(
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: Set[TopicPartition],
+        *,
+        client_version: int,
+    ) -> None:
+        """
+        Make partitions part of a transaction, which begins if there is none.
+
+        Raises:
+            KafkaError: it is refused.
+        """
+        shard, current = self.shards.find(transactional_id)
+        shard.claim(transactional_id)
+        try:
+            following = add_partitions(
+                current,
+                producer,
+                partitions,
+                client_version=client_version,
+                now_ms=self._clock.now_ms(),
+            )
+            if following is not current:
+                await shard.write(transactional_id, following)
+        finally:
+            shard.release(transactional_id)
+
+    def verify_partitions(
+        self, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
+    ) -> dict[TopicPartition, ErrorCode]:
+        """
+        Tell which partitions are part of a transaction.
+
+        Raises:
+            KafkaError: the producer has no such transaction.
+        """
+        _, current = self.shards.find(transactional_id)
+        return verify_partitions(current, producer, partitions)
+
+    async def end(
+        self, transactional_id: str, producer: Producer, *, commit: bool, client_version: int
+    ) -> Producer:
+        """
+        Commit or abort a transaction.
+
+        Args:
+            client_version: the ``transaction.version`` that the producer goes by.
+
+        Returns:
+            Who the producer is from now on.
+
+        Raises:
+            KafkaError: it is refused.
+        """
+        shard, current = self.shards.find(transactional_id)
+        if client_version < SECOND_PROTOCOL:
+            check_named(current, producer)
+        with _claimed(shard, transactional_id):
+            following = await self._prepare(current, producer, commit, client_version)
+            if following is not current:
+                await shard.write(transactional_id, following)
+        if following is current:
+            shard.release(transactional_id)
+            return Producer(current.producer_id, current.producer_epoch)
+        after = complete(following, self._clock.now_ms())
+        await self._completion.complete(shard, transactional_id, following)
+        return Producer(after.producer_id, after.producer_epoch)
+
+    async def _prepare(
+        self, current: Transaction, producer: Producer, commit: bool, client_version: int
+    ) -> Transaction:
+        if client_version < SECOND_PROTOCOL:
+            return end(current, producer, commit=commit, now_ms=self._clock.now_ms())
+        return end_raising_epoch(
+            current,
+            producer,
+            commit=commit,
+            client_version=client_version,
+            new_producer_id=await self._id_if(current.is_exhausted),
+            now_ms=self._clock.now_ms(),
+        )
+
+    # What time does
+
+    async def abort_timed_out(self) -> None:
+        """
+        Abort the transactions that take longer than their producers said they would.
+        """
+        for shard in self.shards.open():
+            for transactional_id in tuple(shard.transactions):
+                try:
+                    await self._abort_if_timed_out(shard, transactional_id)
+                except KafkaError as error:
+                    logger.warning("%s cannot be aborted: %s", transactional_id, error)
+
+    async def _abort_if_timed_out(self, shard: TransactionShard, transactional_id: str) -> None:
+        current = shard.transactions.get(transactional_id)
+        if current is None or shard.is_claimed(transactional_id):
+            return
+        if not _is_timed_out(current, self._clock.now_ms()):
+            return
+        logger.info(
+            "%s: the transaction that began at %d took longer than %d ms and is aborted",
+            transactional_id,
+            current.start_ms,
+            current.timeout_ms,
+        )
+        with _claimed(shard, transactional_id):
+            following = await self._fence(current)
+            await shard.write(transactional_id, following)
+        await self._completion.complete(shard, transactional_id, following)
+
+    async def _fence(self, current: Transaction) -> Transaction:
+        return fence(
+            current,
+            server_version=self._server_version(),
+            new_producer_id=await self._id_if(current.is_exhausted),
+            now_ms=self._clock.now_ms(),
+        )
+
+    async def forget_idle(self) -> None:
+        """
+        Forget the ids that nobody has used for ``transactional.id.expiration.ms``.
+        """
+        latest = self._clock.now_ms() - self._options.transactional_id_expiration_ms
+        for shard in self.shards.open():
+            idle = [
+                transactional_id
+                for transactional_id, transaction in shard.transactions.items()
+                if transaction.state.can_expire
+                and transaction.updated_ms <= latest
+                and not shard.is_claimed(transactional_id)
+            ]
+            for transactional_id in idle:
+                shard.claim(transactional_id)
+            try:
+                await shard.forget(idle)
+            except KafkaError as error:
+                logger.warning("%r: %d idle ids are kept: %s", shard, len(idle), error)
+            finally:
+                for transactional_id in idle:
+                    shard.release(transactional_id)
+
+    # What is known
+
+    def describe(self, transactional_id: str) -> Transaction | None:
+        """
+        What is known of a transactional id.
+
+        Raises:
+            KafkaError: we are not in a position to tell.
+        """
+        return self.shards.of(transactional_id).transactions.get(transactional_id)
+
+    async def _id_if(self, needed: bool) -> int | None:
+        return await self._producer_ids.generate_producer_id() if needed else None
+
+
+@contextmanager
+def _claimed(shard: TransactionShard, transactional_id: str) -> Iterator[None]:
+    """
+    Change a transactional id; who comes meanwhile is told to ask again. What fails releases it,
+    what succeeds says itself when that is.
+    """
+    shard.claim(transactional_id)
+    try:
+        yield
+    except BaseException:
+        shard.release(transactional_id)
+        raise
+
+
+def _is_timed_out(transaction: Transaction, now_ms: int) -> bool:
+    return (
+        transaction.state is TransactionState.ONGOING
+        and transaction.start_ms + transaction.timeout_ms < now_ms
+    )

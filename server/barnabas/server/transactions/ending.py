@@ -1,0 +1,231 @@
+"""
+What EndTxn makes of a transactional id, and so do a timeout and a producer that fences another.
+
+Two protocols. In the first a producer keeps its epoch over many transactions, and asking twice for
+the same end is answered as if it had been asked once. In the second (KIP-890) each end raises the
+epoch, so that what was sent late cannot slip into the next transaction; a request is a repetition
+if it has the epoch before. There a producer may also abort what it has not begun.
+
+::
+
+    second protocol     abort, again   abort    commit, again   commit
+    EMPTY               fenced         raised   fenced          INVALID_TXN_STATE
+    COMPLETE_ABORT      as before      raised   INVALID_...     INVALID_TXN_STATE
+    COMPLETE_COMMIT     INVALID_...    raised   as before       INVALID_TXN_STATE
+
+Source: Kafka's ``TransactionCoordinator.endTransaction`` and ``endTransactionWithTV1``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.errors import (
+    ConcurrentTransactions,
+    InvalidProducerIdMapping,
+    InvalidTxnState,
+    ProducerFenced,
+)
+from barnabas.server.groups.changes import Producer
+from barnabas.server.transactions.state import TransactionState
+from barnabas.server.transactions.transaction import (
+    MAX_EPOCH,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    Transaction,
+)
+
+S = TransactionState
+
+SECOND_PROTOCOL: Final = 2
+"""
+The ``transaction.version`` from which on each end of a transaction raises the epoch.
+"""
+
+
+def _prepared(commit: bool) -> TransactionState:
+    return S.PREPARE_COMMIT if commit else S.PREPARE_ABORT
+
+
+def _completed(commit: bool) -> TransactionState:
+    return S.COMPLETE_COMMIT if commit else S.COMPLETE_ABORT
+
+
+def _wrong_state(current: Transaction, commit: bool) -> InvalidTxnState:
+    return InvalidTxnState(
+        f"It cannot be {'committed' if commit else 'aborted'}: it is {current.state.title}"
+    )
+
+
+def check_named(current: Transaction, producer: Producer) -> None:
+    """
+    See whether a producer has this transactional id, in the first protocol.
+
+    Raises:
+        InvalidProducerIdMapping: the id belongs to another producer id.
+        ProducerFenced: a later producer has come.
+    """
+    if current.producer_id != producer.producer_id:
+        raise InvalidProducerIdMapping(
+            f"The transactional id belongs to producer {current.producer_id}"
+        )
+    if current.producer_epoch != producer.producer_epoch:
+        raise ProducerFenced(
+            f"The epoch is {current.producer_epoch}, and not {producer.producer_epoch}"
+        )
+
+
+def end(current: Transaction, producer: Producer, *, commit: bool, now_ms: int) -> Transaction:
+    """
+    End a transaction in the first protocol.
+
+    Returns:
+        What follows: a prepared transaction, or *current* itself if it has ended so already.
+
+    Raises:
+        InvalidProducerIdMapping: the id belongs to another producer id.
+        ProducerFenced: a later producer has come.
+        ConcurrentTransactions: it is about to end so; ask again.
+        InvalidTxnState: it has not begun, or has ended or is ending the other way.
+    """
+    check_named(current, producer)
+    if current.state is S.ONGOING:
+        return current.become(_prepared(commit), updated_ms=now_ms, client_version=0)
+    if current.state is _completed(commit):
+        return current
+    if current.state is _prepared(commit):
+        raise ConcurrentTransactions("The transaction is about to end")
+    raise _wrong_state(current, commit)
+
+
+def end_raising_epoch(
+    current: Transaction,
+    producer: Producer,
+    *,
+    commit: bool,
+    client_version: int,
+    new_producer_id: int | None,
+    now_ms: int,
+) -> Transaction:
+    """
+    End a transaction in the second protocol.
+
+    Args:
+        new_producer_id: an id that was never used, if *current* ``is_exhausted``.
+
+    Returns:
+        What follows: a prepared transaction, or *current* itself if this is a repetition.
+
+    Raises:
+        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions, InvalidTxnState: as
+            ``end``.
+    """
+    got_next_id = (
+        producer.producer_id == current.previous_producer_id
+        and producer.producer_epoch == MAX_EPOCH - 1
+        and current.producer_epoch == 0
+    )
+    is_repeated = got_next_id or producer.producer_epoch + 1 == current.producer_epoch
+    if current.producer_id != producer.producer_id and not got_next_id:
+        raise InvalidProducerIdMapping(
+            f"The transactional id belongs to producer {current.producer_id}"
+        )
+    if not _has_epoch(current, producer, is_repeated):
+        raise ProducerFenced(
+            f"The epoch is {current.producer_epoch}, and not {producer.producer_epoch}"
+        )
+    if current.state.is_prepared:
+        if current.state is _prepared(commit):
+            raise ConcurrentTransactions("The transaction is about to end")
+        raise _wrong_state(current, commit)
+    if is_repeated:
+        if current.state is _completed(commit):
+            return current
+        raise _wrong_state(current, commit)
+    if current.state is not S.ONGOING and commit:
+        raise _wrong_state(current, commit)
+    return _prepare_raising_epoch(
+        current,
+        commit=commit,
+        client_version=client_version,
+        new_producer_id=new_producer_id,
+        now_ms=now_ms,
+    )
+
+
+def _has_epoch(current: Transaction, producer: Producer, is_repeated: bool) -> bool:
+    if current.state.is_prepared:
+        return producer.producer_epoch + 1 == current.producer_epoch
+    if current.state.is_complete and is_repeated:
+        return True
+    return producer.producer_epoch == current.producer_epoch
+
+
+def fence(
+    current: Transaction, *, server_version: int, new_producer_id: int | None, now_ms: int
+) -> Transaction:
+    """
+    Abort an ongoing transaction whose producer is gone, too slow, or not the latest any more.
+
+    Its epoch is raised, so that it cannot go on; nobody is given the new one.
+
+    Args:
+        server_version: the ``transaction.version`` of the cluster.
+        new_producer_id: an id that was never used, if *current* ``is_exhausted`` and the version
+            raises epochs at each end.
+    """
+    assert current.state is S.ONGOING, current.state
+    if server_version >= SECOND_PROTOCOL:
+        return _prepare_raising_epoch(
+            current,
+            commit=False,
+            client_version=server_version,
+            new_producer_id=new_producer_id,
+            now_ms=now_ms,
+        )
+    return current.become(
+        S.PREPARE_ABORT,
+        producer_epoch=min(current.producer_epoch + 1, MAX_EPOCH),
+        last_producer_epoch=NO_PRODUCER_EPOCH,
+        updated_ms=now_ms,
+        client_version=0,
+    )
+
+
+def _prepare_raising_epoch(
+    current: Transaction,
+    *,
+    commit: bool,
+    client_version: int,
+    new_producer_id: int | None,
+    now_ms: int,
+) -> Transaction:
+    begun = current.state is S.ONGOING
+    return current.become(
+        _prepared(commit),
+        # Kafka refuses to raise the last epoch of all only where it aborts.
+        producer_epoch=min(current.producer_epoch + 1, MAX_EPOCH),
+        last_producer_epoch=current.producer_epoch,
+        next_producer_id=NO_PRODUCER_ID if new_producer_id is None else new_producer_id,
+        start_ms=current.start_ms if begun else now_ms,
+        updated_ms=now_ms,
+        client_version=client_version,
+    )
+
+
+def complete(current: Transaction, now_ms: int) -> Transaction:
+    """
+    End a prepared transaction whose markers are all written.
+
+    A producer without epochs left goes on with the next producer id, from epoch 0.
+    """
+    changes = {}
+    if current.client_version >= SECOND_PROTOCOL and current.next_producer_id != NO_PRODUCER_ID:
+        changes = {"producer_id": current.next_producer_id, "producer_epoch": 0}
+    return current.become(
+        _completed(current.state is S.PREPARE_COMMIT),
+        next_producer_id=NO_PRODUCER_ID,
+        partitions=frozenset(),
+        updated_ms=now_ms,
+        **changes,
+    )

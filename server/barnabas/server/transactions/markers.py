@@ -1,0 +1,110 @@
+"""
+The markers that tell the partitions of a transaction how it has ended.
+
+On one node a marker is an append like any other. What it ends in a partition of the offsets topic
+is the group coordinator's, which has to hear of it once the marker is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.errors import (
+    InvalidProducerEpoch,
+    KafkaError,
+    TransactionCoordinatorFenced,
+)
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
+from barnabas.server.transactions.state import TransactionState
+from barnabas.server.transactions.transaction import Transaction
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.state_files.file_names import TopicPartition
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.groups.coordinator import GroupCoordinator
+    from barnabas.server.partitions.partitions import Partitions
+
+
+class MarkerWriter:
+    """
+    Writes markers to partitions of this broker.
+    """
+
+    def __init__(
+        self, partitions: Partitions, groups: GroupCoordinator, clock: ServerClock
+    ) -> None:
+        self._partitions = partitions
+        self._groups = groups
+        self._clock = clock
+
+    async def end(
+        self,
+        transaction: Transaction,
+        partitions: Iterable[TopicPartition],
+        *,
+        coordinator_epoch: int,
+    ) -> dict[TopicPartition, KafkaError]:
+        """
+        Tell partitions how a prepared transaction ends.
+
+        Returns:
+            The partitions that could not be told, each with the reason, and have to be told later.
+            One that is deleted need not be told.
+
+        Raises:
+            InvalidProducerEpoch, TransactionCoordinatorFenced: a later producer or coordinator has
+                been there: the rest is not ours to write.
+        """
+        failed: dict[TopicPartition, KafkaError] = {}
+        for where in partitions:
+            try:
+                await self.write(
+                    where,
+                    producer_id=transaction.producer_id,
+                    producer_epoch=transaction.producer_epoch,
+                    coordinator_epoch=coordinator_epoch,
+                    commit=transaction.state is TransactionState.PREPARE_COMMIT,
+                    transaction_version=transaction.client_version,
+                )
+            except (InvalidProducerEpoch, TransactionCoordinatorFenced):
+                raise
+            except KafkaError as error:
+                if self._partitions.knows(*where):
+                    failed[where] = error
+        return failed
+
+    async def write(
+        self,
+        where: TopicPartition,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        commit: bool,
+        transaction_version: int,
+    ) -> None:
+        """
+        Write one marker; return when it is committed and everybody here knows.
+
+        Raises:
+            KafkaError: it could not be written.
+        """
+        partition = self._partitions.expect(*where)
+        is_offsets = where.topic == GROUP_METADATA_TOPIC
+        if is_offsets:
+            self._groups.check_loaded(where.partition)
+        kind = ControlRecordType.COMMIT if commit else ControlRecordType.ABORT
+        marker = EndTransactionMarker(kind, coordinator_epoch).batch(
+            self._clock.now_ms(), producer_id=producer_id, producer_epoch=producer_epoch
+        )
+        info = partition.append(
+            memoryview(marker),
+            origin=AppendOrigin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
+        if is_offsets:
+            self._groups.end_transaction(where.partition, producer_id, committed=commit)
+        await partition.committed(info.last_offset + 1)

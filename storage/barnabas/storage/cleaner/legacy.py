@@ -1,0 +1,69 @@
+"""
+What the cleaner does with messages of the format versions 0 and 1.
+
+What stays of them is written as a batch of the current format, so that a compacted log loses its
+old messages one after the other. There is no delete horizon in them: whether their tombstones go is
+decided for a whole segment, by when it was modified last (Kafka's Cleaner and
+MemoryRecords.filterTo).
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.record_batch import LegacyBatch, build_batch_with_offsets
+from barnabas.protocol.records import Record
+from barnabas.storage.cleaner.offset_map import OffsetMap
+
+
+class LegacyRetention(NamedTuple):
+    """
+    What stays of a message, or of those in a wrapper.
+    """
+
+    messages_read: int
+    invalid: int
+    """Records that go because they have no key."""
+    kept: list[Record]
+
+
+def look_at_legacy(
+    batch: LegacyBatch, offset_map: OffsetMap, *, keep_tombstones: bool
+) -> LegacyRetention:
+    """
+    Find out which records stay.
+
+    Raises:
+        InvalidRecord: the records are not whole or not consistent.
+        CorruptCompressedData: the compressed stream is broken.
+    """
+    latest = int(offset_map.latest_offset)
+    read = invalid = 0
+    kept: list[Record] = []
+    for record in batch.records():
+        read += 1
+        if record.offset > latest:
+            kept.append(record)
+        elif record.key is None:
+            invalid += 1
+        elif (record.value is not None or keep_tombstones) and record.offset >= int(
+            offset_map.get(record.key)
+        ):
+            kept.append(record)
+    return LegacyRetention(read, invalid, kept)
+
+
+def rebuild_legacy(batch: LegacyBatch, kept: list[Record], horizon_ms: int | None) -> bytearray:
+    """
+    A batch of the current format with the *kept* records.
+
+    Args:
+        horizon_ms: when tombstones among them may go; None for never.
+    """
+    has_tombstones = any(record.value is None for record in kept)
+    return build_batch_with_offsets(
+        kept,
+        base_offset=kept[0].offset,
+        compression=batch.compression,
+        log_append_time=batch.max_timestamp if batch.timestamp_type else None,
+        delete_horizon_ms=horizon_ms if has_tombstones else None,
+    )

@@ -1,0 +1,390 @@
+"""
+Which log the cleaner takes next, and what is noted about it.
+
+::
+
+    CleanerThread --> LogCleanerManager --+-- plan_cleaning        which part, is it worth it
+    LogManager   -->                      +-- CleaningStates       who works on which log
+    LogUpkeep    -->                      +-- CleanerCheckpoint    how far logs are clean, one
+                                          |                        file for each log directory
+                                          +-- uncleanable logs     those that could not be cleaned
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from barnabas.protocol.structs import struct
+from barnabas.storage.cleaner.log_to_clean import LogToClean
+from barnabas.storage.cleaner.plan import (
+    CleanableLog,
+    CleaningPlan,
+    DirtyOrigin,
+    plan_cleaning,
+)
+from barnabas.storage.cleaner.states import CleaningStates
+from barnabas.storage.clock import Clock
+from barnabas.storage.directories.catalog import LogCatalog
+from barnabas.storage.directories.cleaner_checkpoint import CleanerCheckpoint
+from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import Log
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.file_names import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+
+class LogCleaningFailed(Exception):
+    """
+    Something unexpected came in the way of cleaning *log*, which is left alone from now on.
+    """
+
+    def __init__(self, log: Log, sentence: str) -> None:
+        super().__init__(sentence)
+        self.log = log
+
+
+@struct(frozen=False)
+class PreCleanStats:
+    """
+    What a look at all logs came to (Kafka's class of that name).
+    """
+
+    max_compaction_delay_ms: int = 0
+    """By how much ``max.compaction.lag.ms`` is exceeded where that is worst."""
+    delayed_partitions: int = 0
+    cleanable_partitions: int = 0
+
+
+class LogCleanerManager:
+    """
+    Hands logs to cleaner threads, and keeps them off those that somebody else needs.
+
+    Invariants:
+
+    1. A log is cleaned by one thread at a time, and by none while it is paused.
+    2. What is below the noted offset of a log has been cleaned.
+    3. A log whose cleaning failed is not cleaned again before the next start.
+
+    Safe from any thread.
+    """
+
+    def __init__(
+        self,
+        catalog: LogCatalog,
+        *,
+        files: Files,
+        clock: Clock,
+        on_abort: Callable[[], None] = lambda: None,
+    ) -> None:
+        """
+        Read how far the logs of all directories are clean. A directory in which that cannot be
+        read, goes offline.
+
+        Args:
+            on_abort: called when somebody begins to wait for a thread to let go of its log.
+        """
+        self.states = CleaningStates(on_abort)
+        self.dirtiest_ratio = 0.0
+        """Of the dirtiest log, when they were last looked at."""
+        self._catalog = catalog
+        self._clock = clock
+        self._last_run_ms = clock.now_ms()
+        self._checkpoints: dict[Path, CleanerCheckpoint] = {}
+        self._uncleanable: dict[Path, frozenset[TopicPartition]] = {}
+        for path in catalog.directories.live:
+            try:
+                self._checkpoints[path] = CleanerCheckpoint(files, path)
+            except KafkaStorageError as error:
+                catalog.directories.failed(
+                    path, f"Failed to read the cleaner checkpoint in {path}", error
+                )
+
+    # What there is to know.
+
+    @property
+    def ms_since_last_run(self) -> int:
+        return self._clock.now_ms() - self._last_run_ms
+
+    def first_dirty_offsets(self) -> Mapping[TopicPartition, int]:
+        """
+        What is noted of all logs.
+        """
+        with self.states.lock:
+            offsets: dict[TopicPartition, int] = {}
+            for checkpoint in self._checkpoints.values():
+                offsets.update(checkpoint.offsets)
+            return offsets
+
+    def plan(self, log: Log) -> CleaningPlan[LogSegment]:
+        """
+        What cleaning *log* now would mean, and whether it is due.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        state = CleanableLog(
+            log.segments.values(), log.log_start_offset, log.last_stable_offset, log.log_end_offset
+        )
+        return plan_cleaning(state, log.config, self._checkpoint_of(log), self._clock.now_ms())
+
+    def uncleanable_partitions(self, directory: Path) -> frozenset[TopicPartition]:
+        """
+        The logs in *directory* that could not be cleaned. It waits for nobody.
+        """
+        return self._uncleanable.get(directory, frozenset())
+
+    def uncleanable_bytes(self, directory: Path) -> int:
+        """
+        What could be cleaned in them, in bytes; of what cannot even be looked at, nothing.
+        """
+        total = 0
+        for log in map(self._catalog.logs.get, self.uncleanable_partitions(directory)):
+            with suppress(KafkaError):
+                total += 0 if log is None else self.plan(log).cleanable_bytes
+        return total
+
+    def _checkpoint_of(self, log: Log) -> int | None:
+        checkpoint = self._checkpoints.get(log.parent_dir)
+        return None if checkpoint is None else checkpoint.offsets.get(log.topic_partition)
+
+    # For cleaner threads.
+
+    def grab_filthiest_compacted_log(self, stats: PreCleanStats) -> LogToClean | None:
+        """
+        Take the dirtiest log that is due, until ``done_cleaning``; None if none is.
+
+        Raises:
+            LogCleaningFailed: a log cannot be looked at.
+        """
+        with self.states.lock:
+            self._last_run_ms = self._clock.now_ms()
+            self.dirtiest_ratio = 0.0
+            filthiest: LogToClean | None = None
+            for log in self._free_compacted_logs().values():
+                plan = self._look_at(log)
+                stats.max_compaction_delay_ms = max(
+                    stats.max_compaction_delay_ms, plan.delay.delay_ms
+                )
+                stats.delayed_partitions += plan.delay.delay_ms > 0
+                self.dirtiest_ratio = max(self.dirtiest_ratio, plan.ratio)
+                if plan.verdict.is_due:
+                    stats.cleanable_partitions += 1
+                    if filthiest is None or plan.ratio > filthiest.cleanable_ratio:
+                        filthiest = _to_clean(log, plan)
+            if filthiest is not None:
+                self._note_before_first_cleaning(filthiest)
+                self.states.begin(filthiest.topic_partition)
+            return filthiest
+
+    def _note_before_first_cleaning(self, to_clean: LogToClean) -> None:
+        """
+        Let the checkpoint name a log before it has any gap.
+
+        A crash that follows an aborted cleaning would otherwise leave no trace of where the gaps
+        come from, if the log is not compacted any more.
+        """
+        log = to_clean.log
+        if self._checkpoint_of(log) is None:
+            first = to_clean.first_dirty_offset
+            self.update_checkpoints(log.parent_dir, put=(log.topic_partition, first))
+
+    def _look_at(self, log: Log) -> CleaningPlan[LogSegment]:
+        try:
+            plan = self.plan(log)
+        except Exception as error:
+            raise LogCleaningFailed(
+                log, f"Failed to calculate log cleaning stats for partition {log.topic_partition}"
+            ) from error
+        if plan.first_dirty.must_be_noted:
+            self._warn_of_reset(log, plan)
+            self.update_checkpoints(
+                log.parent_dir, put=(log.topic_partition, plan.first_dirty.offset)
+            )
+        return plan
+
+    @staticmethod
+    def _warn_of_reset(log: Log, plan: CleaningPlan[LogSegment]) -> None:
+        first = plan.first_dirty
+        if first.origin is DirtyOrigin.BELOW_LOG_START and log.config.delete:
+            # That is what retention does to it.
+            return
+        logger.warning(
+            "%s: the cleaner begins again at the log start offset %d: %s (%s; log end offset %d)",
+            log.topic_partition,
+            first.offset,
+            first.origin.value,
+            first.checkpoint,
+            log.log_end_offset,
+        )
+
+    def done_cleaning(self, log: Log, end_offset: int) -> None:
+        """
+        Let go of a log whose cleaning ended at *end_offset*: noted, unless somebody has aborted it.
+        """
+        with self.states.lock:
+            if self.states.end(log.topic_partition):
+                self.update_checkpoints(log.parent_dir, put=(log.topic_partition, end_offset))
+
+    def grab_deletable_logs(self) -> dict[TopicPartition, Log]:
+        """
+        Take all free compacted logs, until ``done_deleting``: retention is looked at where the
+        cleaner is, so that the two never meet. It is also for logs that are only compacted, whose
+        start may have moved.
+        """
+        with self.states.lock:
+            logs = self._free_compacted_logs()
+            for partition in logs:
+                self.states.begin(partition)
+            return logs
+
+    def done_deleting(self, partition: TopicPartition) -> None:
+        """
+        Let go of a log that was looked at.
+        """
+        self.states.end(partition)
+
+    def _free_compacted_logs(self) -> dict[TopicPartition, Log]:
+        offline = self._catalog.directories.failures.has_offline_log_dir
+        return {
+            partition: log
+            for partition, log in self._catalog.all().items()
+            if log.config.compact
+            and self.states.get(partition) is None
+            and not offline(log.parent_dir)
+            and partition not in self.uncleanable_partitions(log.parent_dir)
+            and not self._has_nothing(log)
+        }
+
+    def _has_nothing(self, log: Log) -> bool:
+        """
+        Whether there is neither a record in *log* nor a note of it: most partitions of the topics
+        where coordinators keep their state never get any, and are looked at in every round.
+        """
+        return log.log_end_offset == log.log_start_offset and (
+            log.size == 0 and self._checkpoint_of(log) is None
+        )
+
+    def mark_uncleanable(self, log: Log) -> None:
+        """
+        Never take *log* again.
+        """
+        with self.states.lock:
+            others = self.uncleanable_partitions(log.parent_dir)
+            self._uncleanable[log.parent_dir] = others | {log.topic_partition}
+
+    def maintain_uncleanable_partitions(self) -> None:
+        """
+        Forget those that were deleted.
+        """
+        with self.states.lock:
+            self._uncleanable = {
+                path: left
+                for path, partitions in self._uncleanable.items()
+                if (left := partitions.intersection(self._catalog.logs))
+            }
+
+    # For everybody else.
+
+    def abort_cleaning(self, partition: TopicPartition) -> None:
+        """
+        Return when nobody cleans the log. It may be taken again at once, if it is still known.
+        """
+        self.states.abort_and_pause(partition)
+        self.states.resume(partition)
+
+    @contextmanager
+    def paused(self, partition: TopicPartition) -> Iterator[None]:
+        """
+        Keep the cleaner off a log.
+        """
+        self.states.abort_and_pause(partition)
+        try:
+            yield
+        finally:
+            self.states.resume(partition)
+
+    @contextmanager
+    def truncating(self, log: Log) -> Iterator[None]:
+        """
+        Keep the cleaner off *log* while it loses segments at its end, and note how far it can be
+        clean after that.
+        """
+        with self.paused(log.topic_partition):
+            yield
+            self._truncate_checkpoint(log, log.active_segment.base_offset)
+
+    @contextmanager
+    def paused_uncompacted(self) -> Iterator[Mapping[TopicPartition, Log]]:
+        """
+        Keep the cleaner off all logs that are not compacted and that it has not in its hands, also
+        if they become so meanwhile; which that are.
+        """
+        with self.states.lock:
+            logs = {
+                partition: log
+                for partition, log in self._catalog.all().items()
+                if not log.config.compact
+            }
+            free = self.states.pause_free(logs)
+        try:
+            yield {partition: logs[partition] for partition in free}
+        finally:
+            for partition in free:
+                self.states.resume(partition)
+
+    def update_checkpoints(
+        self,
+        directory: Path,
+        *,
+        put: tuple[TopicPartition, int] | None = None,
+        remove: TopicPartition | None = None,
+    ) -> None:
+        """
+        Write the checkpoint of *directory* anew, if that is online. Logs that are gone leave it.
+        """
+        with self.states.lock:
+            checkpoint = self._checkpoints.get(directory)
+            if checkpoint is None or self._catalog.directories.failures.has_offline_log_dir(
+                directory
+            ):
+                return
+            try:
+                checkpoint.update(self._catalog.logs, put=put, remove=remove)
+            except TooManyOpenFiles as error:
+                # What is not noted is cleaned once more after a restart.
+                logger.warning("A checkpoint is written later: %s", error)
+            except KafkaStorageError as error:
+                self._catalog.directories.failed(
+                    directory, f"Failed to write the cleaner checkpoint in {directory}", error
+                )
+
+    def _truncate_checkpoint(self, log: Log, offset: int) -> None:
+        with self.states.lock:
+            noted = self._checkpoint_of(log)
+            if log.config.compact and noted is not None and noted > offset:
+                self.update_checkpoints(log.parent_dir, put=(log.topic_partition, offset))
+
+    def handle_log_dir_failure(self, directory: Path) -> None:
+        """
+        Clean nothing in *directory* any more, and leave its checkpoint as it is.
+        """
+        with self.states.lock:
+            if self._checkpoints.pop(directory, None) is not None:
+                logger.warning("Stopping cleaning logs in dir %s", directory)
+            self._uncleanable.pop(directory, None)
+
+
+def _to_clean(log: Log, plan: CleaningPlan[LogSegment]) -> LogToClean:
+    return LogToClean(
+        log=log,
+        first_dirty_offset=plan.first_dirty.offset,
+        uncleanable_offset=plan.uncleanable_offset,
+        clean_bytes=plan.clean_bytes,
+        cleanable_bytes=plan.cleanable_bytes,
+        need_compaction_now=plan.delay.delay_ms > 0,
+    )

@@ -1,0 +1,322 @@
+"""
+Which part of a compacted log the cleaner may clean, whether it is worth it, and why.
+
+::
+
+    log start      first dirty          uncleanable            log end
+    |--------------|--------------------|----------------------|
+     clean          cleanable            too new, undecided or still growing
+
+    ratio = cleanable bytes / (clean bytes + cleanable bytes)
+
+A log is due if its ratio is above ``min.cleanable.dirty.ratio``, or if a record of the dirty part
+is older than ``max.compaction.lag.ms``. Bytes are those of whole segments; a segment in which the
+dirty part begins counts on both sides.
+
+Nothing here changes anything: what picks logs to clean and what explains why they are not cleaned
+ask the same functions (Kafka's LogCleanerManager and LogToClean).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from typing import Final, Generic, Protocol, TypeVar
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import struct
+from barnabas.storage.config.log_config import LogConfig
+
+NEVER: Final = 2**63 - 1
+"""What a segment says of its first batch if that has no timestamp."""
+
+
+class Segment(Protocol):
+    """
+    What the rules ask of a segment.
+    """
+
+    @property
+    def base_offset(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def largest_timestamp(self) -> int: ...
+
+    def first_batch_timestamp(self) -> int: ...
+
+
+S = TypeVar("S", bound=Segment)
+
+
+class CleanableLog(NamedTuple, Generic[S]):
+    """
+    A log as the rules see it: its segments, oldest first, and its offsets.
+    """
+
+    segments: Sequence[S]
+    log_start_offset: int
+    last_stable_offset: int
+    log_end_offset: int
+
+    @property
+    def active_segment(self) -> S:
+        return self.segments[-1]
+
+    def between(self, start: int, end: int) -> Sequence[S]:
+        """
+        The segments that may hold offsets from *start* up to *end*, which itself is out.
+        """
+        if start >= end:
+            return ()
+        first = bisect_right(self.segments, start, key=_base_offset) - 1
+        return self.segments[max(0, first) : bisect_left(self.segments, end, key=_base_offset)]
+
+    def non_active_from(self, start: int) -> Sequence[S]:
+        """
+        The segments that may hold offsets from *start* on, but for the active one.
+        """
+        return self.between(start, self.active_segment.base_offset)
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset
+
+
+# Where the dirty part begins.
+
+
+class DirtyOrigin(Enum):
+    """
+    How it is known where the dirty part of a log begins.
+    """
+
+    CHECKPOINT = "the last cleaning ended there"
+    NEVER_CLEANED = "the log was never cleaned, so all of it is dirty"
+    BELOW_LOG_START = "the last cleaning ended below what is the start of the log now"
+    BEYOND_LOG_END = "the last cleaning ended beyond what is the end of the log now"
+
+
+@struct
+class FirstDirty:
+    """
+    The offset up to which a log is clean.
+    """
+
+    offset: int
+    origin: DirtyOrigin
+    checkpoint: int | None
+    """What the cleaner has noted, if it has cleaned the log."""
+
+    @property
+    def must_be_noted(self) -> bool:
+        """
+        Whether what was noted is not true any more.
+        """
+        return self.origin in (DirtyOrigin.BELOW_LOG_START, DirtyOrigin.BEYOND_LOG_END)
+
+
+def first_dirty(log: CleanableLog[S], checkpoint: int | None) -> FirstDirty:
+    """
+    Where the dirty part of a log begins, if its last cleaning ended at *checkpoint*.
+    """
+    start = log.log_start_offset
+    if checkpoint is None:
+        return FirstDirty(start, DirtyOrigin.NEVER_CLEANED, checkpoint)
+    if checkpoint < start:
+        return FirstDirty(start, DirtyOrigin.BELOW_LOG_START, checkpoint)
+    if checkpoint > log.log_end_offset:
+        # The end of the log was lost. Who knows what of the rest was cleaned.
+        return FirstDirty(start, DirtyOrigin.BEYOND_LOG_END, checkpoint)
+    return FirstDirty(checkpoint, DirtyOrigin.CHECKPOINT, checkpoint)
+
+
+# Where the cleanable part ends.
+
+
+class Limit(Enum):
+    """
+    What the cleaner does not go beyond.
+    """
+
+    ACTIVE_SEGMENT = "the segment that records are appended to is never cleaned"
+    LAST_STABLE_OFFSET = "what is from the last stable offset on is not decided yet"
+    MIN_COMPACTION_LAG = "a record is not older than min.compaction.lag.ms"
+
+
+@struct
+class Bound(Generic[S]):
+    """
+    An offset that the cleaner does not go beyond.
+    """
+
+    offset: int
+    limit: Limit
+    segment: S | None = None
+    """The one that is too young, if the lag is the limit."""
+    age_ms: int | None = None
+    """How old its latest record is."""
+
+
+def bounds(
+    log: CleanableLog[S], first_dirty_offset: int, config: LogConfig, now_ms: int
+) -> list[Bound[S]]:
+    """
+    All that limits the cleanable part, the lowest first: that is the one that counts.
+    """
+    found: list[Bound[S]] = [
+        Bound(log.active_segment.base_offset, Limit.ACTIVE_SEGMENT),
+        Bound(log.last_stable_offset, Limit.LAST_STABLE_OFFSET),
+        *_by_age(log, first_dirty_offset, config.min_compaction_lag_ms, now_ms),
+    ]
+    return sorted(found, key=lambda bound: bound.offset)
+
+
+def _by_age(
+    log: CleanableLog[S], first_dirty_offset: int, lag_ms: int, now_ms: int
+) -> Iterator[Bound[S]]:
+    if lag_ms <= 0:
+        return
+    for segment in log.non_active_from(first_dirty_offset):
+        age_ms = now_ms - segment.largest_timestamp()
+        if age_ms < lag_ms:
+            yield Bound(segment.base_offset, Limit.MIN_COMPACTION_LAG, segment, age_ms)
+            return
+
+
+def uncleanable_offset(log: CleanableLog[S], bound: int) -> int:
+    """
+    *bound*, rounded down to where its segment begins: whole segments are cleaned.
+    """
+    following = log.non_active_from(bound)
+    return following[0].base_offset if following else log.active_segment.base_offset
+
+
+# Whether it is worth it.
+
+
+@struct
+class CompactionDelay:
+    """
+    By how much ``max.compaction.lag.ms`` is exceeded.
+    """
+
+    max_lag_ms: int
+    earliest_timestamp: int | None
+    """Of the first batches of the dirty segments; None if none has one, or the lag is endless."""
+    delay_ms: int
+    """0 if it is not exceeded."""
+
+
+def compaction_delay(
+    log: CleanableLog[S], first_dirty_offset: int, config: LogConfig, now_ms: int
+) -> CompactionDelay:
+    """
+    For how long the dirty part should have been cleaned already (KIP-354).
+    """
+    max_lag_ms = config.max_compaction_lag_ms
+    clean_until_ms = now_ms - max_lag_ms
+    if clean_until_ms <= 0:
+        # No timestamp is that early, so there is no need to look for them in the files.
+        return CompactionDelay(max_lag_ms, None, 0)
+    timestamps = (
+        segment.first_batch_timestamp() for segment in log.non_active_from(first_dirty_offset)
+    )
+    earliest = min((time for time in timestamps if 0 < time < NEVER), default=None)
+    delay_ms = 0 if earliest is None else max(0, clean_until_ms - earliest)
+    return CompactionDelay(max_lag_ms, earliest, delay_ms)
+
+
+class Verdict(Enum):
+    """
+    Whether a log is due, and by what.
+    """
+
+    NOTHING_TO_CLEAN = "no segment can be cleaned"
+    CLEAN_ENOUGH = "its ratio is not above min.cleanable.dirty.ratio"
+    DIRTY = "its ratio is above min.cleanable.dirty.ratio"
+    LAG_EXCEEDED = "a record is older than max.compaction.lag.ms"
+
+    @property
+    def is_due(self) -> bool:
+        return self in (Verdict.DIRTY, Verdict.LAG_EXCEEDED)
+
+
+@struct
+class CleaningPlan(Generic[S]):
+    """
+    What the cleaner would do with a log at one moment, and all that decides it.
+
+    Invariants:
+
+    1. ``bounds`` are in the order of their offsets.
+    2. ``uncleanable_offset`` is the base offset of a segment.
+    """
+
+    first_dirty: FirstDirty
+    bounds: Sequence[Bound[S]]
+    uncleanable_offset: int
+    clean_segments: Sequence[S]
+    cleanable_segments: Sequence[S]
+    clean_bytes: int
+    cleanable_bytes: int
+    min_ratio: float
+    delay: CompactionDelay
+
+    @property
+    def bound(self) -> Bound[S]:
+        """
+        What limits the cleanable part.
+        """
+        return self.bounds[0]
+
+    @property
+    def total_bytes(self) -> int:
+        return self.clean_bytes + self.cleanable_bytes
+
+    @property
+    def ratio(self) -> float:
+        """
+        How dirty the log is, from 0 to 1.
+        """
+        return self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.cleanable_bytes == 0:
+            return Verdict.NOTHING_TO_CLEAN
+        if self.delay.delay_ms > 0:
+            return Verdict.LAG_EXCEEDED
+        return Verdict.DIRTY if self.ratio > self.min_ratio else Verdict.CLEAN_ENOUGH
+
+
+def plan_cleaning(
+    log: CleanableLog[S], config: LogConfig, checkpoint: int | None, now_ms: int
+) -> CleaningPlan[S]:
+    """
+    What the cleaner would do with a log now.
+
+    Args:
+        checkpoint: where its last cleaning ended, if that was noted.
+
+    Raises:
+        KafkaStorageError: a segment whose time is asked for cannot be read.
+    """
+    start = first_dirty(log, checkpoint)
+    limits = bounds(log, start.offset, config, now_ms)
+    end = uncleanable_offset(log, max(start.offset, limits[0].offset))
+    clean = log.between(-1, start.offset)
+    cleanable = log.between(min(start.offset, end), end)
+    return CleaningPlan(
+        first_dirty=start,
+        bounds=limits,
+        uncleanable_offset=end,
+        clean_segments=clean,
+        cleanable_segments=cleanable,
+        clean_bytes=sum(segment.size for segment in clean),
+        cleanable_bytes=sum(segment.size for segment in cleanable),
+        min_ratio=config.min_cleanable_dirty_ratio,
+        delay=compaction_delay(log, start.offset, config, now_ms),
+    )

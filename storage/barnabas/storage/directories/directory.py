@@ -1,0 +1,220 @@
+"""
+One log directory: what lies beside the logs in it.
+
+::
+
+    <log dir>/
+      .lock                                held while a broker uses the directory
+      .kafka_cleanshutdown                 between a clean stop and the next start
+      meta.properties                      whose directory it is
+      recovery-point-offset-checkpoint     per log: what is known to be flushed
+      log-start-offset-checkpoint          per log that starts inside its first segment
+      replication-offset-checkpoint        per log: its high watermark
+      orders-0/ orders-1/ ...              the logs
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Container, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError, LogDirectoryLocked
+from barnabas.storage.fs.interface import Files, Lock
+from barnabas.storage.state_files.checkpoints import CleanShutdownFile, OffsetCheckpointFile
+from barnabas.storage.state_files.file_names import (
+    CLUSTER_METADATA_TOPIC,
+    REMOTE_LOG_INDEX_CACHE,
+    TopicPartition,
+    parse_topic_partition_name,
+)
+from barnabas.storage.state_files.meta_properties import META_PROPERTIES, read_meta_properties
+
+if TYPE_CHECKING:
+    from barnabas.storage.log.log import Log
+
+logger = logging.getLogger(__name__)
+
+LOCK_FILE: Final = ".lock"
+RECOVERY_POINT_CHECKPOINT: Final = "recovery-point-offset-checkpoint"
+LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
+HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
+
+
+class LogDirectory:
+    """
+    A log directory that this broker has for itself.
+
+    Invariants:
+
+    1. The lock is held from ``open`` to ``release``.
+    2. The mark of a clean stop is gone before the first log is loaded, so that a crash while
+       loading counts as one.
+    """
+
+    def __init__(self, path: Path, files: Files, lock: Lock) -> None:
+        self.path = path
+        self._id: UUID | None = None
+        self.had_clean_shutdown = False
+        self.all_loaded = False
+        self.recovery_points: Mapping[TopicPartition, int] = {}
+        self.log_start_offsets: Mapping[TopicPartition, int] = {}
+        self.high_watermarks: Mapping[TopicPartition, int] = {}
+        self.compacted: Container[TopicPartition] = ()
+        """Logs at which the cleaner has been."""
+        self.checkpointing = threading.Lock()
+        """Held while logs are looked at for a checkpoint and while that is written."""
+        self.is_released = False
+        self._files = files
+        self._lock = lock
+        self._clean_shutdown = CleanShutdownFile(files, path)
+        self._recovery_points = OffsetCheckpointFile(files, path / RECOVERY_POINT_CHECKPOINT)
+        self._log_start_offsets = OffsetCheckpointFile(files, path / LOG_START_OFFSET_CHECKPOINT)
+        self._high_watermarks = OffsetCheckpointFile(files, path / HIGH_WATERMARK_CHECKPOINT)
+        self._written_high_watermarks: Mapping[TopicPartition, int] | None = None
+
+    @classmethod
+    def open(cls, path: Path, files: Files) -> LogDirectory:
+        """
+        Take a directory; it is made if it is missing.
+
+        Raises:
+            LogDirectoryLocked: another broker uses it.
+            KafkaStorageError: it cannot be made, read or locked.
+        """
+        if not files.exists(path):
+            logger.info("Log directory %s not found, creating it", path)
+            files.make_directory(path)
+            files.sync_directory(path.parent)
+        if not files.is_directory(path):
+            raise KafkaStorageError(f"{path} is not a directory")
+        lock = files.lock(path / LOCK_FILE)
+        if lock is None:
+            raise LogDirectoryLocked(path)
+        try:
+            return cls(path, files, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    @property
+    def id(self) -> UUID | None:
+        """
+        The id in ``meta.properties``; there is none until the directory is formatted.
+        """
+        if self._id is None and self._files.exists(path := self.path / META_PROPERTIES):
+            self._id = read_meta_properties(self._files, path).directory_id
+        return self._id
+
+    # Starting
+
+    def clean_shutdown_epoch(self) -> int | None:
+        """
+        The broker epoch in the mark of a clean stop, if there is one that says it.
+        """
+        return self._clean_shutdown.read()
+
+    def begin_loading(self) -> bool:
+        """
+        Read the checkpoints, and forget that the last stop was clean; whether it was.
+
+        Raises:
+            KafkaStorageError: a checkpoint cannot be read, or says nothing that makes sense.
+        """
+        self.had_clean_shutdown = self._clean_shutdown.exists()
+        if self.had_clean_shutdown:
+            self._clean_shutdown.delete()
+        self.recovery_points = self._read(self._recovery_points)
+        self.log_start_offsets = self._read(self._log_start_offsets)
+        self.high_watermarks = self._read(self._high_watermarks)
+        if self._files.exists(path := self.path / CLEANER_CHECKPOINT):
+            self.compacted = self._read(OffsetCheckpointFile(self._files, path))
+        return self.had_clean_shutdown
+
+    def end_loading(self) -> None:
+        """
+        All logs know now what the checkpoints say of them.
+        """
+        self.recovery_points = self.log_start_offsets = self.high_watermarks = {}
+        self.compacted = ()
+
+    @staticmethod
+    def _read(checkpoint: OffsetCheckpointFile) -> Mapping[TopicPartition, int]:
+        try:
+            return checkpoint.read()
+        except CorruptCheckpoint as error:
+            # Going on without it could bring deleted records back. Kafka takes the directory
+            # offline as well; removing the file says that one accepts it.
+            raise KafkaStorageError(f"{error}; remove the file to do without it") from error
+
+    def log_paths(self) -> list[tuple[Path, TopicPartition]]:
+        """
+        The directories of logs in this one, in the order of their names.
+
+        Raises:
+            InvalidLogDirectory: there is a directory that is none.
+        """
+        paths = []
+        for name in self._files.directory_names(self.path):
+            if name == REMOTE_LOG_INDEX_CACHE:
+                continue
+            path = self.path / name
+            partition = parse_topic_partition_name(path)
+            # The log of the cluster's metadata has an owner of its own.
+            if partition.topic != CLUSTER_METADATA_TOPIC:
+                paths.append((path, partition))
+        return paths
+
+    # Running and stopping
+
+    def checkpoint_recovery_points(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """
+        Note up to where *logs* are on the disk, after it was noted where they start.
+
+        What was deleted counts as flushed, though nobody has flushed it. A crash between the two in
+        the other order would leave a log that starts with records which are torn and never checked.
+        """
+        self._recovery_points.write(
+            {partition: log.recovery_point for partition, log in logs.items()}
+        )
+
+    def checkpoint_log_start_offsets(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """
+        Only logs that start after their first segment does are named: the others start with it.
+        """
+        self._log_start_offsets.write(
+            {
+                partition: log.log_start_offset
+                for partition, log in logs.items()
+                if log.log_start_offset > log.first_segment_base_offset
+            }
+        )
+
+    def checkpoint_high_watermarks(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """
+        Write them if any has changed since the last time: they are asked for every few seconds.
+
+        A disk that fails is noticed within a minute nevertheless, by the other checkpoints.
+        """
+        offsets = {partition: log.high_watermark for partition, log in logs.items()}
+        if offsets != self._written_high_watermarks:
+            self._high_watermarks.write(offsets)
+            self._written_high_watermarks = offsets
+
+    def mark_clean(self, broker_epoch: int) -> None:
+        """
+        Note that all is flushed and closed, unless the start before it was cut short.
+        """
+        if self.had_clean_shutdown or self.all_loaded:
+            self._clean_shutdown.write(broker_epoch)
+
+    def release(self) -> None:
+        """
+        Let another broker have the directory; harmless when it is released.
+        """
+        self.is_released = True
+        self._lock.release()

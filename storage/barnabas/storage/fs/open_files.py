@@ -1,0 +1,241 @@
+"""
+How many files of logs are open at a time.
+
+A process may have so many descriptors, and a broker more logs than that, of which few are used. A
+file that was not used for long is given back, and opened again when it is needed. A read that is
+under way keeps the file that it reads from, also if that is given back, renamed or removed.
+
+This module is compiled when there is a compiler.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from barnabas.storage.errors import KafkaStorageError
+
+if TYPE_CHECKING:
+    from barnabas.storage.fs.interface import File, Files
+
+T = TypeVar("T")
+
+
+class Holder(Protocol):
+    """
+    Something that has a file open.
+    """
+
+    was_used: bool
+    """Set with each use, and taken back when somebody looks for files to give back."""
+
+    def give_back(self) -> None:
+        """
+        Let go of the file. The next use opens it again.
+        """
+
+
+class OpenFiles:
+    """
+    The files that are open and may be given back: the least recently used go first, nearly. Each
+    use sets a mark, which costs less than a list in order (the algorithm is known as second
+    chance).
+
+    Safe from any thread. A thread that renames a file holds ``lock`` until all know the name, so
+    that nobody opens the file by the old one; a thread that renames a directory holds ``renaming``,
+    so that others can wait for the end of that.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        """
+        Args:
+            limit: how many files, at least the four that one append may need; None if that does not
+                matter, and then none is given back.
+        """
+        self.limit = limit
+        self.lock = threading.RLock()
+        self.renaming = threading.Lock()
+        self._holders: OrderedDict[int, Holder] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def set_limit(self, limit: int) -> None:
+        """
+        Have *limit* files open at most from now on; unless there is no limit.
+        """
+        if self.limit is None:
+            return
+        self.limit = limit
+        if len(self._holders) > limit:
+            with self.lock:
+                self._shrink(limit)
+
+    def add(self, holder: Holder) -> None:
+        """
+        *holder* has opened its file.
+        """
+        limit = self.limit
+        if limit is None:
+            return
+        with self.lock:
+            self._holders[id(holder)] = holder
+            self._shrink(limit)
+
+    def discard(self, holder: Holder) -> None:
+        """
+        *holder* keeps its file, or has closed it.
+        """
+        with self.lock:
+            self._holders.pop(id(holder), None)
+
+    def give_back_half(self) -> bool:
+        """
+        Give half of the files back, as no descriptor is left; whether there was one.
+        """
+        with self.lock:
+            before = len(self._holders)
+            self._shrink(before // 2)
+            return before > 0
+
+    def find(self, open_by_path: Callable[[], T]) -> T:
+        """
+        The result of *open_by_path*, which is tried again if a directory was being renamed. The
+        caller does not hold ``lock``, for which the renaming thread may wait.
+
+        Raises:
+            FileNotFoundError: there is no file by either name.
+        """
+        try:
+            return open_by_path()
+        except FileNotFoundError:
+            with self.renaming:
+                pass
+            return open_by_path()
+
+    def _shrink(self, size: int) -> None:
+        holders = self._holders
+        while len(holders) > size:
+            key, holder = holders.popitem(last=False)
+            if holder.was_used:
+                holder.was_used = False
+                holders[key] = holder
+            else:
+                holder.give_back()
+
+
+class OpenFile:
+    """
+    A file that is open while it is used.
+
+    Invariants:
+
+    1. What ``get`` returns can be read as long as somebody refers to it.
+    2. A file that was removed stays open until nobody refers to this object, so that late readers
+       find it.
+
+    Safe from any thread. ``path`` is changed with the lock of ``OpenFiles`` held.
+    """
+
+    __slots__ = ("_file", "_files", "_is_closed", "_read_only", "path", "was_used")
+
+    def __init__(self, files: Files, path: Path, *, create: bool, read_only: bool) -> None:
+        """
+        Raises:
+            FileNotFoundError: there is no file, and none may be made.
+        """
+        self.path = path
+        self.was_used = False
+        self._files = files
+        self._read_only = read_only
+        self._is_closed = False
+        self._file: File | None = files.open(path, create=create, read_only=read_only)
+        if not read_only:
+            files.open_files.add(self)
+
+    def get(self) -> File:
+        """
+        The file, opened if need be.
+
+        Raises:
+            TooManyOpenFiles: there is no descriptor for it.
+            KafkaStorageError: it is gone, or was closed.
+        """
+        self.was_used = True
+        file = self._file
+        return self._open_again() if file is None else file
+
+    def size_at_first(self) -> int:
+        """
+        Bytes of the file, which has just been opened: a log that is only opened is not used.
+        """
+        file = self.get()
+        self.was_used = False
+        return file.size()
+
+    def _open_again(self) -> File:
+        try:
+            return self._files.open_files.find(self._open_now)
+        except FileNotFoundError as error:
+            raise KafkaStorageError(f"{self.path} is gone") from error
+
+    def _open_now(self) -> File:
+        open_files = self._files.open_files
+        with open_files.lock:
+            file = self._file
+            if file is None:
+                if self._is_closed:
+                    raise KafkaStorageError(f"{self.path} is closed")
+                file = self._file = self._reopened()
+                open_files.add(self)
+            return file
+
+    def _reopened(self) -> File:
+        return self._files.open(self.path, create=False, read_only=self._read_only)
+
+    def give_back(self) -> None:
+        # Not closed: a reader may have it.
+        self._file = None
+
+    def set_path(self, path: Path) -> None:
+        """
+        Somebody has renamed the file, or its directory.
+        """
+        with self._files.open_files.lock:
+            self.path = path
+            if self._file is not None:
+                self._file.path = path
+
+    def rename_to(self, path: Path) -> None:
+        """
+        Rename the file.
+        """
+        with self._files.open_files.lock:
+            try:
+                self._files.rename(self.path, path)
+            finally:
+                self.set_path(path)
+
+    def delete_if_exists(self) -> bool:
+        """
+        Remove the file; whether there was one. Those who are going to read it can do so.
+        """
+        open_files = self._files.open_files
+        with open_files.lock:
+            open_files.discard(self)
+            if self._file is None and not self._is_closed and self._files.exists(self.path):
+                self._file = self._reopened()
+            return self._files.remove(self.path)
+
+    def close(self) -> None:
+        """
+        Give the file back for good: later calls, also of readers, fail.
+        """
+        with self._files.open_files.lock:
+            self._is_closed = True
+            self._files.open_files.discard(self)
+            if self._file is not None:
+                self._file.close()

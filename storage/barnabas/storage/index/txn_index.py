@@ -1,0 +1,240 @@
+"""
+The transaction index: the transactions that were aborted in a segment.
+
+::
+
+    version             int16   0
+    producer id         int64
+    first offset        int64   of the transaction; it may lie in an earlier segment
+    last offset         int64   that of the ABORT marker, which lies in this segment
+    last stable offset  int64   of the log when the marker was written
+
+Entries are in the order of the markers. The file is made with the first one: most segments have
+none. A consumer that reads committed records only is told these transactions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.storage.errors import CorruptIndex, KafkaError
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.fs.open_files import OpenFile
+
+_ENTRY: Final = Struct(">hqqqq")
+CURRENT_VERSION: Final = 0
+
+
+class AbortedTxn(NamedTuple):
+    """
+    One entry.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+
+
+class TxnIndexSearchResult(NamedTuple):
+    """
+    The transactions that a search has found, and whether later segments need not be searched.
+    """
+
+    aborted_transactions: list[AbortedTxn]
+    is_complete: bool
+
+
+class TransactionIndex:
+    """
+    The aborted transactions of one segment.
+
+    Invariants:
+
+    1. Last offsets grow along the file.
+    2. There is no file before the first entry; a file that is there at the start is opened.
+
+    Reading is safe from any thread; the log that owns the segment holds its lock to append.
+    """
+
+    __slots__ = (
+        "_directory",
+        "_file",
+        "_files",
+        "_last_offset",
+        "_name",
+        "_size",
+        "start_offset",
+    )
+
+    def __init__(
+        self,
+        files: Files,
+        directory: Path,
+        name: str,
+        start_offset: int,
+        *,
+        exists: bool | None = None,
+    ) -> None:
+        """
+        Args:
+            exists: whether there is a file, if that is known.
+        """
+        self._files = files
+        # A path is several objects, and there may be very many indexes that have no file.
+        self._directory = directory
+        self._name = name
+        self.start_offset = start_offset
+        self._last_offset: int | None = None
+        self._size = 0
+        self._file: OpenFile | None = None
+        if files.exists(self.path) if exists is None else exists:
+            self._open()
+
+    @property
+    def path(self) -> Path:
+        return self._directory / self._name
+
+    @property
+    def is_empty(self) -> bool:
+        return self._size < _ENTRY.size
+
+    def open_for_writing(self) -> None:
+        """
+        Open the file, and make it if there is none, before an entry is appended.
+        """
+        (self._file or self._open()).get()
+
+    def append(self, aborted_txn: AbortedTxn) -> None:
+        """
+        Raises:
+            ValueError: the last offset is not larger than that of the entry before.
+        """
+        if self._last_offset is not None and self._last_offset >= aborted_txn.last_offset:
+            raise ValueError(
+                "The last offset of appended transactions must increase sequentially, but "
+                f"{aborted_txn.last_offset} is not greater than current last offset "
+                f"{self._last_offset} of index {self.path}"
+            )
+        file = (self._file or self._open()).get()
+        file.write_at(self._size, _ENTRY.pack(CURRENT_VERSION, *aborted_txn))
+        self._size += _ENTRY.size
+        self._last_offset = aborted_txn.last_offset
+
+    def all_aborted_txns(self) -> list[AbortedTxn]:
+        return list(self._entries())
+
+    def collect_aborted_txns(
+        self, fetch_offset: int, upper_bound_offset: int
+    ) -> TxnIndexSearchResult:
+        """
+        The transactions that concern a read from *fetch_offset* up to *upper_bound_offset*.
+        """
+        found = []
+        for txn in self._entries():
+            if txn.last_offset >= fetch_offset and txn.first_offset < upper_bound_offset:
+                found.append(txn)
+            if txn.last_stable_offset >= upper_bound_offset:
+                return TxnIndexSearchResult(found, True)
+        return TxnIndexSearchResult(found, False)
+
+    def truncate_to(self, offset: int) -> None:
+        """
+        Forget the entries from the first one on whose last offset is *offset* or greater.
+        """
+        kept = None
+        for slot, txn in enumerate(self._entries()):
+            if txn.last_offset >= offset:
+                self._cut(slot * _ENTRY.size)
+                self._last_offset = kept
+                return
+            kept = txn.last_offset
+
+    def reset(self) -> None:
+        """
+        Forget all entries; a file that is there stays, empty.
+        """
+        self._cut(0)
+        self._last_offset = None
+
+    def sanity_check(self) -> None:
+        """
+        Raises:
+            CorruptIndex: a transaction ends before the segment begins.
+        """
+        for txn in self._entries():
+            if txn.last_offset < self.start_offset:
+                raise CorruptIndex(
+                    f"Last offset of aborted transaction {txn} in index {self.path} is less than "
+                    f"start offset {self.start_offset}",
+                    path=self.path,
+                )
+
+    def flush(self) -> None:
+        """
+        Return once the entries survive a crash of the machine. Safe from any thread.
+        """
+        if (file := self._file) is not None:
+            file.get().sync()
+
+    def rename_to(self, path: Path) -> None:
+        """
+        Rename the file, if there is one.
+        """
+        with self._files.open_files.lock:
+            try:
+                if self._files.exists(self.path):
+                    self._files.rename(self.path, path)
+            finally:
+                self._set_path(path)
+
+    def update_parent_dir(self, directory: Path) -> None:
+        """
+        Somebody has renamed the directory.
+        """
+        self._set_path(directory / self._name)
+
+    def delete_if_exists(self) -> bool:
+        """
+        Remove the file; whether there was one. Who reads the index goes on doing so.
+        """
+        file = self._file
+        return self._files.remove(self.path) if file is None else file.delete_if_exists()
+
+    def close(self) -> None:
+        file, self._file, self._size = self._file, None, 0
+        if file is not None:
+            file.close()
+
+    def _open(self) -> OpenFile:
+        file = self._file = OpenFile(self._files, self.path, create=True, read_only=False)
+        self._size = file.size_at_first()
+        return file
+
+    def _set_path(self, path: Path) -> None:
+        self._directory, self._name = path.parent, path.name
+        if self._file is not None:
+            self._file.set_path(path)
+
+    def _cut(self, size: int) -> None:
+        if self._file is not None:
+            self._file.get().truncate(size)
+            self._size = size
+
+    def _entries(self) -> Iterator[AbortedTxn]:
+        file = self._file
+        if file is None:
+            return
+        data = file.get().read(0, self._size)
+        whole = len(data) - len(data) % _ENTRY.size
+        for version, *fields in _ENTRY.iter_unpack(memoryview(data)[:whole]):
+            if version > CURRENT_VERSION:
+                raise KafkaError(
+                    f"Unexpected aborted transaction version {version} in transaction index "
+                    f"{self.path}, current version is {CURRENT_VERSION}"
+                )
+            yield AbortedTxn._make(fields)

@@ -1,0 +1,173 @@
+"""
+What an append is, before it is made and after it.
+
+The bytes that are to be appended are looked at batch by batch: whether they are framed as they
+should be, small enough, and what the producer sent. What is inside the batches is the affair of
+``validator``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.crc32c import crc32c
+from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLarge
+from barnabas.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    COMPRESSION_MASK,
+    HEADER,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_TIMESTAMP,
+    RecordBatch,
+    batch_size,
+    read_batch,
+)
+from barnabas.storage.errors import OffsetsOutOfOrder
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
+
+_new_tuple: Final[Callable[..., RecordBatch]] = tuple.__new__
+"""What ``RecordBatch._make`` calls, at twice the price."""
+
+
+class LogAppendInfo:
+    """
+    What was appended, and where. It begins as nothing, and is filled in on the way.
+
+    Attributes:
+        max_timestamp: the largest timestamp of a record, in ms.
+        log_append_time: when the records were appended, in ms, if the topic's timestamps are that.
+            Of a batch that was there already, its largest timestamp, whatever the topic's are.
+        valid_bytes: how many of the bytes that came are whole batches.
+        is_duplicate: nothing was written: the batch is in the log already, at these offsets.
+        flush_due: ``flush.messages`` asks for a flush before the append is acknowledged.
+    """
+
+    __slots__ = (
+        "first_offset",
+        "flush_due",
+        "is_duplicate",
+        "last_offset",
+        "log_append_time",
+        "log_start_offset",
+        "max_timestamp",
+        "valid_bytes",
+    )
+
+    def __init__(self, log_start_offset: int = UNKNOWN_OFFSET) -> None:
+        self.first_offset = UNKNOWN_OFFSET
+        self.last_offset = UNKNOWN_OFFSET
+        self.max_timestamp = NO_TIMESTAMP
+        self.log_append_time = NO_TIMESTAMP
+        self.log_start_offset = log_start_offset
+        self.valid_bytes = 0
+        self.is_duplicate = False
+        self.flush_due = False
+
+    @property
+    def num_messages(self) -> int:
+        """
+        How many offsets the append takes.
+        """
+        return self.last_offset - self.first_offset + 1 if self.first_offset >= 0 else 0
+
+
+def check_batches(
+    records: memoryview,
+    partition: object,
+    *,
+    origin: AppendOrigin,
+    leader_epoch: int,
+    max_batch_size: int,
+) -> list[RecordBatch]:
+    """
+    Look at the headers of the batches, and at their checksums.
+
+    What follows the last whole batch is passed over. Of a leader's batches those of a leader epoch
+    that is later than this replica's are passed over too, with all behind them.
+
+    Args:
+        leader_epoch: of whoever appends.
+        max_batch_size: in bytes. Batches that a leader has taken may be larger.
+
+    Raises:
+        CorruptMessage: framing or checksum is wrong.
+        InvalidRecord: a client gives offsets, or the metadata log another epoch than it is in.
+        MessageTooLarge: a batch is larger than allowed.
+        UnknownCompression: a batch names a codec that does not exist.
+    """
+    found: list[RecordBatch] = []
+    position, end = 0, len(records)
+    while position < end and (batch := _next_batch(records, position, end)):
+        size = LOG_OVERHEAD + batch.batch_length
+        if origin is AppendOrigin.CLIENT:
+            if batch.base_offset != 0:
+                raise InvalidRecord(
+                    f"The baseOffset of the record batch in the append to {partition} should be 0, "
+                    f"but it is {batch.base_offset}"
+                )
+        elif not _is_of_epoch(batch, leader_epoch, origin):
+            break
+        if size > max_batch_size and origin is not AppendOrigin.REPLICATION:
+            raise MessageTooLarge(
+                f"The record batch size in the append to {partition} is {size} bytes which exceeds "
+                f"the maximum configured value of {max_batch_size}."
+            )
+        if crc32c(records[position + ATTRIBUTES_AT : position + size]) != batch.crc:
+            raise CorruptMessage(
+                f"Record is corrupt (stored crc = {batch.crc}) in topic partition {partition}."
+            )
+        if batch.attributes & COMPRESSION_MASK > CompressionType.ZSTD:
+            CompressionType.of(batch.codec)
+        found.append(batch)
+        position += size
+    return found
+
+
+def _next_batch(records: memoryview, position: int, end: int) -> RecordBatch | None:
+    """
+    The batch at *position*, or None if there is no whole one.
+
+    Raises:
+        CorruptMessage: the framing is wrong.
+    """
+    if end - position >= HEADER_SIZE:
+        header = HEADER.unpack_from(records, position)
+        if header[3] == MAGIC and HEADER_SIZE <= header[1] + LOG_OVERHEAD <= end - position:
+            return _new_tuple(RecordBatch, (*header, records, position))
+    # Something is wrong, or missing; Kafka has an order in which it finds out.
+    size = batch_size(records, position, end)
+    if 0 < size < HEADER_SIZE:
+        raise CorruptMessage(
+            f"Record batch is corrupt (the size {size} is smaller than the minimum allowed "
+            f"overhead {HEADER_SIZE})"
+        )
+    return read_batch(records, position) if size else None
+
+
+def _is_of_epoch(batch: RecordBatch, leader_epoch: int, origin: AppendOrigin) -> bool:
+    if origin is AppendOrigin.REPLICATION:
+        return batch.partition_leader_epoch <= leader_epoch
+    if origin is AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != leader_epoch:
+        raise InvalidRecord(
+            "Append from Raft leader did not set the batch epoch correctly, expected "
+            f"{leader_epoch} but the batch has {batch.partition_leader_epoch}"
+        )
+    return True
+
+
+def check_order(batches: Sequence[RecordBatch], partition: object) -> None:
+    """
+    Raises:
+        OffsetsOutOfOrder: the offsets that batches bring do not grow.
+    """
+    last_offsets = [batch.last_offset for batch in batches]
+    if any(later <= earlier for earlier, later in pairwise(last_offsets)):
+        raise OffsetsOutOfOrder(
+            f"Out of order offsets found in append to {partition}: batches end at {last_offsets}"
+        )

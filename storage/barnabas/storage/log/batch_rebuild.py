@@ -1,0 +1,133 @@
+"""
+Building a produced batch anew, where it cannot be stored as it came.
+
+This happens where the topic wants another codec than the producer used, or where compressed records
+do not have the offset deltas 0, 1, 2, ... What the new batch has is what Kafka's
+MemoryRecordsBuilder gives it: deltas from 0 on, the first record's timestamp as its base, no delete
+horizon, and the producer as it was.
+
+Records whose deltas are right already are taken over as they lie, without looking at them one by
+one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
+from barnabas.protocol.errors import UnknownServerError
+from barnabas.protocol.record_batch import (
+    LOG_APPEND_TIME_FLAG,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    RecordBatch,
+    seal_batch,
+)
+from barnabas.protocol.record_rules import RecordRules
+from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.records import Buffer, Record, encode_records
+from barnabas.storage.threads.turns import Turns, offered
+
+_NOT_NEGATIVE: Final = RecordRules(
+    keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=2**63 - 1
+)
+
+
+def rebuild_batch(
+    batch: RecordBatch,
+    scan: RecordScan,
+    *,
+    codec: CompressionType,
+    level: int | None,
+    turns: Turns | None = None,
+) -> bytearray:
+    """
+    The records of *batch* in a batch that begins with offset 0, with the timestamps they have.
+
+    Args:
+        scan: of the records, all of which are good.
+        turns: offered to other threads.
+
+    Raises:
+        UnknownServerError: what the batch says of its producer, or of the time, makes no sense.
+            Kafka has no better answer either.
+    """
+    check_producer(batch)
+    can_keep_records = (
+        scan.consecutive
+        and scan.first_timestamp_delta == 0
+        and not batch.attributes & LOG_APPEND_TIME_FLAG
+    )
+    payload: Buffer
+    if can_keep_records:
+        base_timestamp = batch.base_timestamp
+        payload = _decompress(batch, turns)
+        _check_timestamps(payload, batch, turns)
+    else:
+        # One by one: the objects of all of them would take a multiple of their bytes.
+        records = _checked(batch.records() if turns is None else offered(batch.records(), turns))
+        first = next(records)
+        base_timestamp = first.timestamp
+        payload = encode_records(chain([first], records), 0, base_timestamp)
+    return seal_batch(
+        payload,
+        batch.record_count,
+        base_offset=0,
+        last_offset_delta=batch.record_count - 1,
+        base_timestamp=base_timestamp,
+        max_timestamp=scan.max_timestamp,
+        compression=codec,
+        compression_level=level,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+    )
+
+
+def _decompress(batch: RecordBatch, turns: Turns | None) -> Buffer:
+    if turns is None or not batch.compression:
+        return decompress(batch.compression, batch.payload)
+    # To join hundreds of MiB at the end would be one step.
+    payload = bytearray()
+    for chunk in offered(decompress_chunks(batch.compression, batch.payload), turns):
+        payload += chunk
+    return payload
+
+
+def check_producer(batch: RecordBatch) -> None:
+    if batch.producer_id == NO_PRODUCER_ID:
+        if batch.is_transactional:
+            raise UnknownServerError(
+                "Cannot write transactional messages without a valid producer ID"
+            )
+        return
+    if batch.producer_epoch == NO_PRODUCER_EPOCH:
+        raise UnknownServerError("Invalid negative producer epoch")
+    if batch.base_sequence < 0 and not batch.is_control:
+        raise UnknownServerError("Invalid negative sequence number used")
+
+
+def _check_timestamps(payload: Buffer, batch: RecordBatch, turns: Turns | None) -> None:
+    scan = RecordScan(batch.record_count, batch.base_timestamp, rules=_NOT_NEGATIVE)
+    if turns is None:
+        scan.walk(memoryview(payload))
+    else:
+        scan.walk_chunks(offered(decompress_chunks(CompressionType.NONE, payload), turns))
+    if scan.errors:
+        raise _negative(scan.errors[0].timestamp)
+
+
+def _checked(records: Iterable[Record]) -> Iterator[Record]:
+    for offset, record in enumerate(records):
+        if record.timestamp < NO_TIMESTAMP:
+            raise _negative(record.timestamp)
+        yield record._replace(offset=offset)
+
+
+def _negative(timestamp: int) -> UnknownServerError:
+    return UnknownServerError(f"Invalid negative timestamp {timestamp}")

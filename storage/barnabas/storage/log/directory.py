@@ -1,0 +1,277 @@
+"""
+The directory of a log, as the place where segments come and go.
+
+Segments that go are renamed first and removed later, so that a read in progress can end. Segments
+that take the place of others come in steps that a start can finish or undo::
+
+    1. written in full as   .cleaned     a crash: removed
+    2. renamed to           .swap        the last one first. A crash: removed, if a .cleaned is left
+    3. old ones renamed to  .deleted     a crash: finished, see ``swap_files``
+    4. .swap renamed to their names
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.storage.clock import Clock
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.errors import KafkaError, TooManyOpenFiles
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.segment.files import delete_files_if_exist, run_all
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.segment.segments import LogSegments
+from barnabas.storage.state_files.file_names import (
+    CLEANED_SUFFIX,
+    DELETED_SUFFIX,
+    SWAP_SUFFIX,
+    TopicPartition,
+    transaction_index_name,
+)
+from barnabas.storage.threads.deferred_work import DeferredWork
+
+logger = logging.getLogger(__name__)
+
+
+class SplitSegmentResult(NamedTuple):
+    """
+    What became of a segment that was split.
+    """
+
+    deleted_segments: list[LogSegment]
+    """The old one, unless a new one has its base offset."""
+    new_segments: list[LogSegment]
+
+
+class SegmentDirectory:
+    """
+    The segments of one log and the directory they lie in.
+
+    Invariants:
+
+    1. The files of ``segments`` have their plain names, except for an instant in ``replace``.
+    2. A segment leaves ``segments`` before its files are renamed.
+
+    The log holds its lock for every change. Reading ``segments`` needs none.
+    """
+
+    __slots__ = (
+        "clock",
+        "config",
+        "deferred",
+        "files",
+        "listed",
+        "path",
+        "segments",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        path: Path,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        *,
+        files: Files,
+        clock: Clock,
+        deferred: DeferredWork,
+        listed: Mapping[str, None] | None = None,
+    ) -> None:
+        """
+        Args:
+            listed: what is in the directory, sorted, while nobody but its log can have changed
+                that. Names are looked up, of which there may be very many: hence no list.
+        """
+        self.path = path
+        self.topic_partition = topic_partition
+        self.config = config
+        self.files = files
+        self.clock = clock
+        self.deferred = deferred
+        self.listed = listed
+        self.segments = LogSegments(topic_partition)
+
+    def holds(self, name: str) -> bool:
+        """
+        Whether there is a file of that name which was not made by the log itself.
+
+        A broker that opens thousands of logs lists each directory, and need not ask for each file.
+        """
+        if self.listed is not None:
+            return name in self.listed
+        return self.files.exists(self.path / name)
+
+    # Segments that come.
+
+    def open_segment(
+        self, base_offset: int, *, file_already_exists: bool = False, suffix: str = ""
+    ) -> LogSegment:
+        """
+        Open a segment, or make the files of a new one. It does not belong to the log yet.
+        """
+        config = self.config
+        return LogSegment(
+            self.path,
+            base_offset,
+            config,
+            self.clock,
+            files=self.files,
+            file_already_exists=file_already_exists,
+            init_file_size=config.init_file_size,
+            preallocate=config.preallocate,
+            file_suffix=suffix,
+            has_txn_index=self.holds(transaction_index_name(base_offset, suffix)),
+        )
+
+    def add_segment(self, base_offset: int) -> LogSegment:
+        """
+        Begin a new segment at the end of the log.
+        """
+        segment = self.open_segment(base_offset)
+        self.segments.add(segment)
+        return segment
+
+    def create_new_cleaned_segment(self, base_offset: int) -> LogSegment:
+        """
+        A new segment that is going to take the place of others.
+        """
+        delete_files_if_exist(self.files, self.path, base_offset, CLEANED_SUFFIX)
+        return self.open_segment(base_offset, suffix=CLEANED_SUFFIX)
+
+    # Segments that go.
+
+    def remove_and_delete(self, segments: Iterable[LogSegment], reason: str) -> None:
+        """
+        Take segments out of the log and remove their files after ``file.delete.delay.ms``.
+        """
+        going = list(segments)
+        if going:
+            logger.info("%s: deleting %s due to %s", self.topic_partition, going, reason)
+            self.segments.replace(going, ())
+            self.delete_segment_files(going)
+
+    def create_and_delete(self, new_offset: int, going: LogSegment, reason: str) -> LogSegment:
+        """
+        Begin a segment at *new_offset* in the place of another one.
+        """
+        if new_offset == going.base_offset:
+            going.change_file_suffixes("", DELETED_SUFFIX)
+        segment = self.open_segment(new_offset)
+        logger.info("%s: deleting %s due to %s", self.topic_partition, going, reason)
+        self.segments.replace([going], [segment])
+        self.delete_segment_files([going])
+        return segment
+
+    def delete_segment_files(self, segments: Collection[LogSegment]) -> None:
+        """
+        Mark the files of segments that have left the log, and remove them later.
+        """
+        for segment in segments:
+            if not segment.has_suffix(DELETED_SUFFIX):
+                segment.change_file_suffixes("", DELETED_SUFFIX)
+        self.deferred.later(
+            self.config.file_delete_delay_ms,
+            lambda: run_all(segment.delete_if_exists for segment in segments),
+        )
+
+    # Segments that take the place of others.
+
+    def replace(
+        self,
+        new_segments: Sequence[LogSegment],
+        old_segments: Sequence[LogSegment],
+    ) -> list[LogSegment]:
+        """
+        Put segments that were written under ``.cleaned`` in the place of others. A crash may undo
+        some of it, which the next start finishes or undoes, until ``sync`` has returned.
+
+        Returns:
+            The old segments whose base offsets no new one has.
+        """
+        new = sorted(new_segments, key=_base_offset)
+        # A segment may have been deleted since the caller looked.
+        old = sorted(
+            (segment for segment in old_segments if self.segments.contains(segment.base_offset)),
+            key=_base_offset,
+        )
+        for segment in reversed(new):
+            segment.change_file_suffixes(CLEANED_SUFFIX, SWAP_SUFFIX)
+        self.segments.replace(old, new)
+        for segment in old:
+            self.delete_segment_files([segment])
+        for segment in new:
+            segment.change_file_suffixes(SWAP_SUFFIX, "")
+        bases = {segment.base_offset for segment in new}
+        return [segment for segment in old if segment.base_offset not in bases]
+
+    def split_overflowed_segment(self, segment: LogSegment) -> SplitSegmentResult:
+        """
+        Split a segment with offsets that are too far from its base, as a broker before 2.0 could
+        write them, into several.
+
+        Raises:
+            ValueError: the segment has no such offsets.
+        """
+        if not segment.has_overflow():
+            raise ValueError(
+                f"Split operation is only permitted for segments with overflow: {segment}"
+            )
+        logger.info("%s: splitting overflowed segment %s", self.topic_partition, segment)
+        pieces: list[LogSegment] = []
+        try:
+            self._copy_in_pieces(segment, pieces)
+        except BaseException:
+            for piece in pieces:
+                piece.close_handlers()
+                piece.delete_if_exists()
+            raise
+        # From here on a failure leaves files with which the next start can go on.
+        return SplitSegmentResult(self.replace(pieces, [segment]), pieces)
+
+    def _copy_in_pieces(self, segment: LogSegment, pieces: list[LogSegment]) -> None:
+        position = 0
+        while header := next(segment.log.headers(position), None):
+            piece = self.create_new_cleaned_segment(header.base_offset)
+            pieces.append(piece)
+            copied = piece.append_from_file(segment.log, position)
+            if not copied:
+                raise KafkaError(f"Failed to append records from position {position} in {segment}")
+            position += copied
+        if position != segment.size:
+            raise KafkaError(f"{segment} has something that is no batch at its end")
+        for piece in pieces:
+            piece.on_become_inactive_segment()
+            piece.flush()
+            piece.set_last_modified(segment.last_modified())
+
+    # The directory as a whole.
+
+    def sync(self) -> None:
+        """
+        Let the names of the segments survive a crash of the machine. No lock is needed.
+        """
+        self.files.sync_directory(self.path)
+
+    def rename(self, name: str) -> bool:
+        """
+        Rename the directory; false if that is its name.
+        """
+        renamed = self.path.with_name(name)
+        if renamed == self.path:
+            return False
+        with self.files.open_files.renaming:
+            self.files.rename(self.path, renamed)
+            self.path = renamed
+            self.segments.update_parent_dir(renamed)
+        try:
+            self.files.sync_directory(renamed.parent)
+        except TooManyOpenFiles as error:
+            logger.warning("A crash of the machine may undo the name of %s: %s", renamed, error)
+        return True
+
+
+def _base_offset(segment: LogSegment) -> int:
+    return segment.base_offset

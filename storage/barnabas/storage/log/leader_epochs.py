@@ -1,0 +1,264 @@
+"""
+At which offset each leader epoch of a log begins.
+
+A client that has lost its place asks where an epoch ended, and sees whether its records are still
+the ones that it read. A broker without replicas gives its logs a new epoch at every start.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from barnabas.storage.state_files.checkpoints import EpochEntry, LeaderEpochCheckpointFile
+
+logger = logging.getLogger(__name__)
+
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_EPOCH_OFFSET: Final = -1
+
+# What the file does not have yet. The more urgent is the larger number.
+_NOTHING: Final = 0
+_WHAT_IS_FORGOTTEN: Final = 1
+_AN_EPOCH: Final = 2
+
+Schedule = Callable[[Callable[[], None]], object]
+"""
+Sees to it that something is done soon, in whatever thread.
+"""
+
+
+class EpochEndOffset(NamedTuple):
+    """
+    An epoch, and the offset behind its last record; -1 for both if that is not known.
+    """
+
+    leader_epoch: int
+    end_offset: int
+
+
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
+class LeaderEpochFileCache:
+    """
+    The epochs of one log, in memory and in ``leader-epoch-checkpoint``.
+
+    Invariants:
+
+    1. Epochs and start offsets both grow.
+    2. The file lacks no epoch that has a record: it is written before ``assign`` returns, which
+       every append calls. It may have epochs that were truncated away; loading a log truncates
+       again.
+    3. An append does not write that epochs are forgotten: should a crash bring their records back,
+       the file still has them.
+
+    Safe from any thread: readers see an immutable tuple, changes are made one at a time.
+    """
+
+    __slots__ = (
+        "_changing",
+        "_checkpoint",
+        "_entries",
+        "_schedule",
+        "_topic_partition",
+        "_unwritten",
+    )
+
+    def __init__(
+        self,
+        topic_partition: object,
+        checkpoint: LeaderEpochCheckpointFile,
+        schedule: Schedule = _at_once,
+    ) -> None:
+        """
+        Args:
+            topic_partition: what the broker's log calls the log.
+            schedule: for writing the file when nobody has to wait for it.
+
+        Raises:
+            CorruptCheckpoint: the file does not say what it should.
+        """
+        self._topic_partition = topic_partition
+        self._checkpoint = checkpoint
+        self._schedule = schedule
+        self._changing = threading.RLock()
+        self._entries: tuple[EpochEntry, ...] = ()
+        self._unwritten = _NOTHING
+        for entry in checkpoint.read():
+            self._assign(entry)
+
+    # Asking.
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._entries
+
+    @property
+    def epoch_entries(self) -> tuple[EpochEntry, ...]:
+        return self._entries
+
+    @property
+    def earliest_entry(self) -> EpochEntry | None:
+        entries = self._entries
+        return entries[0] if entries else None
+
+    @property
+    def latest_entry(self) -> EpochEntry | None:
+        entries = self._entries
+        return entries[-1] if entries else None
+
+    @property
+    def latest_epoch(self) -> int | None:
+        entries = self._entries
+        return entries[-1].epoch if entries else None
+
+    def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> EpochEndOffset:
+        """
+        The last epoch that is known up to *requested_epoch*, and where it ended.
+
+        An epoch older than all that are known ended where the first of them begins. Of the epochs
+        to come nothing is known (KIP-101).
+        """
+        entries = self._entries
+        at = bisect_right(entries, requested_epoch, key=_epoch)
+        if entries and entries[-1].epoch == requested_epoch:
+            return EpochEndOffset(requested_epoch, log_end_offset)
+        if requested_epoch == UNDEFINED_EPOCH or at == len(entries):
+            return EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET)
+        floor = entries[at - 1].epoch if at else requested_epoch
+        return EpochEndOffset(floor, entries[at].start_offset)
+
+    # Changing.
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """
+        *epoch* begins with *start_offset*, unless it is known to have begun before.
+
+        Entries that are not older, or that begin later, are forgotten.
+
+        Raises:
+            ValueError: one of them is negative.
+        """
+        latest = self.latest_entry
+        if (
+            latest is not None
+            and latest.epoch == epoch
+            and start_offset >= latest.start_offset
+            and self._unwritten != _AN_EPOCH
+        ):
+            return  # So it is for nearly every batch.
+        with self._changing:
+            if self._assign(EpochEntry(epoch, start_offset)) or self._unwritten == _AN_EPOCH:
+                self._write()
+
+    def begin(self, epoch: int, start_offset: int) -> None:
+        """
+        As ``assign``, but the file follows soon, at the latest with the first append.
+
+        Raises:
+            ValueError: one of them is negative.
+        """
+        with self._changing:
+            if self._assign(EpochEntry(epoch, start_offset)):
+                self._unwritten = _AN_EPOCH
+                self._schedule(self.write_pending)
+
+    def _assign(self, new: EpochEntry) -> bool:
+        if new.epoch < 0 or new.start_offset < 0:
+            raise ValueError(f"Received invalid partition leader epoch entry {new}")
+        latest = self.latest_entry
+        if latest and latest.epoch == new.epoch and new.start_offset >= latest.start_offset:
+            return False
+        kept = list(self._entries)
+        removed = []
+        while kept and (kept[-1].epoch >= new.epoch or kept[-1].start_offset >= new.start_offset):
+            removed.append(kept.pop())
+        # An epoch in which nothing was written gives way without a word.
+        if len(removed) > 1 or (removed and removed[0].start_offset != new.start_offset):
+            logger.warning(
+                "%s: new epoch entry %s caused truncation of conflicting entries %s",
+                self._topic_partition,
+                new,
+                removed,
+            )
+        self._entries = (*kept, new)
+        return True
+
+    def truncate_from_end_async_flush(self, end_offset: int) -> None:
+        """
+        Forget the epochs that begin at *end_offset* or later. The file follows soon.
+        """
+        with self._changing:
+            if end_offset < 0:
+                return
+            kept = tuple(entry for entry in self._entries if entry.start_offset < end_offset)
+            self._replace(kept)
+
+    def truncate_from_start_async_flush(self, start_offset: int) -> None:
+        """
+        Forget the epochs that ended before *start_offset*; the one it lies in begins with it now.
+
+        The file follows soon.
+        """
+        with self._changing:
+            entries = self._entries
+            at = bisect_right(entries, start_offset, key=_start_offset)
+            if at:
+                self._replace((EpochEntry(entries[at - 1].epoch, start_offset), *entries[at:]))
+
+    def _replace(self, entries: tuple[EpochEntry, ...]) -> None:
+        if entries != self._entries:
+            self._entries = entries
+            self._unwritten = max(self._unwritten, _WHAT_IS_FORGOTTEN)
+            self._schedule(self.write_pending)
+
+    def clear_and_flush(self) -> None:
+        """
+        Forget all epochs.
+        """
+        with self._changing:
+            self._entries = ()
+            self._write()
+
+    def clear(self) -> None:
+        """
+        Forget all epochs, but leave the file as it is: it is going to be deleted.
+        """
+        with self._changing:
+            self._entries = ()
+            self._unwritten = _NOTHING
+
+    def update_parent_dir(self, directory: Path) -> None:
+        """
+        Somebody has renamed the directory of the log.
+        """
+        with self._changing:
+            self._checkpoint.update_parent_dir(directory)
+
+    def _write(self) -> None:
+        self._unwritten = _AN_EPOCH  # Also where this fails: the next append tries again.
+        self._checkpoint.write(self._entries)
+        self._unwritten = _NOTHING
+
+    def write_pending(self) -> None:
+        """
+        Write what has changed, unless that has been done.
+        """
+        with self._changing:
+            if self._unwritten != _NOTHING:
+                self._checkpoint.write_if_dir_exists(self._entries)
+                self._unwritten = _NOTHING
+
+
+def _epoch(entry: EpochEntry) -> int:
+    return entry.epoch
+
+
+def _start_offset(entry: EpochEntry) -> int:
+    return entry.start_offset

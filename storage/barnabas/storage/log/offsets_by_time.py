@@ -1,0 +1,93 @@
+"""
+Which offset a time begins at.
+
+A time index leads near the place; from there batches, and then records, are looked at. Segments are
+searched from the oldest on, and the first that has a late enough timestamp decides.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from barnabas.protocol.record_batch import NO_TIMESTAMP
+from barnabas.storage.log.leader_epochs import UNDEFINED_EPOCH, LeaderEpochFileCache
+from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
+from barnabas.storage.segment.records import BatchHeader, TimestampAndOffset
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.segment.segments import LogSegments
+
+LATEST_TIMESTAMP: Final = -1
+EARLIEST_TIMESTAMP: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL_TIMESTAMP: Final = -4
+LATEST_TIERED_TIMESTAMP: Final = -5
+EARLIEST_PENDING_UPLOAD_TIMESTAMP: Final = -6
+"""What a ListOffsets request may have in the place of a timestamp."""
+
+_NOTHING_IS_TIERED: Final = TimestampAndOffset(NO_TIMESTAMP, UNKNOWN_OFFSET, UNDEFINED_EPOCH)
+
+
+def fetch_offset_by_timestamp(
+    target: int,
+    segments: LogSegments,
+    epochs: LeaderEpochFileCache,
+    *,
+    log_start_offset: int,
+    log_end_offset: int,
+) -> TimestampAndOffset | None:
+    """
+    The offset that *target* asks for, a time in ms or one of the constants above (Kafka's
+    UnifiedLog.fetchOffsetByTimestamp). None if no record is that late.
+    """
+    if target in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
+        first = epochs.earliest_entry
+        epoch = first.epoch if first and first.start_offset <= log_start_offset else None
+        return TimestampAndOffset(NO_TIMESTAMP, log_start_offset, epoch)
+    if target == LATEST_TIMESTAMP:
+        return TimestampAndOffset(NO_TIMESTAMP, log_end_offset, epochs.latest_epoch)
+    if target in (LATEST_TIERED_TIMESTAMP, EARLIEST_PENDING_UPLOAD_TIMESTAMP):
+        return _NOTHING_IS_TIERED
+    if target == MAX_TIMESTAMP:
+        return find_max_timestamp(segments)
+    return find_offset_by_timestamp(segments, target, log_start_offset)
+
+
+def find_offset_by_timestamp(
+    segments: LogSegments, target_timestamp: int, start_offset: int
+) -> TimestampAndOffset | None:
+    """
+    The first record that is not older than *target_timestamp* (ms) nor below *start_offset*.
+
+    A segment without timestamps is as new as its file.
+    """
+    for segment in segments.values():
+        if segment.largest_timestamp() >= target_timestamp:
+            return segment.find_offset_by_timestamp(target_timestamp, start_offset)
+    return None
+
+
+def find_max_timestamp(segments: LogSegments) -> TimestampAndOffset | None:
+    """
+    The first record with the largest timestamp (KIP-734).
+
+    Segments are looked at as a whole: the record may lie below the log's start. None if the log is
+    empty, or compaction has removed the record and left its batch.
+    """
+    latest = max(segments.values(), key=LogSegment.max_timestamp_so_far)
+    timestamp, offset = latest.read_max_timestamp_and_offset_so_far()
+    position = latest.offset_index.lookup(offset).position
+    for header in latest.log.headers(position):
+        if header.max_timestamp == timestamp:
+            return _first_record(latest, header)
+    return None
+
+
+def _first_record(segment: LogSegment, header: BatchHeader) -> TimestampAndOffset | None:
+    epoch = header.leader_epoch if header.leader_epoch >= 0 else None
+    batch = segment.log.batch_at(header)
+    if batch.magic == 0:  # Its records have no time.
+        return None
+    for record in batch.records():
+        if record.timestamp == header.max_timestamp:
+            return TimestampAndOffset(record.timestamp, record.offset, epoch)
+    return None

@@ -1,0 +1,142 @@
+"""
+Finding the bytes that a read answers with.
+
+A read looks at one segment: from the batch that holds its first offset to as many bytes as it may
+have, or to the bound that its isolation sets. It may end within a batch. Nothing is locked: the
+segments are those of the moment at which the read began.
+"""
+
+from __future__ import annotations
+
+from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.storage.index.offset_index import OffsetPosition
+from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.segment.fetch_data import AbortedTransaction, FetchDataInfo
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.segment.segments import LogSegments
+
+
+def read_segments(
+    segments: LogSegments,
+    start_offset: int,
+    max_length: int,
+    *,
+    min_one_message: bool,
+    bound: LogOffsetMetadata,
+    end: LogOffsetMetadata,
+    include_aborted_txns: bool = False,
+    nowait: bool = False,
+) -> FetchDataInfo:
+    """
+    Find up to *max_length* bytes from *start_offset* on (Kafka's LocalLog.read).
+
+    Args:
+        min_one_message: at least the first batch, also if it is larger than *max_length*.
+        bound: nothing from here on is found. If it does not say where its batch is, nothing is.
+        end: the end of the log.
+
+    Raises:
+        OffsetOutOfRange: *start_offset* is below the first segment, or beyond the end.
+        WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+    """
+    end_offset = end.message_offset
+    segment = segments.floor_segment(start_offset)
+    if start_offset > end_offset or segment is None:
+        raise OffsetOutOfRange(
+            start_offset, segments.first_segment_base_offset or 0, end_offset, _name(segments)
+        )
+    none_aborted: list[AbortedTransaction] | None = [] if include_aborted_txns else None
+    if start_offset == bound.message_offset:
+        return FetchDataInfo(bound, None, aborted_transactions=none_aborted)
+    if start_offset > bound.message_offset:
+        place = find_offset(segments, start_offset, end, nowait=nowait)
+        return FetchDataInfo(place, None, aborted_transactions=none_aborted)
+    while segment is not None:
+        found = segment.read(
+            start_offset,
+            max_length,
+            _max_position(segment, bound),
+            min_one_message=min_one_message,
+            nowait=nowait,
+        )
+        if found is not None:
+            if include_aborted_txns:
+                found.aborted_transactions = _aborted_transactions(
+                    segments, segment, start_offset, found, end_offset
+                )
+            return found
+        # Compaction may leave nothing from an offset to the end of its segment.
+        segment = segments.higher_segment(segment.base_offset)
+    return FetchDataInfo(end, None)
+
+
+def find_offset(
+    segments: LogSegments, offset: int, end: LogOffsetMetadata, *, nowait: bool = False
+) -> LogOffsetMetadata:
+    """
+    In which segment, and where in it, the batch with *offset* is.
+
+    Raises: as ``read_segments``.
+    """
+    return read_segments(
+        segments, offset, 1, min_one_message=False, bound=end, end=end, nowait=nowait
+    ).fetch_offset_metadata
+
+
+def _max_position(segment: LogSegment, bound: LogOffsetMetadata) -> int | None:
+    base_offset = bound.segment_base_offset
+    if segment.base_offset < base_offset:
+        return segment.size
+    if segment.base_offset == base_offset and not bound.message_offset_only:
+        return bound.relative_position_in_segment
+    return None
+
+
+def _aborted_transactions(
+    segments: LogSegments,
+    segment: LogSegment,
+    start_offset: int,
+    found: FetchDataInfo,
+    end_offset: int,
+) -> list[AbortedTransaction]:
+    """
+    The aborted transactions of which the bytes that were found may have a part.
+
+    The offset up to which these reach is not known without reading them. An index entry behind them
+    bounds it, or else the next segment does, or the end of the log.
+    """
+    where = found.fetch_offset_metadata
+    upper = segment.fetch_upper_bound_offset(
+        OffsetPosition(where.message_offset, where.relative_position_in_segment),
+        0 if found.records is None else found.records.size,
+    )
+    if upper is None:
+        following = segments.higher_segment(segment.base_offset)
+        upper = end_offset if following is None else following.base_offset
+    return [
+        AbortedTransaction(txn.producer_id, txn.first_offset)
+        for txn in collect_aborted_txns(segments, segment, start_offset, upper)
+    ]
+
+
+def collect_aborted_txns(
+    segments: LogSegments, first: LogSegment, start_offset: int, upper_bound_offset: int
+) -> list[AbortedTxn]:
+    """
+    The transactions that were aborted at *start_offset* or later, and began below the bound.
+
+    Args:
+        first: the segment to begin with; later ones are searched as far as they may matter.
+    """
+    found: list[AbortedTxn] = []
+    for segment in (first, *segments.higher_segments(first.base_offset)):
+        result = segment.collect_aborted_txns(start_offset, upper_bound_offset)
+        found += result.aborted_transactions
+        if result.is_complete:
+            break
+    return found
+
+
+def _name(segments: LogSegments) -> str:
+    return f"partition {segments.topic_partition}"

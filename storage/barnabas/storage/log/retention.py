@@ -1,0 +1,268 @@
+"""
+Which segments of a log may go, and why the others stay.
+
+::
+
+    rule               of a log whose policy has    a segment may go if
+    log start offset   anything, or nothing         all of it is below the log's start
+    retention.bytes    delete                       the log without it is not smaller than that
+    retention.ms       delete                       its latest record is older than that
+
+Each rule walks from the oldest segment on and ends at the first that has to stay, whatever comes
+behind it. No rule takes a segment that reaches beyond the high watermark, or an empty one that is
+the last. The last one may go otherwise; the log then begins a new one.
+
+Nothing here changes anything: what deletes segments and what explains why they are still there ask
+the same functions (Kafka's UnifiedLog.deleteOldSegments).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import struct
+from barnabas.storage.config.log_config import LogConfig
+
+UNLIMITED = -1
+
+
+class Segment(Protocol):
+    """
+    What the rules ask of a segment.
+    """
+
+    @property
+    def base_offset(self) -> int: ...
+
+    @property
+    def size(self) -> int: ...
+
+    def largest_timestamp(self) -> int: ...
+
+
+S = TypeVar("S", bound=Segment)
+
+
+class Rule(Enum):
+    """
+    What a segment may go by.
+    """
+
+    LOG_START_OFFSET = "log start offset"
+    RETENTION_BYTES = "retention.bytes"
+    RETENTION_MS = "retention.ms"
+
+
+class Reason(Enum):
+    """
+    Why a segment may go, or has to stay.
+    """
+
+    BREACHED = "the rule lets it go"
+    WITHIN_LIMIT = "the rule keeps it"
+    IN_THE_FUTURE = "its latest record is later than now, so that it is not old"
+    ABOVE_HIGH_WATERMARK = "it reaches beyond the high watermark"
+    LAST_AND_EMPTY = "it is the last one, and empty"
+
+
+class LogState(NamedTuple, Generic[S]):
+    """
+    A log as the rules see it: its segments, oldest first, and its offsets.
+    """
+
+    segments: Sequence[S]
+    log_start_offset: int
+    high_watermark: int
+    log_end_offset: int
+
+
+@struct
+class Verdict(Generic[S]):
+    """
+    What one rule says of one segment.
+    """
+
+    segment: S
+    reason: Reason
+    end_offset: int
+    """Where the next segment begins, or the log ends."""
+    value: int | None
+    """
+    What the rule compares with its limit: the offset behind the segment, the bytes of the log
+    without it, or the age of its latest record in ms. None if it did not come to that.
+    """
+
+    @property
+    def deletable(self) -> bool:
+        return self.reason is Reason.BREACHED
+
+
+@struct
+class Decision(Generic[S]):
+    """
+    What one rule says of a log.
+
+    Invariants:
+
+    1. ``verdicts`` are those of the oldest segments, in their order.
+    2. All of them are deletable but the last one, which then is why the walk has ended.
+    """
+
+    rule: Rule
+    limit: int
+    """The log start offset, or what the config says: ``UNLIMITED`` switches the rule off."""
+    measure: int
+    """What the limit is for: the log start offset, the bytes of the log, or now in ms."""
+    verdicts: tuple[Verdict[S], ...]
+
+    @property
+    def deletable(self) -> list[S]:
+        """
+        The segments that may go, oldest first.
+        """
+        return [verdict.segment for verdict in self.verdicts if verdict.deletable]
+
+    @property
+    def stopped_by(self) -> Verdict[S] | None:
+        """
+        Why the next segment stays; None if there is none, or the rule did not look.
+        """
+        last = self.verdicts[-1] if self.verdicts else None
+        return None if last is None or last.deletable else last
+
+
+Judge = Callable[[S, int, bool], tuple[Reason, int | None]]
+"""
+Of a segment, the offset behind it, and whether it is the last: what a rule says, by which value.
+"""
+
+
+def rules_of(config: LogConfig) -> tuple[Rule, ...]:
+    """
+    The rules for the logs of a topic, in the order in which they have their turn.
+    """
+    return tuple(Rule) if config.delete else (Rule.LOG_START_OFFSET,)
+
+
+def decide(rule: Rule, state: LogState[S], config: LogConfig, now_ms: int) -> Decision[S]:
+    """
+    Let one rule walk along the segments.
+    """
+    judge: Judge[S]
+    if rule is Rule.LOG_START_OFFSET:
+        limit = measure = state.log_start_offset
+        judge = _by_log_start_offset(limit)
+    elif rule is Rule.RETENTION_BYTES:
+        limit = max(config.retention_bytes, UNLIMITED)
+        measure = sum(segment.size for segment in state.segments)
+        judge = _by_size(measure, limit)
+    else:
+        limit, measure = config.retention_ms, now_ms
+        judge = _by_time(now_ms, limit)
+    applies = limit != UNLIMITED and (rule is not Rule.RETENTION_BYTES or measure >= limit)
+    verdicts = tuple(_walk(state, judge)) if applies else ()
+    return Decision(rule, limit, measure, verdicts)
+
+
+def _walk(state: LogState[S], judge: Judge[S]) -> Iterator[Verdict[S]]:
+    segments = state.segments
+    for number, segment in enumerate(segments, 1):
+        is_last = number == len(segments)
+        end = state.log_end_offset if is_last else segments[number].base_offset
+        value: int | None = None
+        if state.high_watermark < end:
+            reason = Reason.ABOVE_HIGH_WATERMARK
+        else:
+            reason, value = judge(segment, end, is_last)
+            if is_last and segment.size == 0 and reason is Reason.BREACHED:
+                reason = Reason.LAST_AND_EMPTY
+        verdict = Verdict(segment, reason, end, value)
+        yield verdict
+        if not verdict.deletable:
+            return
+
+
+def _by_log_start_offset(limit: int) -> Judge[S]:
+    def judge(_segment: S, end: int, is_last: bool) -> tuple[Reason, int]:
+        # The last segment has no end that is known to stay.
+        breached = not is_last and end <= limit
+        return Reason.BREACHED if breached else Reason.WITHIN_LIMIT, end
+
+    return judge
+
+
+def _by_size(log_size: int, limit: int) -> Judge[S]:
+    left = log_size
+
+    def judge(segment: S, _end: int, _is_last: bool) -> tuple[Reason, int]:
+        nonlocal left
+        without = left - segment.size
+        if without < limit:
+            return Reason.WITHIN_LIMIT, without
+        left = without
+        return Reason.BREACHED, without
+
+    return judge
+
+
+def _by_time(now_ms: int, limit: int) -> Judge[S]:
+    def judge(segment: S, _end: int, _is_last: bool) -> tuple[Reason, int]:
+        latest = segment.largest_timestamp()
+        age = now_ms - latest
+        if now_ms >= _expires_ms(latest, limit):
+            return Reason.BREACHED, age
+        return Reason.IN_THE_FUTURE if age < 0 else Reason.WITHIN_LIMIT, age
+
+    return judge
+
+
+def _expires_ms(latest_ms: int, limit: int) -> int:
+    # Only what is older than the limit goes: not what is as old.
+    return latest_ms + limit + 1
+
+
+# What would have to happen.
+
+
+def expires_ms(config: LogConfig, latest_ms: int) -> int | None:
+    """
+    From when on ``retention.ms`` lets a segment go whose latest record is of *latest_ms*, and the
+    older ones with it; None if it never does.
+    """
+    if not config.delete or config.retention_ms == UNLIMITED:
+        return None
+    return _expires_ms(latest_ms, config.retention_ms)
+
+
+def bytes_missing(config: LogConfig, sizes: Sequence[int], number: int) -> int | None:
+    """
+    By how many bytes a log must grow until ``retention.bytes`` lets its oldest segments go; 0 if
+    it does already, None if it never does.
+
+    Args:
+        sizes: of the segments, oldest first.
+        number: of the segments that are to go.
+    """
+    if not config.delete or config.retention_bytes <= UNLIMITED:
+        return None
+    return max(0, config.retention_bytes - sum(sizes[number:]))
+
+
+def plan(state: LogState[S], config: LogConfig, now_ms: int) -> list[Decision[S]]:
+    """
+    What all rules say one after the other, each of what the ones before have left.
+    """
+    decisions = []
+    for rule in rules_of(config):
+        decision = decide(rule, state, config, now_ms)
+        decisions.append(decision)
+        left = state.segments[len(decision.deletable) :]
+        if len(left) < len(state.segments):
+            start = left[0].base_offset if left else state.log_end_offset
+            state = state._replace(
+                segments=left, log_start_offset=max(state.log_start_offset, start)
+            )
+    return decisions

@@ -1,0 +1,200 @@
+"""
+Up to which offsets a log may be read, and from which on.
+
+::
+
+    log start     last stable offset        high watermark      log end
+        |------------------|----------------------|----------------|
+         everybody          not who wants          nobody: not acknowledged yet
+                            committed records
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+
+from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.storage.log.local_log import LocalLog
+from barnabas.storage.producers.state import ProducerStateManager
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+
+logger = logging.getLogger(__name__)
+
+
+class Watermarks:
+    """
+    The offsets of one log.
+
+    Invariants:
+
+    1. ``log_start_offset`` <= ``last_stable_offset`` <= ``high_watermark`` <= log end offset; but
+       where a batch of an open transaction reaches over the start of the log, the last stable
+       offset is that of the batch, as in Kafka.
+    2. The recovery point is not below ``log_start_offset``: what is there need not be recovered.
+
+    Reading needs no lock. To change them the log's lock is taken, or held already.
+    """
+
+    def __init__(
+        self,
+        local: LocalLog,
+        producers: ProducerStateManager,
+        lock: threading.RLock,
+        *,
+        log_start_offset: int,
+        high_watermark: int,
+    ) -> None:
+        self._local = local
+        self._producers = producers
+        self._lock = lock
+        self.log_start_offset = log_start_offset
+        self._high_watermark = LogOffsetMetadata(log_start_offset)
+        self._first_unstable_offset: LogOffsetMetadata | None = None
+        self.start_at(log_start_offset)
+        self.update_high_watermark(high_watermark)
+
+    # The start.
+
+    def start_at(self, offset: int) -> None:
+        """
+        Let the log start at *offset*.
+        """
+        self.log_start_offset = offset
+        if self.high_watermark < offset:
+            self.update_high_watermark(offset)
+        self._local.recovery_point = max(self._local.recovery_point, offset)
+
+    # The high watermark.
+
+    @property
+    def high_watermark(self) -> int:
+        return self._high_watermark.message_offset
+
+    def update_high_watermark(self, offset: int) -> int:
+        """
+        Move the high watermark to *offset*, or to the start or end of the log if that is outside.
+
+        Returns:
+            Where it is now.
+        """
+        with self._lock:
+            end = self._local.next_offset_metadata
+            if offset >= end.message_offset:
+                self._set_high_watermark(end)
+            else:
+                self._set_high_watermark(LogOffsetMetadata(max(offset, self.log_start_offset)))
+            return self._high_watermark.message_offset
+
+    def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
+        """
+        Move the high watermark up.
+
+        Returns:
+            Where it was; None if that is not below *new*.
+
+        Raises:
+            ValueError: *new* is beyond the end of the log.
+        """
+        with self._lock:
+            end = self._local.next_offset_metadata
+            if new.message_offset > end.message_offset:
+                raise ValueError(
+                    f"High watermark {new} update exceeds current log end offset {end}"
+                )
+            old = self.fetch_high_watermark_metadata()
+            if old.message_offset < new.message_offset or (
+                old.message_offset == new.message_offset and old.on_older_segment(new)
+            ):
+                self._set_high_watermark(new)
+                return old
+            return None
+
+    def follow_log_end_offset(self) -> None:
+        """
+        The log was rolled, or appended to: the place of its end is another one.
+        """
+        end = self._local.next_offset_metadata
+        if self._high_watermark.message_offset >= end.message_offset:
+            self._set_high_watermark(end)
+
+    def fetch_high_watermark_metadata(self, *, nowait: bool = False) -> LogOffsetMetadata:
+        """
+        The high watermark with its place in the log.
+
+        Raises:
+            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        """
+        found = self._high_watermark
+        if not found.message_offset_only:
+            return found
+        with self._lock:
+            found = self._place(self._high_watermark.message_offset, nowait=nowait)
+            self._high_watermark = found
+        return found
+
+    def _set_high_watermark(self, new: LogOffsetMetadata) -> None:
+        offset = new.message_offset
+        if offset < self._high_watermark.message_offset:
+            logger.warning(
+                "%s: non-monotonic update of high watermark from %s to %s",
+                self._local.topic_partition,
+                self._high_watermark,
+                new,
+            )
+        self._high_watermark = new
+        self._producers.on_high_watermark_updated(offset)
+        self.update_first_unstable_offset()
+
+    # The last stable offset.
+
+    @property
+    def first_unstable_offset(self) -> int | None:
+        """
+        Where the first transaction begins that is not decided, or whose marker is not acknowledged.
+        """
+        first = self._first_unstable_offset
+        return None if first is None else first.message_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        first, high_watermark = self._first_unstable_offset, self._high_watermark.message_offset
+        if first is None or first.message_offset >= high_watermark:
+            return high_watermark
+        return first.message_offset
+
+    def fetch_last_stable_offset_metadata(self, *, nowait: bool = False) -> LogOffsetMetadata:
+        """
+        The last stable offset with its place in the log; errors as that of the high watermark.
+        """
+        high_watermark = self.fetch_high_watermark_metadata(nowait=nowait)
+        first = self._first_unstable_offset
+        if first is None or first.message_offset >= high_watermark.message_offset:
+            return high_watermark
+        if not first.message_offset_only:
+            return first
+        with self._lock:
+            found = self._place(first.message_offset, nowait=nowait)
+            if self._first_unstable_offset is first:
+                self._first_unstable_offset = found
+        return found
+
+    def update_first_unstable_offset(self) -> None:
+        """
+        Transactions have come or gone, or the start has moved.
+
+        A transaction that began below the start of the log counts from there on: what is left of
+        it is not known to be decided.
+        """
+        first = self._producers.transactions.first_unstable_offset()
+        if first is not None and (
+            first.message_offset_only or first.message_offset < self.log_start_offset
+        ):
+            first = self._place(max(first.message_offset, self.log_start_offset))
+        self._first_unstable_offset = first
+
+    def _place(self, offset: int, *, nowait: bool = False) -> LogOffsetMetadata:
+        try:
+            return self._local.convert_to_offset_metadata(offset, nowait=nowait)
+        except OffsetOutOfRange:
+            return LogOffsetMetadata(offset)

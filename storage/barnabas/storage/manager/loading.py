@@ -1,0 +1,229 @@
+"""
+Loading the logs of all log directories at a start.
+
+Several are loaded at a time where the disk has to be waited for. Where the page cache has all, as
+after a stop that was short, there is nothing to wait for but the other thread: only one at a time
+runs Python, and each question to the disk is a change of hands. So the first thread of a directory
+is joined by others when it sees blocks being read.
+
+::
+
+    t-0                  a log, if the metadata knows it; if not it is renamed to ...
+    t-0.<32 hex>-stray   ... and left alone
+    t-0.<32 hex>-delete  its deletion goes on
+    __cluster_metadata-0 has an owner of its own
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from barnabas.protocol.structs import fresh, struct
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.directories.catalog import LogCatalog
+from barnabas.storage.directories.directory import LogDirectory
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log.log import Log
+from barnabas.storage.state_files.file_names import (
+    DELETE_DIR_SUFFIX,
+    STRAY_DIR_SUFFIX,
+    TopicPartition,
+    log_stray_dir_name,
+)
+
+logger = logging.getLogger(__name__)
+
+IsStray = Callable[[UUID | None, TopicPartition], bool]
+"""
+Whether the metadata does not know the log of that topic id and partition here.
+"""
+
+
+@struct(frozen=False)
+class LoadReport:
+    """
+    What loading the logs came to.
+    """
+
+    loaded: int = 0
+    recovered: int = 0
+    """Logs of directories that were not stopped cleanly."""
+    strays: list[Path] = fresh(factory=list)
+    unclean: list[Path] = fresh(factory=list)
+    seconds: float = 0.0
+
+
+_Place = tuple[Path, TopicPartition]
+
+LOOK_EVERY: Final = 10
+"""
+After so many logs a thread looks whether the disk is being waited for.
+"""
+
+
+@struct(frozen=False)
+class _Share:
+    """
+    How many logs one thread has loaded, and how many the disk did not let it load.
+    """
+
+    loaded: int = 0
+    failed: int = 0
+
+
+class LogLoading:
+    """
+    One load of everything there is, into a catalog.
+
+    ``unserved`` are the logs that nobody is to find, ``deleted`` those whose deletion goes on.
+    """
+
+    def __init__(
+        self,
+        catalog: LogCatalog,
+        open_log: Callable[..., Log],
+        *,
+        default_config: LogConfig,
+        configs: Mapping[str, LogConfig],
+        is_stray: IsStray,
+        threads: int,
+        blocks_read: Callable[[], int],
+    ) -> None:
+        """
+        Args:
+            open_log: ``Log.create`` with all that is the same for each log.
+            threads: how many logs of a directory may be loaded at a time.
+            blocks_read: see ``Files``.
+        """
+        self.report = LoadReport()
+        self.unserved: list[Log] = []
+        self.deleted: list[Log] = []
+        self._catalog = catalog
+        self._open_log = open_log
+        self._default_config = default_config
+        self._configs = configs
+        self._is_stray = is_stray
+        self._threads = threads
+        self._blocks_read = blocks_read
+
+    def load(self) -> LoadReport:
+        """
+        Load all logs, after a crash recovering them.
+
+        Raises:
+            InvalidLogDirectory: a directory is no log, or there are two logs for one partition.
+            CorruptRecord: a log that was stopped cleanly cannot be read.
+        """
+        pools: list[ThreadPoolExecutor] = []
+        jobs: list[tuple[LogDirectory, list[Future[_Share]]]] = []
+        try:
+            for directory in self._catalog.directories.live.values():
+                pools.append(ThreadPoolExecutor(self._threads, f"log-recovery-{directory.path}"))
+                jobs.append((directory, self._begin(directory, pools[-1])))
+            for directory, futures in jobs:
+                # It becomes longer meanwhile: by those who help the ones that are waited for.
+                shares = [future.result() for future in futures]
+                directory.end_loading()
+                # A log that failed stays for the next start; until then its directory is unclean.
+                directory.all_loaded = not any(share.failed for share in shares)
+                self.report.loaded += sum(share.loaded for share in shares)
+        finally:
+            for pool in pools:
+                pool.shutdown(cancel_futures=True)
+        return self.report
+
+    def _begin(self, directory: LogDirectory, pool: ThreadPoolExecutor) -> list[Future[_Share]]:
+        try:
+            clean = directory.begin_loading()
+            paths = directory.log_paths()
+        except KafkaStorageError as error:
+            self._catalog.directories.failed(directory.path, "Error while loading log dir", error)
+            return []
+        if not clean and paths:
+            self.report.unclean.append(directory.path)
+            self.report.recovered += len(paths)
+        waiting = deque(paths)
+        futures: list[Future[_Share]] = []
+
+        def load_some(threads_left: int) -> _Share:
+            def call_help() -> None:
+                futures.append(pool.submit(load_some, threads_left - 1))
+
+            return self._load_some(directory, waiting, call_help if threads_left else None)
+
+        futures.append(pool.submit(load_some, self._threads - 1))
+        return futures
+
+    def _load_some(
+        self, directory: LogDirectory, waiting: deque[_Place], call_help: Callable[[], None] | None
+    ) -> _Share:
+        """
+        Load the logs that are *waiting*, until others have taken the last one, or one cannot be
+        loaded at all.
+
+        Args:
+            call_help: lets another thread join, if one may.
+        """
+        share = _Share()
+        blocks = self._blocks_read()
+        try:
+            while (place := _take(waiting)) is not None:
+                if call_help is not None and share.loaded % LOOK_EVERY == LOOK_EVERY - 1:
+                    before, blocks = blocks, self._blocks_read()
+                    if blocks - before >= LOOK_EVERY:
+                        call_help()
+                        call_help = None
+                if self._load(directory, *place):
+                    share.loaded += 1
+                else:
+                    share.failed += 1
+        except BaseException:
+            waiting.clear()
+            raise
+        return share
+
+    def _load(self, directory: LogDirectory, path: Path, partition: TopicPartition) -> bool:
+        """
+        Load one log; false if the disk fails, which takes the directory offline.
+        """
+        try:
+            log = self._open_log(
+                path,
+                self._configs.get(partition.topic, self._default_config),
+                log_start_offset=directory.log_start_offsets.get(partition, 0),
+                recovery_point=directory.recovery_points.get(partition, 0),
+                high_watermark=directory.high_watermarks.get(partition, 0),
+                had_clean_shutdown=directory.had_clean_shutdown,
+                was_compacted=partition in directory.compacted,
+            )
+            self._sort(log, path, partition)
+        except KafkaStorageError as error:
+            self._catalog.directories.failed(directory.path, f"Error while loading {path}", error)
+            return False
+        return True
+
+    def _sort(self, log: Log, path: Path, partition: TopicPartition) -> None:
+        if path.name.endswith(DELETE_DIR_SUFFIX):
+            self.deleted.append(log)
+        elif path.name.endswith(STRAY_DIR_SUFFIX):
+            self.unserved.append(log)
+        elif self._is_stray(log.topic_id, partition):
+            log.rename_dir(log_stray_dir_name(partition), should_reinitialize=False)
+            logger.warning("%s is no log of a known topic and was renamed to %s", path, log.dir)
+            self.report.strays.append(log.dir)
+            self.unserved.append(log)
+        else:
+            self._catalog.admit(partition, log)
+
+
+def _take(waiting: deque[_Place]) -> _Place | None:
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return None

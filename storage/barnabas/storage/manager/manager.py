@@ -1,0 +1,482 @@
+"""
+All logs of a broker, in one or several log directories.
+
+::
+
+    LogManager --+-- LogDirectories --+-- LogDirectory /data/1 --- lock, checkpoints, clean mark
+                 |                    +-- LogDirectory /data/2 ...
+                 +-- LogCatalog --+-- orders-0 --- Log
+                 |                +-- orders-1 --- Log ...
+                 +-- LogLoading       at the start, several logs at a time
+                 +-- LogUpkeep        threads: retention, flushes, checkpoints, ...
+                 +-- LogCleaner       threads: compaction
+                 +-- LogDeletions     logs that are deleted, until their files go
+
+The manager makes and deletes logs. A directory whose disk fails goes offline with its logs, and the
+others serve on (Kafka's ``LogManager``, KIP-112).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+from barnabas.protocol.errors import InconsistentTopicId
+from barnabas.protocol.structs import replace
+from barnabas.storage.cleaner.pool import LogCleaner
+from barnabas.storage.clock import Clock
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.directories.catalog import LogCatalog
+from barnabas.storage.directories.directories import LogDirectories
+from barnabas.storage.directories.directory import RECOVERY_POINT_CHECKPOINT
+from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.closing import close_directories
+from barnabas.storage.manager.loading import IsStray, LoadReport, LogLoading
+from barnabas.storage.manager.maintenance import LogManagerSettings, LogUpkeep
+from barnabas.storage.manager.removal import LogDeletions
+from barnabas.storage.state_files.file_names import (
+    TopicPartition,
+    log_delete_dir_name,
+    log_dir_name,
+)
+from barnabas.storage.threads.background import Alarm
+
+__all__ = ["LoadReport", "LogManager", "LogManagerSettings"]
+
+logger = logging.getLogger(__name__)
+
+
+class LogManager:
+    """
+    Finds, makes and deletes logs, and looks after them.
+
+    Invariants:
+
+    1. A log is found from the return of ``get_or_create_log`` until ``delete_log`` begins.
+    2. Every file of the directories belongs to this manager while it holds their locks.
+
+    Safe from any thread. The lock is for making and deleting; finding a log needs none.
+    """
+
+    def __init__(
+        self,
+        directories: Sequence[Path],
+        *,
+        files: Files,
+        clock: Clock,
+        failures: LogDirFailureChannel,
+        default_config: LogConfig,
+        settings: LogManagerSettings,
+        on_all_failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """
+        Take the directories, which are made if they are missing.
+
+        Args:
+            on_all_failed: called once no directory is left; from any thread.
+
+        Raises:
+            LogDirectoryLocked: another broker uses one of them.
+            KafkaStorageError: none of them can be used.
+            ValueError: the settings of the cleaner leave no room for a key.
+        """
+        self.default_config = default_config
+        self.failures = failures
+        self._files = files
+        self._clock = clock
+        self._settings = settings
+        self._on_all_failed = on_all_failed
+        self.directories = LogDirectories(directories, files, failures)
+        self._catalog = LogCatalog(self.directories)
+        self._unserved: list[Log] = []
+        self._alarm = Alarm()
+        self._deletions = LogDeletions(clock, self._alarm)
+        self._changing = threading.RLock()
+        self._renaming = threading.Lock()
+        self._closed = False
+        self._loaded = False
+        try:
+            self.cleaner = self._make_cleaner()
+            self.upkeep = LogUpkeep(self._catalog, clock, settings, self.cleaner)
+        except BaseException:
+            self.directories.release()
+            raise
+
+    # Finding
+
+    def get_log(self, partition: TopicPartition) -> Log | None:
+        """
+        The log of *partition*, if there is one that is online.
+        """
+        return self._catalog.logs.get(partition)
+
+    def logs(self) -> Mapping[TopicPartition, Log]:
+        """
+        All logs, as of now.
+        """
+        return self._catalog.all()
+
+    # Starting
+
+    def load(self, configs: Mapping[str, LogConfig], is_stray: IsStray) -> LoadReport:
+        """
+        Load all logs, after a crash recovering them.
+
+        Args:
+            configs: by topic, where it has configs of its own.
+            is_stray: tells what was left behind by topics that are gone.
+
+        Raises:
+            InvalidLogDirectory: a directory is no log, or there are two logs for one partition.
+            CorruptRecord: a log that was stopped cleanly cannot be read.
+        """
+        began = self._clock.monotonic()
+        loading = LogLoading(
+            self._catalog,
+            self._open_log,
+            default_config=self.default_config,
+            configs=configs,
+            is_stray=is_stray,
+            threads=self._settings.recovery_threads_per_directory,
+            blocks_read=self._files.blocks_read,
+        )
+        report = loading.load()
+        self._loaded = True
+        self._unserved += loading.unserved
+        for log in loading.deleted:
+            self._schedule_deletion(log)
+        self.handle_failures()
+        report.seconds = self._clock.monotonic() - began
+        return report
+
+    def start(self) -> None:
+        """
+        Begin to look after the logs, in threads.
+        """
+        self.upkeep.start(self.remove_deleted, self._alarm)
+        if self.cleaner is not None:
+            self.cleaner.start()
+
+    # Making and deleting
+
+    def get_or_create_log(
+        self,
+        partition: TopicPartition,
+        *,
+        topic_id: UUID | None = None,
+        config: LogConfig | None = None,
+        is_new: bool = True,
+    ) -> Log:
+        """
+        The log of *partition*, made in the directory that has the fewest if there is none.
+
+        Args:
+            is_new: false for a partition that has existed before. It is not made anew while a
+                directory is offline, since its records may be in there.
+
+        Raises:
+            InconsistentTopicId: the log belongs to another topic of that name.
+            KafkaStorageError: no directory can hold it.
+        """
+        with self._changing:
+            log = self._catalog.logs.get(partition)
+            if log is None:
+                self._check_open()
+                if not is_new and self.directories.offline:
+                    names = ", ".join(map(str, self.directories.offline))
+                    raise KafkaStorageError(
+                        f"Can not create log for {partition} because log directories {names}"
+                        " are offline"
+                    )
+                log = self._create(partition, topic_id, config or self.default_config)
+                self._catalog.logs[partition] = log
+        if topic_id is not None and log.topic_id not in (None, topic_id):
+            raise InconsistentTopicId(
+                f"Tried to assign topic ID {topic_id} to log for topic partition {partition},"
+                f" but log already contained topic ID {log.topic_id}"
+            )
+        return log
+
+    def check_descriptors(self) -> None:
+        """
+        Find out whether a log could be made now.
+
+        Raises:
+            TooManyOpenFiles: no file can be opened.
+        """
+        for path in self.directories.live:
+            with suppress(FileNotFoundError):
+                checkpoint = path / RECOVERY_POINT_CHECKPOINT
+                self._files.open(checkpoint, create=False, read_only=True).close()
+
+    def _check_open(self) -> None:
+        """
+        The directories may be another broker's when this one has stopped.
+        """
+        if self._closed:
+            raise KafkaStorageError("The logs are closed, for the broker stops")
+
+    def _create(self, partition: TopicPartition, topic_id: UUID | None, config: LogConfig) -> Log:
+        error: KafkaStorageError | None = None
+        for parent in self.directories.next_log_dirs(self._catalog.logs):
+            path = parent / log_dir_name(partition)
+            try:
+                return self._open_log(path, config, topic_id=topic_id)
+            except KafkaStorageError as failure:
+                self.directories.failed(
+                    parent, f"Error while creating log for {partition} in {parent}", failure
+                )
+                error = failure
+        raise error or KafkaStorageError(f"No log directory is left for {partition}")
+
+    def _open_log(
+        self,
+        path: Path,
+        config: LogConfig,
+        *,
+        topic_id: UUID | None = None,
+        log_start_offset: int = 0,
+        recovery_point: int = 0,
+        high_watermark: int = 0,
+        had_clean_shutdown: bool = True,
+        was_compacted: bool = False,
+    ) -> Log:
+        return Log.create(
+            path,
+            config,
+            files=self._files,
+            clock=self._clock,
+            failures=self.failures,
+            topic_id=topic_id,
+            log_start_offset=log_start_offset,
+            recovery_point=recovery_point,
+            high_watermark=high_watermark,
+            had_clean_shutdown=had_clean_shutdown,
+            was_compacted=was_compacted,
+            producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
+            transaction_verification=self._settings.transaction_verification,
+            wake_at=self._alarm.at,
+        )
+
+    def delete_log(self, partition: TopicPartition) -> None:
+        """
+        Delete the log of *partition*: renamed at once, removed after ``file.delete.delay.ms``.
+
+        Raises:
+            KafkaStorageError: it cannot be renamed, or may be in a directory that is offline.
+        """
+        for error in self.delete_logs([partition]).values():
+            raise error
+
+    def delete_logs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, KafkaError]:
+        """
+        Delete several logs, writing each checkpoint once. A log that cannot be deleted does not
+        keep the others.
+
+        Returns:
+            Why logs cannot be deleted, as ``delete_log`` raises it. None of them is found any more.
+        """
+        parents = set()
+        errors: dict[TopicPartition, KafkaError] = {}
+        for partition in partitions:
+            try:
+                parents.add(self._delete(partition))
+            except (KafkaStorageError, TooManyOpenFiles) as error:
+                errors[partition] = error
+        for parent in parents & self.directories.live.keys():
+            if self.cleaner is not None:
+                self.cleaner.manager.update_checkpoints(parent)
+            self._catalog.checkpoint(parent)
+        return errors
+
+    def _delete(self, partition: TopicPartition) -> Path:
+        with self._changing:
+            log = self._catalog.logs.pop(partition, None)
+        if log is None:
+            if self.directories.offline:
+                raise KafkaStorageError(
+                    f"Failed to delete log for {partition} because it may be in one of the offline"
+                    f" directories {', '.join(map(str, self.directories.offline))}"
+                )
+            raise KafkaStorageError(f"There is no log for {partition}")
+        if self.cleaner is not None:
+            # Nobody finds the log any more, so that no thread takes it again.
+            self.cleaner.manager.abort_cleaning(partition)
+        try:
+            with self._renaming:
+                self._check_open()
+                log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
+                self._schedule_deletion(log)
+        except (KafkaStorageError, TooManyOpenFiles):
+            # Nobody else finds it to give its files back.
+            log.close_handlers()
+            raise
+        return log.parent_dir
+
+    def _schedule_deletion(self, log: Log) -> None:
+        self._deletions.schedule(log, self.default_config.file_delete_delay_ms)
+
+    def update_topic_config(self, topic: str, config: LogConfig) -> None:
+        """
+        Let the logs of *topic* go by *config* from now on.
+        """
+        self.update_topic_configs({topic: config})
+
+    def update_topic_configs(self, configs: Mapping[str, LogConfig]) -> None:
+        """
+        Let the logs of several topics go by other configurations. It blocks until a log that is
+        no longer compacted is no longer being cleaned.
+        """
+        for partition, log in self.logs().items():
+            config = configs.get(partition.topic)
+            if config is None:
+                continue
+            was_compacted = log.config.compact
+            log.update_config(config)
+            if was_compacted and not config.compact and self.cleaner is not None:
+                self.cleaner.manager.abort_cleaning(partition)
+
+    def truncate_to(self, partition: TopicPartition, offset: int) -> None:
+        """
+        Let the log of *partition*, if there is one, lose all from *offset* on. If segments go, the
+        cleaner is kept off it, and what it has noted is not above the last one that is left.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        log = self._catalog.logs.get(partition)
+        if log is None:
+            return
+        if self.cleaner is not None and offset < log.active_segment.base_offset:
+            with self.cleaner.manager.truncating(log):
+                truncated = log.truncate_to(offset)
+        else:
+            truncated = log.truncate_to(offset)
+        if truncated:
+            self._catalog.checkpoint(log.parent_dir)
+
+    def configure(
+        self,
+        *,
+        producer_id_expiration_ms: int,
+        transaction_verification: bool,
+        recovery_threads_per_directory: int,
+    ) -> None:
+        """
+        Go by these settings from now on, for the logs that there are and for those to come.
+        """
+        with self._changing:
+            self._settings = replace(
+                self._settings,
+                producer_id_expiration_ms=producer_id_expiration_ms,
+                transaction_verification=transaction_verification,
+                recovery_threads_per_directory=recovery_threads_per_directory,
+            )
+            for log in self.logs().values():
+                log.configure_producers(
+                    expiration_ms=producer_id_expiration_ms,
+                    transaction_verification=transaction_verification,
+                )
+
+    def remove_deleted(self) -> None:
+        """
+        Remove the files and the logs whose delay after deletion is over.
+        """
+        self.upkeep.for_each(lambda log: log.remove_deleted_files())
+        self._deletions.remove_due()
+
+    # Failing
+
+    def handle_failures(self) -> list[TopicPartition]:
+        """
+        Take directories offline that were reported to have failed.
+
+        Returns:
+            The partitions whose logs are offline now and were not before.
+        """
+        lost: list[TopicPartition] = []
+        for path in self.failures.take_news():
+            lost += self._take_offline(path)
+        return lost
+
+    def _take_offline(self, path: Path) -> list[TopicPartition]:
+        with self._changing:
+            directory = self.directories.take_offline(path)
+            if directory is None:
+                return []
+            lost = [
+                partition for partition, log in self._catalog.logs.items() if log.parent_dir == path
+            ]
+            logs = [self._catalog.logs.pop(partition) for partition in lost]
+        logger.warning("Log directory %s is offline, with %d logs", path, len(lost))
+        steps: list[Callable[[], None]] = [log.close_handlers for log in logs]
+        if self.cleaner is not None:
+            steps.append(partial(self.cleaner.manager.handle_log_dir_failure, path))
+        for step in [*steps, directory.release]:
+            try:
+                step()
+            except Exception:
+                # The partitions are lost all the same, and somebody waits to hear of it.
+                logger.exception("Log directory %s cannot be given back in full", path)
+        if not self.directories.live:
+            logger.critical("All log directories have failed: %s", self.directories)
+            self._on_all_failed()
+        return lost
+
+    def _make_cleaner(self) -> LogCleaner | None:
+        settings = self._settings.cleaner
+        if not settings.enabled:
+            logger.warning("log.cleaner.enable is false: compacted topics are not compacted")
+            return None
+        return LogCleaner(settings, self._catalog, files=self._files, clock=self._clock)
+
+    # Stopping
+
+    def shutdown(self, broker_epoch: int = -1, *, seconds: float = 30.0) -> bool:
+        """
+        Stop the threads, flush and close all logs, and mark the directories as stopped cleanly.
+
+        A directory in which anything fails keeps no mark, so that the next start recovers it.
+
+        Args:
+            broker_epoch: noted in the marks; -1 if not known.
+            seconds: how long to wait for a round of a thread that is under way.
+
+        Returns:
+            Whether every log was closed and every directory marked. Later calls do nothing.
+        """
+        with self._changing:
+            if self._closed:
+                return True
+            self._closed = True
+        with self._renaming:
+            pass  # The last deletion that has begun is over: no other one begins.
+        if self.cleaner is not None:
+            # First of all: it replaces segments of logs that are to be flushed.
+            self.cleaner.stop(seconds)
+        self.upkeep.stop(seconds)
+        if self._loaded:
+            self.upkeep.checkpoint_high_watermarks()
+        threads = self._settings.recovery_threads_per_directory
+        is_clean = close_directories(
+            list(self._catalog.by_directory()),
+            threads=threads,
+            broker_epoch=broker_epoch,
+            are_all=self._loaded,
+            clock=self._clock,
+        )
+        self._close_unserved()
+        self.directories.release()
+        return is_clean
+
+    def _close_unserved(self) -> None:
+        for log in [*self._unserved, *self._deletions]:
+            log.close_handlers()

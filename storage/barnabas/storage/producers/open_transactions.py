@@ -1,0 +1,123 @@
+"""
+The transactions of a log that keep readers of committed records waiting.
+
+::
+
+              first batch             marker                    high watermark
+    (none) -------------> ongoing -----------> unreplicated ----------------> (none)
+                             |                      |
+                             +----------------------+
+                        the first of these is the first unstable offset:
+                        who wants committed records reads no further
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from barnabas.storage.producers.entry import CompletedTxn, TxnMetadata
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+
+
+class OpenTransactions:
+    """
+    Transactions without a marker, and those whose marker is not below the high watermark yet.
+
+    Invariants:
+
+    1. Both are in the order of their first offsets.
+    """
+
+    __slots__ = ("_ongoing", "_unreplicated")
+
+    def __init__(self) -> None:
+        self._ongoing: dict[int, TxnMetadata] = {}
+        self._unreplicated: dict[int, TxnMetadata] = {}
+
+    @property
+    def has_unreplicated(self) -> bool:
+        """
+        Whether there is one with a marker.
+        """
+        return bool(self._unreplicated)
+
+    @property
+    def first_ongoing(self) -> TxnMetadata | None:
+        """
+        The open transaction that began first.
+        """
+        return next(iter(self._ongoing.values()), None)
+
+    def first_unstable_offset(self) -> LogOffsetMetadata | None:
+        """
+        Where the first transaction begins that is open, or whose marker is not below the high
+        watermark yet.
+        """
+        ongoing, unreplicated = self._ongoing, self._unreplicated
+        if not unreplicated:
+            return next(iter(ongoing.values())).first_offset if ongoing else None
+        first = next(iter(unreplicated))
+        if ongoing and next(iter(ongoing)) < first:
+            return next(iter(ongoing.values())).first_offset
+        return unreplicated[first].first_offset
+
+    def first_undecided_offset(self) -> int | None:
+        """
+        Where the first open transaction begins.
+        """
+        return next(iter(self._ongoing), None)
+
+    def last_stable_offset(self, completed_txn: CompletedTxn) -> int:
+        """
+        The last stable offset once *completed_txn* is complete, whatever the high watermark.
+        """
+        for first_offset, txn in self._ongoing.items():
+            if txn.producer_id != completed_txn.producer_id:
+                return first_offset
+        return completed_txn.last_offset + 1
+
+    def begin(self, transactions: Iterable[TxnMetadata]) -> None:
+        """
+        The first batches of *transactions* were appended.
+        """
+        _put(self._ongoing, transactions)
+
+    def complete(self, completed_txn: CompletedTxn) -> bool:
+        """
+        The marker of a transaction was appended; false if there is no such transaction.
+        """
+        txn = self._ongoing.pop(completed_txn.first_offset, None)
+        if txn is None:
+            return False
+        txn.last_offset = completed_txn.last_offset
+        _put(self._unreplicated, [txn])
+        return True
+
+    def remove_unreplicated_before(self, offset: int) -> None:
+        """
+        Forget those whose markers are below *offset*.
+        """
+        if self._unreplicated:
+            self._unreplicated = {
+                first_offset: txn
+                for first_offset, txn in self._unreplicated.items()
+                if txn.last_offset is None or txn.last_offset >= offset
+            }
+
+    def clear(self) -> None:
+        self._ongoing.clear()
+        self._unreplicated.clear()
+
+
+def _put(transactions: dict[int, TxnMetadata], added: Iterable[TxnMetadata]) -> None:
+    """
+    Put in transactions and keep the order of first offsets.
+    """
+    for txn in added:
+        first_offset = txn.first_offset.message_offset
+        in_order = not transactions or next(reversed(transactions)) < first_offset
+        transactions[first_offset] = txn
+        if not in_order:
+            ordered = sorted(transactions.items())
+            transactions.clear()
+            transactions.update(ordered)

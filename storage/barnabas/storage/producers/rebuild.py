@@ -1,0 +1,149 @@
+"""
+Building what a log knows of its producers from its records.
+
+This happens at a start and after a truncation: from the newest snapshot that is not too new, the
+records up to the end are taken in. On the way snapshots are written at the base of the last two
+segments, where a crash would begin to recover.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+from barnabas.protocol.record_batch import RecordBatch
+from barnabas.storage.clock import Clock
+from barnabas.storage.producers.append import ProducerAppendInfo
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.producers.entry import CompletedTxn
+from barnabas.storage.producers.state import ProducerStateManager
+from barnabas.storage.segment.files import run_all
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.segment.segments import LogSegments
+from barnabas.storage.threads.deferred_work import DeferredWork
+
+logger = logging.getLogger(__name__)
+
+
+def rebuild_producer_state(
+    state: ProducerStateManager,
+    segments: LogSegments,
+    log_start_offset: int,
+    last_offset: int,
+    *,
+    clock: Clock,
+    reload_from_clean_shutdown: bool = False,
+) -> None:
+    """
+    Bring *state* to that of *last_offset*, which is the offset behind the last record.
+
+    Args:
+        reload_from_clean_shutdown: a clean stop writes a snapshot. So if there is none, there were
+            no producers, and the records need not be looked at.
+    """
+    offsets_to_snapshot = _bases_of_last_two(segments)
+    if reload_from_clean_shutdown and state.latest_snapshot_offset is None:
+        for offset in (*offsets_to_snapshot, last_offset):
+            state.update_map_end_offset(offset)
+            state.take_snapshot()
+        return
+    # Truncating a state without producers leaves it without: the records need no second look.
+    was_empty = state.is_empty and state.map_end_offset >= last_offset
+    state.truncate_and_reload(log_start_offset, last_offset, clock.now_ms())
+    if last_offset > state.map_end_offset and not was_empty:
+        for segment in segments.values_between(state.map_end_offset, last_offset):
+            start = max(segment.base_offset, state.map_end_offset, log_start_offset)
+            state.update_map_end_offset(start)
+            if segment.base_offset in offsets_to_snapshot:
+                state.take_snapshot()
+            _load_producers(state, _batches(segment, start, last_offset))
+    state.update_map_end_offset(last_offset)
+    state.take_snapshot()
+
+
+def _bases_of_last_two(segments: LogSegments) -> tuple[int, ...]:
+    last = segments.last_segment
+    if last is None:
+        return ()
+    lower = segments.lower_segment(last.base_offset)
+    return (last.base_offset,) if lower is None else (lower.base_offset, last.base_offset)
+
+
+def _batches(segment: LogSegment, start: int, end: int) -> Iterator[RecordBatch]:
+    """
+    The batches that hold offsets from *start* on, but none that holds *end* or a later one.
+    """
+    first = segment.translate_offset(start)
+    if first is None:
+        return
+    for batch in segment.log.batches(first.position):
+        if batch.last_offset >= end:
+            return
+        yield batch
+
+
+def _load_producers(state: ProducerStateManager, batches: Iterable[RecordBatch]) -> None:
+    loaded: dict[int, ProducerAppendInfo] = {}
+    completed: list[CompletedTxn] = []
+    for batch in batches:
+        if batch.has_producer_id:
+            txn = update_producers(state, batch, loaded, origin=AppendOrigin.REPLICATION)
+            if txn is not None:
+                completed.append(txn)
+    for append_info in loaded.values():
+        state.update(append_info)
+    for txn in completed:
+        state.complete_txn(txn)
+
+
+def update_producers(
+    state: ProducerStateManager,
+    batch: RecordBatch,
+    producers: dict[int, ProducerAppendInfo],
+    *,
+    origin: AppendOrigin,
+    first_offset_metadata: LogOffsetMetadata | None = None,
+    transaction_version: int = 0,
+) -> CompletedTxn | None:
+    """
+    Take a batch of a producer into its part of an append; return the transaction that it ends.
+
+    Args:
+        producers: the parts by producer; they count once ``state.update`` is called with them.
+
+    Raises: as ``ProducerAppendInfo.append``.
+    """
+    producer_id = batch.producer_id
+    append_info = producers.get(producer_id)
+    if append_info is None:
+        append_info = producers[producer_id] = state.prepare_update(producer_id, origin)
+    completed = append_info.append(batch, first_offset_metadata, transaction_version)
+    if batch.is_transactional:
+        # The transaction has its first offset now, or is over: nothing is left to be verified. Only
+        # a marker may come when the verification of the next transaction has begun, in the epoch
+        # that the marker itself begins (transaction version 2).
+        entry = state.verification_state_entry(producer_id)
+        if entry is not None and not (
+            entry.supports_epoch_bump and batch.is_control and batch.producer_epoch == entry.epoch
+        ):
+            state.clear_verification_state_entry(producer_id)
+    return completed
+
+
+def delete_producer_snapshots(
+    state: ProducerStateManager,
+    segments: Iterable[LogSegment],
+    deferred: DeferredWork,
+    delay_ms: int,
+) -> None:
+    """
+    Remove the snapshots at the bases of segments that go: renamed now, removed later.
+    """
+    marked = [
+        snapshot
+        for segment in segments
+        if (snapshot := state.remove_and_mark_snapshot_for_deletion(segment.base_offset))
+    ]
+    if marked:
+        deferred.later(delay_ms, lambda: run_all(snapshot.delete_if_exists for snapshot in marked))

@@ -1,0 +1,200 @@
+"""
+Snapshots of what a log knows of its producers.
+
+::
+
+    00000000000000000042.snapshot       the state after offset 41
+
+    version   int16    1
+    checksum  uint32   CRC-32C of all that follows
+    count     int32    entries
+    entry     46 bytes each, in no order:
+        producer id               int64
+        producer epoch            int16
+        last sequence             int32   -1 if no batch is known
+        last offset               int64   -1 if no batch is known
+        offset delta              int32   of the last batch
+        last timestamp            int64   of the last batch or marker, in ms
+        coordinator epoch         int32   -1 if there was no marker
+        first offset of open txn  int64   -1 if there is none
+
+Of the batches that the log remembers only a producer's last one is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from barnabas.protocol.crc32c import crc32c
+from barnabas.storage.errors import CorruptSnapshot
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.producers.entry import ProducerStateEntry
+from barnabas.storage.state_files.file_names import (
+    DELETED_SUFFIX,
+    PRODUCER_SNAPSHOT_SUFFIX,
+    offset_from_file_name,
+)
+
+logger = logging.getLogger(__name__)
+
+VERSION: Final = 1
+_HEADER: Final = Struct(">hIi")
+_COUNT: Final = Struct(">i")
+_CHECKED_FROM: Final = 6
+_ENTRY: Final = Struct(">qhiqiqiq")
+NONE: Final = -1
+
+
+class SnapshotFile:
+    """
+    The file of one snapshot, and the offset up to which it tells the state.
+    """
+
+    __slots__ = ("_files", "offset", "path")
+
+    def __init__(self, files: Files, path: Path) -> None:
+        self._files = files
+        self.path = path
+        self.offset = offset_from_file_name(path.name)
+
+    def delete_if_exists(self) -> bool:
+        deleted = self._files.remove(self.path)
+        if deleted:
+            logger.info("Deleted producer state snapshot %s", self.path)
+        return deleted
+
+    def rename_to_delete(self) -> bool:
+        """
+        Mark the file for deletion; whether there was one.
+        """
+        marked = self.path.with_name(self.path.name + DELETED_SUFFIX)
+        exists = self._files.exists(self.path)
+        if exists:
+            self._files.rename(self.path, marked)
+        self.path = marked
+        return exists
+
+    def update_parent_dir(self, directory: Path) -> None:
+        """
+        Somebody has renamed the directory.
+        """
+        self.path = directory / self.path.name
+
+    def flush(self) -> None:
+        """
+        Return once the snapshot survives a crash of the machine, or was removed in the meantime.
+        """
+        try:
+            file = self._files.open(self.path, create=False)
+        except FileNotFoundError:
+            return
+        try:
+            file.sync()
+        finally:
+            file.close()
+
+    def __repr__(self) -> str:
+        return f"SnapshotFile(offset={self.offset}, file={self.path})"
+
+
+def list_snapshot_files(
+    files: Files, directory: Path, names: Iterable[str] | None = None
+) -> list[SnapshotFile]:
+    """
+    The snapshots in *directory*, by offset.
+
+    Args:
+        names: what is in there, sorted, if that is known.
+    """
+    return [
+        SnapshotFile(files, directory / name)
+        for name in (files.names(directory) if names is None else names)
+        if name.endswith(PRODUCER_SNAPSHOT_SUFFIX) and name[: name.index(".")].isdecimal()
+    ]
+
+
+def encode_snapshot(entries: Collection[ProducerStateEntry]) -> bytes:
+    body = bytearray(_COUNT.pack(len(entries)))
+    for entry in entries:
+        first_offset = entry.current_txn_first_offset
+        body += _ENTRY.pack(
+            entry.producer_id,
+            entry.producer_epoch,
+            entry.last_seq,
+            entry.last_data_offset,
+            entry.last_offset_delta,
+            entry.last_timestamp,
+            entry.coordinator_epoch,
+            NONE if first_offset is None else first_offset,
+        )
+    return _HEADER.pack(VERSION, crc32c(body), len(entries)) + body[_COUNT.size :]
+
+
+def decode_snapshot(data: bytes, path: Path) -> list[ProducerStateEntry]:
+    """
+    Raises:
+        CorruptSnapshot: *data*, which are those of the file *path*, are no snapshot.
+    """
+    if len(data) < _HEADER.size:
+        raise CorruptSnapshot(f"Snapshot {path} ends early: {len(data)} bytes", path=path)
+    version, crc, count = _HEADER.unpack_from(data)
+    if version != VERSION:
+        raise CorruptSnapshot(
+            f"Snapshot {path} contained an unknown file version {version}", path=path
+        )
+    end = _HEADER.size + count * _ENTRY.size
+    if count < 0 or end > len(data):
+        raise CorruptSnapshot(
+            f"Snapshot {path} says to have {count} entries in {len(data)} bytes", path=path
+        )
+    computed = crc32c(memoryview(data)[_CHECKED_FROM:])
+    if crc != computed:
+        raise CorruptSnapshot(
+            f"Snapshot {path} is corrupt (CRC is no longer valid). Stored crc: {crc}. "
+            f"Computed crc: {computed}",
+            path=path,
+        )
+    return [_entry(fields) for fields in _ENTRY.iter_unpack(data[_HEADER.size : end])]
+
+
+def _entry(fields: tuple[int, ...]) -> ProducerStateEntry:
+    producer_id, epoch, last_sequence, last_offset, delta, timestamp, coordinator, first = fields
+    entry = ProducerStateEntry(
+        producer_id, epoch, coordinator, timestamp, None if first < 0 else first
+    )
+    if last_offset >= 0:
+        entry.add_batch(epoch, last_sequence, last_offset, delta, timestamp=timestamp)
+    return entry
+
+
+def read_snapshot(files: Files, path: Path) -> list[ProducerStateEntry]:
+    """
+    Raises:
+        CorruptSnapshot: the file is no snapshot.
+        FileNotFoundError: there is none.
+    """
+    return decode_snapshot(files.read_bytes(path), path)
+
+
+def write_snapshot(
+    files: Files, path: Path, entries: Collection[ProducerStateEntry], *, sync: bool
+) -> None:
+    """
+    Write a snapshot; with *sync* it survives a crash of the machine from now on.
+
+    Without, the file may be torn afterwards: its checksum tells, and an older one is used.
+    """
+    file = files.open(path)
+    try:
+        file.truncate(0)
+        file.append(encode_snapshot(entries))
+        if sync:
+            file.sync()
+    finally:
+        file.close()
+    if sync:
+        files.sync_directory(path.parent)

@@ -1,0 +1,319 @@
+"""
+A file system whose changes stay in memory.
+
+What looks at a log directory without being its owner opens logs as a broker does, so that it sees
+them as a broker does; and opening one writes: left-overs are removed, indexes made longer,
+snapshots taken. Here none of that reaches the disk.
+
+A broker may be at work in the directory meanwhile. A file is taken as it is when it is first asked
+for: what is appended later is not there. The index of a segment that grows has its full length, and
+a hole behind its entries, as nobody but its writer knows how many there are; the hole is left out.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from barnabas.storage.fs.disk import storage_error
+from barnabas.storage.fs.interface import Buffer, File, Files, MappedFile
+from barnabas.storage.index.offset_index import OffsetIndex
+from barnabas.storage.index.time_index import TimeIndex
+from barnabas.storage.state_files.file_names import INDEX_SUFFIX, LOG_SUFFIX, TIME_INDEX_SUFFIX
+
+_ENTRY_SIZES: Final = {
+    INDEX_SUFFIX: OffsetIndex.entry_size,
+    TIME_INDEX_SUFFIX: TimeIndex.entry_size,
+}
+
+_MOST_OPEN: Final = 16
+
+F = TypeVar("F", bound=File | MappedFile)
+
+
+class _Sources(Generic[F]):
+    """
+    The files on the disk that were read last, open. A log may have thousands.
+    """
+
+    def __init__(self, open_file: Callable[[Path], F]) -> None:
+        self._open_file = open_file
+        self._open: dict[Path, F] = {}
+
+    def get(self, path: Path) -> F:
+        """
+        Raises:
+            KafkaStorageError: the file is gone, or cannot be read.
+        """
+        file = self._open.pop(path, None)
+        if file is None:
+            try:
+                file = self._open_file(path)
+            except FileNotFoundError as error:
+                raise storage_error("open", path, error) from error
+        self._open[path] = file
+        if len(self._open) > _MOST_OPEN:
+            self._open.pop(next(iter(self._open))).close()
+        return file
+
+
+class _Content:
+    """
+    What a file holds: a part of one on the disk, until it is changed.
+    """
+
+    __slots__ = ("_memory", "_sources", "modified_ms", "path", "size")
+
+    def __init__(
+        self, sources: _Sources[File], path: Path | None, size: int, modified_ms: int
+    ) -> None:
+        self._sources = sources
+        self._memory: bytearray | None = bytearray() if path is None else None
+        self.path = path
+        """Of the file on the disk, which may have another name here."""
+        self.size = size
+        self.modified_ms = modified_ms
+
+    @property
+    def is_unchanged(self) -> bool:
+        return self._memory is None
+
+    def read(self, position: int, size: int) -> bytes | bytearray:
+        size = max(0, min(size, self.size - position))
+        if self._memory is not None:
+            return self._memory[position : position + size]
+        assert self.path is not None, "what is not in memory is in a file"
+        return self._sources.get(self.path).read(position, size)
+
+    @property
+    def memory(self) -> bytearray:
+        """
+        All of it, to be changed.
+        """
+        if self._memory is None:
+            self._memory = bytearray(self.read(0, self.size))
+        return self._memory
+
+    def write(self, position: int, data: Buffer) -> None:
+        memory = self.memory
+        if position > len(memory):
+            memory.extend(bytes(position - len(memory)))
+        memory[position : position + len(data)] = data
+        self.size = len(memory)
+
+    def cut(self, size: int) -> None:
+        if self._memory is not None or size > self.size:
+            # Another bytearray: somebody may look into the old one.
+            kept = self.memory[: min(size, self.size)]
+            self._memory = bytearray(size)
+            self._memory[: len(kept)] = kept
+        self.size = size
+
+
+class _OverlayFile(File):
+    def __init__(self, path: Path, content: _Content) -> None:
+        self.path = path
+        self._content = content
+
+    def append(self, data: Buffer) -> None:
+        self._content.write(self._content.size, data)
+
+    def write_at(self, position: int, data: Buffer) -> None:
+        self._content.write(position, data)
+
+    def read(self, position: int, size: int, *, nowait: bool = False) -> bytes | bytearray:
+        return self._content.read(position, size)
+
+    def truncate(self, size: int) -> None:
+        self._content.cut(size)
+
+    def size(self) -> int:
+        return self._content.size
+
+    def sync(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _OverlayMap:
+    """
+    A file as memory: mapped as long as it is as on the disk, a copy from the first change on.
+    """
+
+    def __init__(
+        self, path: Path, content: _Content, maps: _Sources[MappedFile], *, created: bool
+    ) -> None:
+        self.path = path
+        self.created = created
+        self._content = content
+        self._maps = maps
+        self._is_closed = False
+
+    @property
+    def view(self) -> memoryview:
+        content = self._content
+        if self._is_closed:
+            return memoryview(b"")
+        if content.is_unchanged and content.path is not None:
+            return self._maps.get(content.path).view[: content.size]
+        return memoryview(content.memory).toreadonly()
+
+    def open_for_writing(self) -> None: ...
+
+    def give_back(self) -> None: ...
+
+    def put(self, position: int, data: bytes) -> None:
+        self._content.write(position, data)
+
+    def resize(self, size: int) -> None:
+        self._content.cut(size)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None:
+        self._is_closed = True
+
+
+class OverlayFiles(Files):
+    """
+    The files of another file system, and what was changed since.
+
+    Invariants:
+
+    1. Nothing is ever written to the file system below.
+    2. What was once asked for is the same ever after, unless it was changed here.
+    """
+
+    def __init__(self, below: Files) -> None:
+        self._below = below
+        self._sources: _Sources[File] = _Sources(partial(below.open, create=False, read_only=True))
+        self._maps: _Sources[MappedFile] = _Sources(partial(below.map, size=None, read_only=True))
+        self._contents: dict[Path, _Content | None] = {}
+        """None for a file that was removed, or is not there."""
+        self._directories: set[Path] = set()
+        self._listed: set[Path] = set()
+
+    def _find(self, path: Path) -> _Content | None:
+        if path not in self._contents:
+            try:
+                size, modified_ms = self._below.size(path), self._below.modified_ms(path)
+            except FileNotFoundError:
+                return None
+            self._contents[path] = _Content(self._sources, path, size, modified_ms)
+        return self._contents[path]
+
+    def _get(self, path: Path) -> _Content:
+        content = self._find(path)
+        if content is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return content
+
+    def _make(self, path: Path) -> _Content:
+        if path in self._listed and path not in self._contents:
+            # Nobody makes a file that was there a moment ago.
+            error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            raise storage_error("open", path, error) from error
+        content = self._contents[path] = _Content(self._sources, None, 0, 0)
+        return content
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
+        content = self._find(path) if create and not read_only else self._get(path)
+        return _OverlayFile(path, content or self._make(path))
+
+    def map(self, path: Path, size: int | None, *, read_only: bool = False) -> _OverlayMap:
+        content = self._get(path) if size is None else self._find(path)
+        if content is None:
+            content = self._make(path)
+            content.cut(size or 0)
+            return _OverlayMap(path, content, self._maps, created=True)
+        content.cut(self._length_of_entries(path, content))
+        return _OverlayMap(path, content, self._maps, created=False)
+
+    def _length_of_entries(self, path: Path, content: _Content) -> int:
+        """
+        The bytes of a mapped file without the hole at its end, and without entries for batches
+        that came after the log was looked at.
+        """
+        size = content.size
+        width = _ENTRY_SIZES.get(path.suffix)
+        # A lone entry of zeros may be one: the first record, of the first moment of 1970.
+        if width is None or size % width or size <= width:
+            return size
+        if not any(content.read(size - width, width)):
+            entries = content.memory.rstrip(b"\0")
+            size = -(-len(entries) // width) * width
+        log = self._find(path.with_suffix(LOG_SUFFIX))
+        if path.suffix == INDEX_SUFFIX and log is not None:
+            while size and int.from_bytes(content.read(size - 4, 4), "big") >= log.size:
+                size -= width
+        return size
+
+    def exists(self, path: Path) -> bool:
+        if path in self._contents:
+            return self._contents[path] is not None
+        return path in self._directories or self._below.exists(path)
+
+    def is_directory(self, path: Path) -> bool:
+        return path in self._directories or self._below.is_directory(path)
+
+    def names(self, directory: Path) -> list[str]:
+        try:
+            found = set(self._below.names(directory))
+            self._listed.update(directory / name for name in found)
+        except FileNotFoundError:
+            if directory not in self._directories:
+                raise
+            found = set()
+        for path, content in self._contents.items():
+            if path.parent == directory:
+                (found.discard if content is None else found.add)(path.name)
+        return sorted(found)
+
+    def make_directory(self, path: Path) -> None:
+        self._directories.add(path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        content = self._find(source)
+        if content is None:
+            error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            raise storage_error(f"rename to {target.name}", source, error) from error
+        self._contents[target], self._contents[source] = content, None
+
+    def remove(self, path: Path) -> bool:
+        was_there = self._find(path) is not None
+        self._contents[path] = None
+        return was_there
+
+    def remove_tree(self, path: Path) -> None:
+        raise AssertionError(f"{path} is only looked at")
+
+    def sync_directory(self, path: Path) -> None: ...
+
+    def read_bytes(self, path: Path) -> bytes:
+        content = self._get(path)
+        return bytes(content.read(0, content.size))
+
+    def size(self, path: Path) -> int:
+        return self._get(path).size
+
+    def modified_ms(self, path: Path) -> int:
+        return self._get(path).modified_ms
+
+    def set_modified_ms(self, path: Path, ms: int) -> None:
+        self._get(path).modified_ms = ms
+
+    def lock(self, path: Path) -> None:
+        return None
+
+    def is_locked(self, path: Path) -> bool:
+        return self._below.is_locked(path)
+
+    def usable_bytes(self, path: Path) -> int:
+        return self._below.usable_bytes(path)
+
+    def total_bytes(self, path: Path) -> int:
+        return self._below.total_bytes(path)

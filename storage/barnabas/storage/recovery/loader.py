@@ -1,0 +1,386 @@
+"""
+Opening what is in the directory of a log.
+
+::
+
+    1  left-overs of unfinished work         removed or completed, see ``swap_files``
+    2  segments                              opened; one without an offset index is recovered
+    3  after a crash                         segments from the recovery point on are recovered: all
+                                             batches checked, indexes made anew. The first that has
+                                             lost something is the last one
+    4  producers                             from the newest snapshot and the records behind it
+
+After a clean stop nothing is checked: what lies behind the last whole batch stays there (Kafka's
+LogLoader).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import struct
+from barnabas.storage.errors import CorruptIndex, InvalidOffset, SegmentOffsetOverflow
+from barnabas.storage.log.directory import SegmentDirectory
+from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
+from barnabas.storage.producers.rebuild import delete_producer_snapshots, rebuild_producer_state
+from barnabas.storage.producers.state import ProducerStateManager
+from barnabas.storage.recovery.swap_files import clean_up, numbered_files
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.file_names import (
+    DELETE_DIR_SUFFIX,
+    is_index_file,
+    is_log_file,
+    log_file_name,
+    offset_from_file_name,
+    offset_index_name,
+    time_index_name,
+)
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+_END_OF_TIME = 2**63 - 1
+
+
+@struct(frozen=False)
+class RecoveryReport:
+    """
+    What had to be done to open a log.
+    """
+
+    recovered_segments: int = 0
+    recovered_bytes: int = 0
+    """Of the segments that were recovered, what is good."""
+    truncated_bytes: int = 0
+    """What was cut off because it is no batch, or not whole, or does not fit its checksum."""
+    deleted_segments: int = 0
+    """Segments behind one that had lost something."""
+    split_segments: int = 0
+
+
+class LoadedLogOffsets(NamedTuple):
+    """
+    A log that was opened: where it starts, is on the disk up to, and ends.
+    """
+
+    log_start_offset: int
+    recovery_point: int
+    next_offset_metadata: LogOffsetMetadata
+
+
+class LogLoader:
+    """
+    Opens one log, once.
+
+    Args:
+        producers: gets the state of the log's end; it knows nothing yet.
+        log_start_offset: as it was noted, 0 if it was not.
+        recovery_point: likewise; what is below survived a crash.
+        was_compacted: whether the cleaner has been at the log, whatever the config says now.
+    """
+
+    def __init__(
+        self,
+        directory: SegmentDirectory,
+        epochs: LeaderEpochFileCache,
+        producers: ProducerStateManager,
+        *,
+        had_clean_shutdown: bool,
+        log_start_offset: int,
+        recovery_point: int,
+        was_compacted: bool = False,
+    ) -> None:
+        self.report = RecoveryReport()
+        self._directory = directory
+        self._segments = directory.segments
+        self._epochs = epochs
+        self._producers = producers
+        self._had_clean_shutdown = had_clean_shutdown
+        self._log_start_offset = log_start_offset
+        self._recovery_point = recovery_point
+        self._may_have_gaps = was_compacted or directory.config.compact
+        self._recovered: ProducerStateManager | None = None
+        """The producers as the last segment that was recovered left them."""
+        self._names: list[str] | None = None
+        """The files of the directory, while nobody has changed them since they were listed."""
+
+    def load(self) -> LoadedLogOffsets:
+        """
+        Raises:
+            CorruptRecord: the log was stopped cleanly, but cannot be read to its end.
+            KafkaStorageError: the disk failed.
+        """
+        directory, segments = self._directory, self._segments
+        self._names = clean_up(directory)
+        if directory.listed is None:
+            self._producers.look_for_snapshots()
+        self._split_on_overflow(self._load_segment_files)
+        had_segments = not segments.is_empty
+        if directory.path.name.endswith(DELETE_DIR_SUFFIX):
+            # It is going to be deleted: what is in it does not matter.
+            if segments.is_empty:
+                directory.add_segment(0)
+            recovery_point = end = 0
+        else:
+            recovery_point, end = self._split_on_overflow(self._recover_log)
+        self._epochs.truncate_from_end_async_flush(end)
+        first = segments.first_segment_base_offset or 0
+        start = max(self._log_start_offset, first)
+        self._epochs.truncate_from_start_async_flush(self._log_start_offset)
+        self._producers.remove_stray_snapshots(segments.base_offsets)
+        rebuild_producer_state(
+            self._producers,
+            segments,
+            start,
+            end,
+            clock=directory.clock,
+            reload_from_clean_shutdown=self._had_clean_shutdown,
+        )
+        self._recall_batches(self._producers)
+        for segment in segments.values():
+            segment.release_indexes(unsynced=self.report.recovered_segments > 0)
+        active = segments.active_segment
+        active.resize_indexes(directory.config.segment_index_bytes)
+        if not had_segments:
+            active.make_index_files()
+        place = LogOffsetMetadata(end, active.base_offset, active.size)
+        return LoadedLogOffsets(start, recovery_point, place)
+
+    def _split_on_overflow(self, work: Callable[[], T]) -> T:
+        """
+        Do *work*; if a segment has offsets too far from its base, split it and begin anew.
+        """
+        while True:
+            try:
+                return work()
+            except SegmentOffsetOverflow as error:
+                logger.info("%s. Split segment and retry.", error)
+                self._directory.listed = None
+                result = self._directory.split_overflowed_segment(error.segment)
+                self._directory.sync()
+                self._delete_producer_snapshots(result.deleted_segments)
+                self.report.split_segments += 1
+
+    # Segments.
+
+    def _load_segment_files(self) -> None:
+        directory, segments = self._directory, self._segments
+        segments.close()
+        segments.clear()
+        names = numbered_files(directory) if self._names is None else self._names
+        self._names = None
+        first_unflushed = self._first_unflushed(
+            [offset_from_file_name(name) for name in names if is_log_file(name)]
+        )
+        known = frozenset(names)
+        # In order: a transaction may begin in an earlier segment.
+        for name in names:
+            if is_index_file(name):
+                if log_file_name(offset_from_file_name(name)) not in known:
+                    self._remove_orphan(name)
+            elif is_log_file(name):
+                base_offset = offset_from_file_name(name)
+                segment = directory.open_segment(base_offset, file_already_exists=True)
+                if base_offset < first_unflushed:
+                    self._check_segment(segment, known)
+                segments.add(segment)
+
+    def _first_unflushed(self, base_offsets: Sequence[int]) -> int:
+        """
+        The base offset of the first segment that is going to be recovered anyway.
+
+        From there on nothing may be relied upon. Kafka looks at these segments as well, and does
+        not start if one lacks its index and another one before it is torn, not
+        even if the log is going to be deleted.
+        """
+        if self._directory.path.name.endswith(DELETE_DIR_SUFFIX):
+            return 0
+        if self._had_clean_shutdown:
+            return _END_OF_TIME
+        return max((base for base in base_offsets if base <= self._recovery_point), default=0)
+
+    def _remove_orphan(self, name: str) -> None:
+        path = self._directory.path / name
+        logger.warning("Found an orphaned index file %s, with no log file", path)
+        self._directory.files.remove(path)
+
+    def _check_segment(self, segment: LogSegment, names: frozenset[str]) -> None:
+        """
+        Recover a segment that lacks its offset index, or whose transaction index is corrupt.
+
+        Args:
+            names: of the files that there are.
+        """
+        base = segment.base_offset
+        try:
+            segment.sanity_check(
+                has_offset_index_file=offset_index_name(base) in names,
+                time_index_file_newly_created=time_index_name(base) not in names,
+            )
+        except (FileNotFoundError, CorruptIndex) as error:
+            logger.warning("%s. Recovering the segment.", error)
+            self._recover_segment(segment)
+
+    def _recover_segment(self, segment: LogSegment) -> int:
+        """
+        Check all batches of a segment and make its indexes anew; how many bytes were cut off.
+
+        The producers are those of the segments before it; their snapshot at its end spares the next
+        segment to look at this one.
+
+        The disk hears of that snapshot a little later. If the machine crashes before, the snapshot
+        may be torn, which its checksum tells, or missing. Then the next start takes an older one,
+        which is there as long as the segments behind it are, and reads these.
+        """
+        directory = self._directory
+        producers = ProducerStateManager(
+            directory.topic_partition,
+            directory.path,
+            self._producers.config,
+            directory.clock,
+            files=directory.files,
+            shares_snapshots_of=self._producers,
+        )
+        rebuild_producer_state(
+            producers,
+            self._segments,
+            self._log_start_offset,
+            segment.base_offset,
+            clock=directory.clock,
+        )
+        self._recall_batches(producers)
+        truncated = segment.recover(producers, self._epochs)
+        if snapshot := producers.take_snapshot(sync=False):
+            directory.deferred.soon(partial(self._producers.flush_snapshot, snapshot.offset))
+        self._recovered = producers
+        self.report.recovered_segments += 1
+        self.report.recovered_bytes += segment.size
+        self.report.truncated_bytes += truncated
+        return truncated
+
+    def _recall_batches(self, producers: ProducerStateManager) -> None:
+        """
+        Let *producers*, who come from a snapshot, know the batches that were found by recovering.
+
+        A producer whose broker was killed sends all of its batches again that were on the way, and
+        of those that had been stored a snapshot has only the last. Kafka knows no more than that,
+        refuses the others, and the producer gives up.
+        """
+        if self._recovered is not None:
+            producers.recall_batches(self._recovered.active_producers)
+
+    # The log.
+
+    def _recover_log(self) -> tuple[int, int]:
+        """
+        Make the log good up to its end; its recovery point and its end.
+        """
+        directory, segments = self._directory, self._segments
+        if not self._had_clean_shutdown:
+            self._recover_unflushed()
+        end = self._end_if_behind_start()
+        if segments.is_empty:
+            directory.add_segment(self._log_start_offset)
+        if end is None:
+            end = segments.active_segment.read_next_offset()
+        elif self._had_clean_shutdown:
+            return end, end
+        # What was recovered may be in memory only: only a flush moves the recovery point up.
+        return min(self._recovery_point, end), end
+
+    def _recover_unflushed(self) -> None:
+        unflushed = list(self._segments.values_between(self._recovery_point, _END_OF_TIME))
+        if unflushed:
+            self._finish_closing(unflushed[0])
+        for number, segment in enumerate(unflushed, 1):
+            logger.info(
+                "%s: recovering unflushed segment %d (%d of %d)",
+                self._directory.topic_partition,
+                segment.base_offset,
+                number,
+                len(unflushed),
+            )
+            following = unflushed[number:]
+            if self._recover_unflushed_segment(segment) or self._ends_early(segment, following):
+                logger.warning(
+                    "%s: records of segment %d were lost; the log ends with offset %d",
+                    self._directory.topic_partition,
+                    segment.base_offset,
+                    segment.read_next_offset(),
+                )
+                self._directory.remove_and_delete(following, "recovery")
+                self._delete_producer_snapshots(following)
+                self.report.deleted_segments += len(following)
+                return
+
+    def _finish_closing(self, unflushed: LogSegment) -> None:
+        """
+        Recover the segment before *unflushed* if it was closed, and nothing flushed after that. Its
+        batches are on the disk, but a time index that ends with zeros would say that they are as
+        old as time, and retention would delete them.
+        """
+        if unflushed.base_offset < self._recovery_point:
+            return
+        closed = self._segments.lower_segment(unflushed.base_offset)
+        if closed is not None and closed.ends_with_empty_index_entries():
+            logger.info("%s: closing of %s was not complete", self._directory.path, closed)
+            self._recover_segment(closed)
+
+    def _recover_unflushed_segment(self, segment: LogSegment) -> int:
+        try:
+            return self._recover_segment(segment)
+        except InvalidOffset:
+            logger.warning("Found invalid offset during recovery. Emptying %s", segment)
+            truncated = segment.truncate_to(segment.base_offset)
+            self.report.truncated_bytes += truncated
+            return truncated
+
+    def _ends_early(self, segment: LogSegment, following: Sequence[LogSegment]) -> bool:
+        """
+        Whether records are missing between a segment and the next one.
+
+        A machine that crashes may have written a later segment to the disk and not the end of this
+        one. Kafka then goes on behind the gap; here what is left is a beginning of what was
+        appended. Where the cleaner is or has been, a gap means nothing.
+        """
+        if not following or self._may_have_gaps:
+            return False
+        return segment.read_next_offset() < following[0].base_offset
+
+    def _end_if_behind_start(self) -> int | None:
+        """
+        The end of the log. If that is below its start, which only lost files explain, nothing is
+        left of it and there is no end.
+        """
+        last = self._segments.last_segment
+        if last is None:
+            return None
+        end = last.read_next_offset()
+        if end >= self._log_start_offset:
+            return end
+        logger.warning(
+            "%s: deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d."
+            " This could happen if segment files were deleted from the file system.",
+            self._directory.topic_partition,
+            end,
+            self._log_start_offset,
+        )
+        self._directory.remove_and_delete(
+            self._segments.values(), "a log start offset beyond the end"
+        )
+        self._epochs.clear_and_flush()
+        self._producers.truncate_fully_and_start_at(self._log_start_offset)
+        return None
+
+    def _delete_producer_snapshots(self, segments: Sequence[LogSegment]) -> None:
+        delete_producer_snapshots(
+            self._producers,
+            segments,
+            self._directory.deferred,
+            self._directory.config.file_delete_delay_ms,
+        )

@@ -1,0 +1,332 @@
+"""
+Small text files that tell what a start has to know.
+
+::
+
+    0                 version
+    2                 number of entries
+    orders 0 42       an entry on each line; nothing behind the last line
+    orders 1 0
+
+An empty file, or one of a version line alone, has no entries. A file that says anything else is an
+error, and nothing of it is believed. Files are replaced in one step, so that a crash leaves the old
+one or the new one (Kafka's CheckpointFile).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.state_files.file_names import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+Entry = TypeVar("Entry")
+
+CHECKPOINT_VERSION: Final = 0
+LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
+CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
+
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_BLANKS: Final = re.compile(r"\s+")
+
+
+class EpochEntry(NamedTuple):
+    """
+    A leader epoch, and the first offset that was written in it.
+    """
+
+    epoch: int
+    start_offset: int
+
+
+def format_checkpoint(lines: Collection[str]) -> bytes:
+    """
+    A file with *lines* as its entries.
+    """
+    return "".join(f"{line}\n" for line in (CHECKPOINT_VERSION, len(lines), *lines)).encode()
+
+
+def parse_checkpoint(
+    data: bytes, path: Path, parse: Callable[[Sequence[str]], Entry]
+) -> list[Entry]:
+    """
+    The entries of a file.
+
+    Args:
+        path: what errors call the file.
+        parse: makes an entry of the words of a line.
+
+    Raises:
+        CorruptCheckpoint: the file is of another version, or not as it should be.
+    """
+    try:
+        lines = re.split(r"\r\n|\r|\n", data.decode())
+    except UnicodeDecodeError as error:
+        raise CorruptCheckpoint(f"Checkpoint file {path} is not UTF-8", path=path) from error
+    if not lines[-1]:
+        del lines[-1]
+    if not lines:
+        return []
+    version = _header(lines[0], path)
+    if version != CHECKPOINT_VERSION:
+        raise CorruptCheckpoint(
+            f"Unrecognised version:{version}, expected version: {CHECKPOINT_VERSION} in checkpoint "
+            f"file at: {path}",
+            path=path,
+        )
+    if len(lines) == 1:
+        return []
+    expected = _header(lines[1], path)
+    entries = []
+    for line in lines[2:]:
+        try:
+            entries.append(parse(_BLANKS.split(line.rstrip())))
+        except ValueError as error:
+            raise _malformed(line, path) from error
+    if len(entries) != expected:
+        raise CorruptCheckpoint(
+            f"Expected [{expected}] entries in checkpoint file [{path}], but found only "
+            f"[{len(entries)}]",
+            path=path,
+        )
+    return entries
+
+
+def _header(line: str, path: Path) -> int:
+    try:
+        return _integer(line)
+    except ValueError as error:
+        raise _malformed(line, path) from error
+
+
+def _malformed(line: str, path: Path) -> CorruptCheckpoint:
+    return CorruptCheckpoint(f"Malformed line in checkpoint file [{path}]: {line}", path=path)
+
+
+def _integer(text: str) -> int:
+    # int() alone would also take blanks, underscores and the digits of other scripts.
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(f"{text!r} is no number")
+    return int(text)
+
+
+class CheckpointFile(Generic[Entry]):
+    """
+    One checkpoint file, which is made, empty, if it is missing. Safe from any thread.
+    """
+
+    __slots__ = ("_files", "_format", "_parse", "_writing", "path")
+
+    def __init__(
+        self,
+        files: Files,
+        path: Path,
+        *,
+        format_entry: Callable[[Entry], str],
+        parse_entry: Callable[[Sequence[str]], Entry],
+    ) -> None:
+        self.path = path
+        self._files = files
+        self._format = format_entry
+        self._parse = parse_entry
+        # There is one temporary file, and more than one thread that has something to note.
+        self._writing = threading.Lock()
+        if not files.exists(path):
+            files.open(path).close()
+
+    def write(self, entries: Collection[Entry]) -> None:
+        """
+        Put *entries* in the place of those in the file; they survive a crash.
+        """
+        data = format_checkpoint([self._format(entry) for entry in entries])
+        with self._writing:
+            self._files.write_atomically(self.path, data)
+
+    def read(self) -> list[Entry]:
+        """
+        Raises:
+            CorruptCheckpoint: the file does not say what it should.
+            KafkaStorageError: it cannot be read, or is gone.
+        """
+        return _read_entries(self._files, self.path, self._parse)
+
+
+def _read_entries(files: Files, path: Path, parse: Callable[[Sequence[str]], Entry]) -> list[Entry]:
+    try:
+        data = files.read_bytes(path)
+    except FileNotFoundError as error:
+        raise KafkaStorageError(f"Checkpoint file {path} is gone") from error
+    return parse_checkpoint(data, path, parse)
+
+
+def parse_offset_entry(words: Sequence[str]) -> tuple[TopicPartition, int]:
+    """
+    Raises:
+        ValueError: the words are not a topic, a partition and an offset.
+    """
+    topic, partition, offset = words
+    return TopicPartition(topic, _integer(partition)), _integer(offset)
+
+
+def parse_epoch_entry(words: Sequence[str]) -> EpochEntry:
+    """
+    Raises:
+        ValueError: the words are not an epoch and an offset.
+    """
+    epoch, start_offset = words
+    return EpochEntry(_integer(epoch), _integer(start_offset))
+
+
+class OffsetCheckpointFile:
+    """
+    An offset for each partition: recovery points, log start offsets, high watermarks.
+    """
+
+    __slots__ = ("_file",)
+
+    def __init__(self, files: Files, path: Path) -> None:
+        self._file: CheckpointFile[tuple[TopicPartition, int]] = CheckpointFile(
+            files,
+            path,
+            format_entry=lambda entry: f"{entry[0].topic} {entry[0].partition} {entry[1]}",
+            parse_entry=parse_offset_entry,
+        )
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self._file.write(offsets.items())
+
+    def read(self) -> dict[TopicPartition, int]:
+        """
+        Raises: as ``CheckpointFile.read``.
+        """
+        return dict(self._file.read())
+
+
+class LeaderEpochCheckpointFile:
+    """
+    The leader epochs of one log, in its own directory.
+
+    One thread at a time may write: there is one temporary file.
+    """
+
+    __slots__ = ("_directory", "_files", "_is_empty")
+
+    def __init__(self, files: Files, directory: Path, *, exists: bool | None = None) -> None:
+        """
+        Args:
+            exists: whether there is a file, if that is known; if there is none it is made, empty.
+        """
+        self._files = files
+        self._directory = directory
+        self._is_empty = not (files.exists(self.path) if exists is None else exists)
+        """Whether the file was made here, and nothing was written since."""
+        if self._is_empty:
+            files.open(self.path).close()
+
+    @property
+    def path(self) -> Path:
+        return self._directory / LEADER_EPOCH_CHECKPOINT
+
+    def update_parent_dir(self, directory: Path) -> None:
+        """
+        Somebody has renamed the directory of the log.
+        """
+        self._directory = directory
+
+    def write(self, entries: Collection[EpochEntry]) -> None:
+        lines = [f"{entry.epoch} {entry.start_offset}" for entry in entries]
+        self._is_empty = False
+        self._files.write_atomically(self.path, format_checkpoint(lines))
+
+    def write_if_dir_exists(self, entries: Collection[EpochEntry]) -> None:
+        """
+        Write, unless the log was renamed to be deleted since somebody decided to.
+        """
+        try:
+            self.write(entries)
+        except KafkaStorageError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
+            logger.warning("%s was not written, its directory is gone", self.path)
+
+    def read(self) -> Sequence[EpochEntry]:
+        """
+        Raises: as ``CheckpointFile.read``.
+        """
+        if self._is_empty:
+            return ()
+        path = self.path
+        try:
+            data = self._files.read_bytes(path)
+        except FileNotFoundError as error:
+            raise KafkaStorageError(f"Checkpoint file {path} is gone") from error
+        known = _known_epochs.get(data)
+        if known is None:
+            known = parse_checkpoint(data, path, parse_epoch_entry)
+            # Most logs of a broker have begun with one of a few epochs, at the same offset.
+            if len(_known_epochs) >= _MOST_KNOWN:
+                _known_epochs.clear()
+            _known_epochs[data] = known
+        return known
+
+
+_MOST_KNOWN: Final = 100
+_known_epochs: Final[dict[bytes, Sequence[EpochEntry]]] = {}
+
+
+class CleanShutdownFile:
+    """
+    The mark in a log directory that all its logs were flushed and closed.
+
+    One line of JSON, ``{"version":0,"brokerEpoch":205}``. Older brokers wrote an empty file; it
+    means the same, but nobody learns the epoch from it (Kafka's CleanShutdownFileHandler, KIP-966).
+    """
+
+    __slots__ = ("_files", "path")
+
+    def __init__(self, files: Files, log_dir: Path) -> None:
+        self._files = files
+        self.path = log_dir / CLEAN_SHUTDOWN_FILE
+
+    def exists(self) -> bool:
+        return self._files.exists(self.path)
+
+    def read(self) -> int | None:
+        """
+        The epoch of the broker that stopped, if the file is there and says it.
+        """
+        try:
+            content = json.loads(self._files.read_bytes(self.path))
+        except (FileNotFoundError, KafkaStorageError, ValueError):
+            return None
+        epoch = content.get("brokerEpoch") if isinstance(content, dict) else None
+        return epoch if type(epoch) is int else None
+
+    def write(self, broker_epoch: int) -> None:
+        """
+        Args:
+            broker_epoch: -1 if it is not known.
+        """
+        content = {"version": CHECKPOINT_VERSION, "brokerEpoch": broker_epoch}
+        self._files.write_atomically(self.path, json.dumps(content, separators=(",", ":")).encode())
+
+    def delete(self) -> None:
+        """
+        Forget that the last stop was clean, also if the machine crashes the moment after.
+        """
+        if self._files.remove(self.path):
+            self._files.sync_directory(self.path.parent)

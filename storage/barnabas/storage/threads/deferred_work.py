@@ -1,0 +1,125 @@
+"""
+What a log has put off.
+
+Removing files, syncing a segment that is full, writing what only a start needs: nobody should wait
+for it. Whoever looks after the log is told when something falls due, and calls ``run_due`` then.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from barnabas.storage.clock import Clock
+from barnabas.storage.errors import TooManyOpenFiles
+from barnabas.storage.segment.files import run_all
+
+Work = Callable[[], None]
+
+SOON_MS: Final = 100
+"""
+How long work without a delay waits at the most, so that what comes together is done together. A
+process that is killed within that time leaves a new log without the id of its topic, which the next
+start takes for a stray.
+"""
+
+_numbers: Final = itertools.count()
+"""
+What falls due at the same time is done in the order in which it came.
+"""
+
+
+class DeferredWork:
+    """
+    Work for later, in the order in which it falls due. Safe from any thread.
+    """
+
+    __slots__ = ("_clock", "_guard", "_later", "_soon", "_wake_at")
+
+    def __init__(self, clock: Clock, wake_at: Callable[[int], None] = lambda due_ms: None) -> None:
+        """
+        Args:
+            wake_at: told when ``run_due`` should be called, in ms; again when it should be earlier.
+        """
+        self._clock = clock
+        self._wake_at = wake_at
+        self._guard = threading.Lock()
+        self._soon: list[Work] = []
+        self._later: list[tuple[int, int, Work]] = []
+
+    def soon(self, work: Work) -> None:
+        """
+        Do *work* at the next occasion.
+        """
+        with self._guard:
+            is_first = not self._soon
+            self._soon.append(work)
+        if is_first:
+            self._wake_at(self._clock.now_ms() + SOON_MS)
+
+    def later(self, delay_ms: int, work: Work) -> None:
+        """
+        Do *work* once *delay_ms* have passed.
+        """
+        due_ms = self._clock.now_ms() + delay_ms
+        with self._guard:
+            heapq.heappush(self._later, (due_ms, next(_numbers), work))
+            is_first = self._later[0][0] == due_ms
+        if is_first:
+            self._wake_at(due_ms)
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """
+        When the first of the work with a delay falls due.
+        """
+        later = self._later
+        return later[0][0] if later else None
+
+    def run_due(self) -> None:
+        """
+        Do all that is due by now.
+
+        Work that found no descriptor is done at the next occasion.
+
+        Raises:
+            Exception: what the first piece of work that failed raised; all others were done.
+        """
+        if self._soon or self._later:
+            due = self._take(self._clock.now_ms())
+            if (next_due_ms := self.next_due_ms) is not None:
+                self._wake_at(next_due_ms)
+            run_all(partial(self._try, work) for work in due)
+
+    def run_soon(self) -> None:
+        """
+        Do what has no delay; errors as ``run_due``.
+        """
+        if self._soon:
+            run_all(partial(self._try, work) for work in self._take(None))
+
+    def _try(self, work: Work) -> None:
+        try:
+            work()
+        except TooManyOpenFiles:
+            self.soon(work)
+            raise
+
+    def drop(self) -> None:
+        """
+        Forget everything.
+        """
+        with self._guard:
+            self._soon.clear()
+            self._later.clear()
+
+    def _take(self, now_ms: int | None) -> list[Work]:
+        with self._guard:
+            due, self._soon = self._soon, []
+            while now_ms is not None and self._later and self._later[0][0] <= now_ms:
+                due.append(heapq.heappop(self._later)[2])
+        return due

@@ -1,0 +1,262 @@
+"""
+The configuration of a broker and where it comes from.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from barnabas.server.config import BrokerConfig, Listener, load_settings
+from barnabas.server.config.client_metrics import ClientMetricsConfig
+from barnabas.server.config.compatibility import INERT_OPTIONS, REFUSED_OPTIONS
+from barnabas.server.config.dynamic_only import DynamicOnlyOptions
+from barnabas.server.config.groups import GroupConfig
+from barnabas.server.config.reference import reference
+from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption, Update
+from barnabas.storage.config.options import Options
+
+# Where one small node is better served than by Kafka's default, and what it is there.
+OTHER_DEFAULTS = {
+    "controller.listener.names": "(required)",
+    "group.initial.rebalance.delay.ms": "3000",
+    "listeners": "[PLAINTEXT://:9092]",
+    "log.dir": "[/tmp/kafka-logs]",
+    "metadata.max.idle.interval.ms": "500",
+    "node.id": "(required)",
+    "offsets.topic.replication.factor": "3",
+    "process.roles": "(required)",
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.replication.factor": "3",
+}
+
+
+@pytest.mark.parametrize(
+    "table", [BrokerConfig, DynamicOnlyOptions, GroupConfig, ClientMetricsConfig]
+)
+def test_every_option_has_a_sentence(table: type[Options]) -> None:
+    for option in table.options().values():
+        assert option.doc.endswith("."), option.name
+
+
+def test_the_reference_is_what_the_tables_say() -> None:
+    page = Path(__file__).parents[3] / "docs" / "configuration.md"
+
+    assert page.read_text() == reference(), "barnabas options > docs/configuration.md"
+
+
+def test_no_name_is_both_an_option_and_without_effect() -> None:
+    names = [*BrokerConfig.options(), *INERT_OPTIONS, *REFUSED_OPTIONS]
+
+    assert len(set(names)) == len(names)
+
+
+def test_options_are_those_of_apache_kafka(golden: Path) -> None:
+    with (golden / "configs" / "broker.tsv").open() as file:
+        definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
+    ours = BrokerConfig.options()
+
+    own = {name for name in ours if name.startswith("barnabas.")}
+    assert set(definitions) == (set(ours) - own) | set(INERT_OPTIONS) | set(REFUSED_OPTIONS)
+    for name in set(ours) - own - {"log.dir"}:
+        assert definitions[name]["type"] == ours[name].type.name, name
+        assert bool(definitions[name]["internal"]) == ours[name].internal, name
+    defaults = {
+        name: definition["default"]
+        for name, definition in definitions.items()
+        if name in ours and _plain(definition["default"]) != ours[name].format(ours[name].default)
+    }
+    assert OTHER_DEFAULTS == defaults
+
+
+def test_options_of_groups_are_those_of_apache_kafka(golden: Path) -> None:
+    with (golden / "configs" / "group.tsv").open() as file:
+        definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
+    ours = GroupConfig.options()
+
+    assert definitions.keys() == ours.keys()
+    for name, option in ours.items():
+        theirs = definitions[name]
+        assert (theirs["type"], theirs["default"]) == (
+            option.type.name,
+            option.format(option.default),
+        ), name
+
+
+def test_what_a_running_broker_takes_is_what_apache_kafka_takes(golden: Path) -> None:
+    """
+    But for listeners, TLS and SASL, and for directories that get no new partitions; classes to
+    load cannot be named either.
+    """
+    with (golden / "configs" / "broker.tsv").open() as file:
+        definitions = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
+    theirs = {n for n, row in definitions.items() if row["dynamic update mode"] == "cluster-wide"}
+    per_broker = {n for n, row in definitions.items() if row["dynamic update mode"] == "per-broker"}
+    quotas = {
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+    acting = {n for n, o in BrokerConfig.options().items() if o.update is Update.CLUSTER_WIDE}
+    kept = DynamicOnlyOptions.options()
+
+    assert theirs - {"metric.reporters"} | quotas == acting | kept.keys()
+    assert not acting & kept.keys()
+    assert not per_broker & (acting | kept.keys())
+    for name in kept.keys() - quotas - {"config.providers"}:
+        row, option = definitions[name], kept[name]
+        assert (row["type"], row["default"]) == (option.type.name, option.format(option.default))
+    assert quotas | set(INERT_OPTIONS) >= kept.keys()
+
+
+def _plain(default: str) -> str | None:
+    if default == "null":
+        return None
+    return default[1:-1].replace(", ", ",") if default.startswith("[") else default
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("log.retention.ms=1\nnum.partitions=1\nlog.segment.bytes=2000000\n")
+
+    config = load_settings(
+        file=file,
+        environment={"KAFKA_LOG_RETENTION_MS": "2", "KAFKA_NUM_PARTITIONS": "2", "PATH": "/bin"},
+        assignments=["num.partitions=3"],
+    ).config()
+
+    assert (2, 3) == (config.log_retention_ms, config.num_partitions)
+    assert "2000000" == config.given["log.segment.bytes"]
+    assert "message.max.bytes" not in config.given
+
+
+@pytest.mark.parametrize("assignment", ["log.retention.mss=1", "num.partition=3"])
+def test_an_unknown_option_is_refused_with_its_source_and_the_nearest_name(assignment: str) -> None:
+    with pytest.raises(ConfigError, match=r"--set: Unknown option \S+; did you mean \S+\?"):
+        load_settings(assignments=[assignment])
+
+
+def test_a_setting_without_a_value_is_refused() -> None:
+    with pytest.raises(ConfigError, match="it must look like --set name=value"):
+        load_settings(assignments=["num.partitions"])
+
+
+def test_a_file_that_is_not_there_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"missing\.properties: cannot be read"):
+        load_settings(file=tmp_path / "missing.properties")
+
+
+def test_the_environment_may_hold_names_of_other_programs() -> None:
+    settings = load_settings(environment={"KAFKA_URI": "x", "KAFKA_HEAP_OPTS": "-Xmx1g"})
+
+    assert {} == settings.texts
+    assert ["KAFKA_URI"] == settings.unknown
+
+
+def test_how_make_has_built_it_is_no_option() -> None:
+    """
+    ``make run`` has it in the environment, and should not begin with a warning.
+    """
+    settings = load_settings(environment={"BARNABAS_COMPILE": "auto", "BARNABAS_COMPILED": "1"})
+
+    assert ["BARNABAS_COMPILED"] == settings.unknown
+
+
+def test_the_cluster_id_is_that_of_the_image() -> None:
+    settings = load_settings(environment={"CLUSTER_ID": "5L6g3nShT-eMCtK--X86sw"})
+
+    assert "5L6g3nShT-eMCtK--X86sw" == settings.config().barnabas_cluster_id
+    assert [] == settings.unknown
+
+
+def test_a_name_in_the_environment_that_is_nearly_an_option_is_a_mistake() -> None:
+    with pytest.raises(ConfigError, match=r"KAFKA_LOG_RETENTON_MS: .* log\.retention\.ms\?"):
+        load_settings(environment={"KAFKA_LOG_RETENTON_MS": "1"})
+
+
+def test_options_without_effect_are_taken_and_explained() -> None:
+    settings = load_settings(
+        environment={
+            "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "localhost:9093",
+            "KAFKA_LISTENER_NAME_EXTERNAL_SSL_KEYSTORE_LOCATION": "x",
+        }
+    )
+
+    assert BrokerConfig() == settings.config()
+    assert {
+        "controller.quorum.bootstrap.servers",
+        "listener.name.external.ssl.keystore.location",
+    } == set(settings.ignored)
+
+
+def test_an_authorizer_is_refused_rather_than_left_out() -> None:
+    with pytest.raises(ConfigError, match="everybody would be let in"):
+        load_settings(assignments=["authorizer.class.name=org.example.Authorizer"])
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"log.retention.ms": "0"},
+        {"log.retention.hours": "0"},
+        {"group.min.session.timeout.ms": "2000000"},
+        {"log.cleaner.dedupe.buffer.size": "1048576"},
+        {"log.dirs": "/tmp/a,/tmp/../tmp/a"},
+    ],
+)
+def test_values_must_fit_one_another(texts: dict[str, str | None]) -> None:
+    with pytest.raises(InvalidValue):
+        BrokerConfig.parse(texts)
+
+
+def test_the_older_name_of_the_node_is_understood() -> None:
+    assert 7 == BrokerConfig.parse({"broker.id": "7"}).own_node_id
+    assert 3 == BrokerConfig.parse({"broker.id": "7", "node.id": "3"}).own_node_id
+
+
+def test_log_dirs_wins_over_log_dir() -> None:
+    config = BrokerConfig.parse({"log.dir": "/a", "log.dirs": "/b,/c"})
+
+    assert (Path("/b"), Path("/c")) == config.log_directories
+    assert Path("/b") == config.metadata_directory
+
+
+def test_what_is_advertised_is_what_was_said_or_where_the_broker_listens() -> None:
+    config = BrokerConfig.parse(
+        {
+            "listeners": "PLAINTEXT://[::1]:9092,INSIDE://127.0.0.1:19092,CONTROLLER://:9093",
+            "advertised.listeners": "PLAINTEXT://broker.example:9",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INSIDE:PLAINTEXT",
+        }
+    )
+
+    assert (
+        Listener("PLAINTEXT", "::1", 9092, "broker.example", 9),
+        Listener("INSIDE", "127.0.0.1", 19092, "127.0.0.1", 19092),
+    ) == config.client_listeners
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        {"listeners": "localhost:9092"},
+        {"listeners": "PLAINTEXT://:99999"},
+        {"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"},
+        {"listeners": "CONTROLLER://:9093"},
+        {"listeners": "SSL://:9093"},
+        {"listeners": "INSIDE://:9093"},
+        {"advertised.listeners": "OUTSIDE://host:1"},
+        {"advertised.listeners": "PLAINTEXT://0.0.0.0:1"},
+        {"listener.security.protocol.map": "PLAINTEXT"},
+    ],
+)
+def test_listeners_that_cannot_be_are_refused(texts: dict[str, str | None]) -> None:
+    with pytest.raises(InvalidValue):
+        BrokerConfig.parse(texts)
+
+
+def test_refusals_are_configuration_errors() -> None:
+    assert issubclass(UnknownOption, ConfigError)
+    assert issubclass(InvalidValue, ConfigError)

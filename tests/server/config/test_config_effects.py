@@ -1,0 +1,323 @@
+"""
+What a changed config changes: the next decision of a running broker goes by it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.config_requests import (
+    APPEND,
+    BROKER,
+    DELETE,
+    SET,
+    TOPIC,
+    VERSIONS,
+    change,
+    replace,
+    told,
+)
+from tests.support.disk import MemoryFiles
+from tests.support.server import DATA, TestBroker, batch, produce_request, running
+from tests.support.wire_client import Disconnected, WireClient
+
+FINE = [(ErrorCode.NONE, None)]
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[TestBroker]:
+    """
+    A running broker, on which nothing happens by itself.
+    """
+    async with running(
+        MemoryFiles(),
+        log_retention_check_interval_ms="3600000",
+        log_initial_task_delay_ms="3600000",
+        log_cleaner_backoff_ms="3600000",
+    ) as broker:
+        yield broker
+
+
+async def ask(broker: TestBroker, request: Any) -> Any:
+    async with await broker.client() as client:
+        return told(await client.ask(request, VERSIONS[request.api.key]))
+
+
+async def produce(broker: TestBroker, topic: str, records: bytes) -> tuple[int, int]:
+    """
+    The error and the offset that producing to partition 0 is answered with.
+    """
+    async with await broker.client() as client:
+        answer = await client.ask(produce_request(topic, records), 9)
+        result = answer.responses[0].partition_responses[0]
+        return result.error_code, result.base_offset
+
+
+def log_of(broker: TestBroker, topic: str) -> Log:
+    manager = broker._log_manager
+    assert manager is not None
+    log = manager.get_log(TopicPartition(topic, 0))
+    assert log is not None
+    return log
+
+
+def first_batch(log: Log) -> RecordBatch:
+    records = log.read(log.log_start_offset, 1 << 20, FetchIsolation.LOG_END, True).records
+    assert records is not None
+    return next(batches(records.read()))
+
+
+async def test_the_size_of_segments(broker: TestBroker) -> None:
+    """
+    The append after the change begins a new segment.
+    """
+    await broker.create("t")
+    one = batch("x" * 100)
+    await produce(broker, "t", one)
+    await produce(broker, "t", one)
+    assert 1 == log_of(broker, "t").segments.number_of_segments
+
+    assert FINE == await ask(
+        broker, change(TOPIC, "t", ("internal.segment.bytes", SET, str(2 * len(one))))
+    )
+    await produce(broker, "t", one)
+
+    assert 2 == log_of(broker, "t").segments.number_of_segments
+
+
+async def test_retention(broker: TestBroker) -> None:
+    """
+    The check after the change deletes what is too old by then, and what is too much.
+    """
+    await broker.create("t", internal_segment_bytes="200")
+    old, young = broker.clock.now_ms() - 60_000, broker.clock.now_ms()
+    for timestamp in (old, old, young):
+        await produce(broker, "t", batch("x" * 60, timestamp=timestamp))
+    manager, log = broker._log_manager, log_of(broker, "t")
+    assert manager is not None
+    manager.upkeep.check_retention()
+    assert 0 == log.log_start_offset
+
+    assert FINE == await ask(broker, change(TOPIC, "t", ("retention.ms", SET, "30000")))
+    manager.upkeep.check_retention()
+    assert 2 == log.log_start_offset
+
+    assert FINE == await ask(broker, replace(TOPIC, "t", ("retention.bytes", "0")))
+    manager.upkeep.check_retention()
+    assert 3 == log.log_start_offset
+
+
+async def test_retention_that_a_topic_inherits(broker: TestBroker) -> None:
+    """
+    A topic that says nothing of its own goes by what brokers are told; the other does not.
+    """
+    await broker.create("inherits", internal_segment_bytes="200")
+    await broker.create("has-its-own", internal_segment_bytes="200", retention_ms="86400000")
+    for topic in ("inherits", "has-its-own"):
+        await produce(broker, topic, batch("x" * 60, timestamp=broker.clock.now_ms() - 60_000))
+    manager = broker._log_manager
+    assert manager is not None
+
+    assert FINE == await ask(broker, change(BROKER, "", ("log.retention.ms", SET, "30000")))
+    manager.upkeep.check_retention()
+
+    assert (1, 0) == (
+        log_of(broker, "inherits").log_start_offset,
+        log_of(broker, "has-its-own").log_start_offset,
+    )
+    assert FINE == await ask(broker, change(BROKER, "1", ("log.retention.ms", SET, "-1")))
+    assert -1 == log_of(broker, "inherits").config.retention_ms
+    await broker.create("later")
+    assert -1 == log_of(broker, "later").config.retention_ms
+
+
+async def test_how_long_a_deleted_topic_stays_on_the_disk(broker: TestBroker) -> None:
+    """
+    The delay is that of brokers, since the topic is gone with its configs.
+    """
+    await broker.create("t")
+    manager = broker._log_manager
+    assert manager is not None
+
+    await ask(broker, change(BROKER, "", ("log.segment.delete.delay.ms", SET, "0")))
+    await broker.delete("t")
+    manager.remove_deleted()
+
+    assert [] == [name for name in broker.files.names(DATA) if name.endswith("-delete")]
+
+
+async def test_the_cleanup_policy(broker: TestBroker) -> None:
+    """
+    The next record without a key is refused, and segments are no longer deleted for their age.
+    """
+    await broker.create("t")
+    assert (ErrorCode.NONE, 0) == await produce(broker, "t", batch("x"))
+
+    assert FINE == await ask(broker, change(TOPIC, "t", ("cleanup.policy", SET, "compact")))
+    assert (ErrorCode.INVALID_RECORD, -1) == await produce(broker, "t", batch("x"))
+    assert log_of(broker, "t").config.compact
+
+    assert FINE == await ask(broker, change(TOPIC, "t", ("cleanup.policy", APPEND, "delete")))
+    assert ("compact", "delete") == log_of(broker, "t").config.cleanup_policy
+    assert FINE == await ask(broker, change(TOPIC, "t", ("cleanup.policy", DELETE, None)))
+    assert (ErrorCode.NONE, 1) == await produce(broker, "t", batch("x"))
+
+
+async def test_what_is_taken_from_producers(broker: TestBroker) -> None:
+    """
+    Sizes, times and codecs of batches, from the next one on.
+    """
+    await broker.create("t")
+    one = batch("x" * 500)
+
+    await ask(broker, change(TOPIC, "t", ("max.message.bytes", SET, "100")))
+    assert (ErrorCode.MESSAGE_TOO_LARGE, -1) == await produce(broker, "t", one)
+    await ask(broker, replace(TOPIC, "t", ("message.timestamp.before.max.ms", "1000")))
+    assert (ErrorCode.INVALID_TIMESTAMP, -1) == await produce(broker, "t", one)
+    await ask(
+        broker,
+        replace(
+            TOPIC, "t", ("compression.type", "gzip"), ("message.timestamp.type", "LogAppendTime")
+        ),
+    )
+    assert (ErrorCode.NONE, 0) == await produce(broker, "t", one)
+
+    stored = first_batch(log_of(broker, "t"))
+    assert CompressionType.GZIP == stored.compression
+    assert stored.max_timestamp > 1_700_000_000_000
+
+
+async def test_syncs(broker: TestBroker) -> None:
+    """
+    From then on an append is acknowledged only once it is on the disk.
+    """
+    await broker.create("t")
+    await produce(broker, "t", batch("x"))
+    log = log_of(broker, "t")
+    assert 0 == log.recovery_point
+
+    await ask(broker, change(TOPIC, "t", ("flush.messages", SET, "1")))
+    await produce(broker, "t", batch("x"))
+
+    assert 2 == log.recovery_point
+
+
+async def test_the_cleaner(broker: TestBroker) -> None:
+    """
+    Its threads go by what brokers are told.
+    """
+    manager = broker._log_manager
+    assert manager is not None
+    assert manager.cleaner is not None
+    assert 1 == len(manager.cleaner.threads)
+
+    assert FINE == await ask(
+        broker,
+        change(
+            BROKER,
+            "",
+            ("log.cleaner.threads", SET, "2"),
+            ("log.cleaner.backoff.ms", SET, "3600001"),
+        ),
+    )
+
+    assert 2 == len(manager.cleaner.threads)
+    assert 3_600_001 == manager.cleaner.settings.backoff_ms
+    assert FINE == await ask(broker, replace(BROKER, "", ("min.insync.replicas", "1")))
+    assert 1 == len(manager.cleaner.threads)
+
+
+async def test_what_is_known_of_producers(broker: TestBroker) -> None:
+    """
+    How long an idle producer is known, in logs that there are and in new ones.
+    """
+    await broker.create("t")
+    await produce(broker, "t", batch("x", producer_id=7, producer_epoch=0, base_sequence=0))
+    log = log_of(broker, "t")
+    log.remove_expired_producers(1_700_000_000_000 + 5000)
+    assert [7] == [producer.producer_id for producer in log.active_producers()]
+
+    await ask(broker, change(BROKER, "", ("producer.id.expiration.ms", SET, "5000")))
+
+    log.remove_expired_producers(1_700_000_000_000 + 5000)
+    assert [] == log.active_producers()
+
+
+async def test_how_many_connections_there_may_be(broker: TestBroker) -> None:
+    """
+    One address has no more than it is allowed, however many it has already.
+    """
+    first = await broker.client()
+    request = change(BROKER, "", ("max.connections.per.ip", SET, "1"))
+    assert FINE == told(await first.ask(request, 1))
+
+    second = await WireClient.open(broker.port)
+    with pytest.raises(Disconnected):
+        await second.ask(request, 1)
+    await second.close()
+
+    more = change(BROKER, "1", ("max.connections.per.ip.overrides", SET, "127.0.0.1:2"))
+    assert FINE == told(await first.ask(more, 1))
+    third = await WireClient.open(broker.port)
+    assert FINE == told(await third.ask(more, 1))
+    await asyncio.gather(first.close(), third.close())
+
+
+async def test_how_many_threads_work(broker: TestBroker) -> None:
+    """
+    The workers, and those that load and close logs.
+    """
+    assert FINE == await ask(
+        broker,
+        change(
+            BROKER,
+            "1",
+            ("background.threads", SET, "20"),
+            ("num.recovery.threads.per.data.dir", SET, "4"),
+        ),
+    )
+
+    manager = broker._log_manager
+    assert manager is not None
+    assert {20} == {pool._max_workers for pool in broker._workers.pools}
+    assert 4 == manager._settings.recovery_threads_per_directory
+
+
+async def test_what_brokers_were_told_counts_from_the_start() -> None:
+    """
+    Before the first log is loaded.
+    """
+    files = MemoryFiles()
+    async with running(files) as broker:
+        await broker.create("t")
+        await ask(
+            broker,
+            change(
+                BROKER,
+                "1",
+                ("log.cleaner.threads", SET, "2"),
+                ("max.connections.per.ip", SET, "1"),
+                ("log.segment.bytes", SET, "2000000"),
+            ),
+        )
+
+    async with running(files) as broker:
+        manager = broker._log_manager
+        assert manager is not None
+        assert manager.cleaner is not None
+        assert 2 == len(manager.cleaner.threads)
+        assert 2_000_000 == log_of(broker, "t").config.segment_bytes
+        first = await broker.client()
+        second = await broker.client()
+        with pytest.raises(Disconnected):
+            await second.ask(change(BROKER, "1"), 1)
+        await asyncio.gather(first.close(), second.close())

@@ -1,0 +1,249 @@
+"""
+Compaction in a whole broker: its options, its metrics, and what must survive it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.clock import ManualClock
+from barnabas.server.cluster.image import MetadataImage
+from barnabas.server.dynamic_config.cleaner import cleaner_settings, configure_cleaner
+from barnabas.server.dynamic_config.topics import BrokerConfigs
+from barnabas.storage.cleaner.pool import LogCleaner
+from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.log.log import Log
+from barnabas.storage.manager.manager import LogManager
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.disk import MemoryFiles
+from tests.support.server import (
+    DATA,
+    PATIENCE,
+    START_MS,
+    TestBroker,
+    broker_config,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+)
+from tests.support.wire_client import WireClient
+
+SMALL = {"log_cleaner_dedupe_buffer_size": "3000000", "offsets_topic_num_partitions": "1"}
+BACKOFF = 15.0
+
+
+def manager_of(broker: TestBroker) -> LogManager:
+    assert broker._log_manager is not None
+    return broker._log_manager
+
+
+def cleaner_of(broker: TestBroker) -> LogCleaner:
+    cleaner = manager_of(broker).cleaner
+    assert cleaner is not None
+    return cleaner
+
+
+def log_of(broker: TestBroker, topic: str) -> Log:
+    log = manager_of(broker).get_log(TopicPartition(topic, 0))
+    assert log is not None
+    return log
+
+
+async def put(client: WireClient, topic: str, key: bytes, value: bytes | None) -> None:
+    batch = bytes(build_batch([SimpleRecord(START_MS, key, value)]))
+    answer = await client.ask(produce_request(topic, batch), 7)
+    assert 0 == answer.responses[0].partition_responses[0].error_code
+
+
+async def commit(client: WireClient, group: str, offset: int) -> None:
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=offset, committed_metadata=""
+    )
+    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
+    request = OffsetCommitRequest(group_id=group, member_id="", topics=[topic])
+    answer = await client.ask(request, 8)
+    assert 0 == answer.topics[0].partitions[0].error_code
+
+
+async def committed(client: WireClient, group: str) -> int:
+    topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)])
+    async with asyncio.timeout(PATIENCE):
+        while (answer := await client.ask(request, 8)).groups[0].error_code != 0:
+            pass  # It is being loaded.
+    offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
+    return offset
+
+
+async def find_coordinator(client: WireClient) -> None:
+    answer = await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["a"]), 4)
+    assert 0 == answer.coordinators[0].error_code
+
+
+@pytest.mark.scenario(72)
+async def test_a_compacted_topic_is_cleaned_when_the_clock_moves() -> None:
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    async with running(files, clock, **SMALL) as broker, await broker.client() as client:
+        await broker.create("t", cleanup_policy="compact")
+        for key, value in ((b"a", b"1"), (b"b", b"1"), (b"a", b"2")):
+            await put(client, "t", key, value)
+        log_of(broker, "t").roll()
+        await put(client, "t", b"c", b"1")
+
+        await clock.pass_time(BACKOFF)
+
+        answer = await client.ask(fetch_request(fetch_topic("t", {0: 0})), 11)
+        records = answer.responses[0].partitions[0].records
+        assert records is not None
+        assert 1 == int.from_bytes(records[:8])
+        assert b"0\n1\nt 0 3\n" == files.read_bytes(DATA / "cleaner-offset-checkpoint")
+        assert 1 == broker.metrics.value("log_cleaner_time_since_last_run_ms") + 1
+        assert 50 < broker.metrics.value("log_cleaner_recopy_percent") < 100
+
+
+async def test_committed_offsets_survive_compaction_and_restarts() -> None:
+    """
+    All but the last commit of each group go, also in a broker that has only just started.
+    """
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    async with running(files, clock, **SMALL) as broker, await broker.client() as client:
+        await broker.create("t")
+        await find_coordinator(client)
+        await commit(client, "once", 7)
+        for offset in range(100):
+            await commit(client, "often", offset)
+        log = log_of(broker, "__consumer_offsets")
+        log.roll()
+        size, end = log.size, log.log_end_offset
+
+        await clock.pass_time(BACKOFF)
+
+        assert (log.size < size / 4, end) == (True, log.log_end_offset)
+        assert (7, 99) == (await committed(client, "once"), await committed(client, "often"))
+
+    async with running(files, clock, **SMALL) as broker, await broker.client() as client:
+        assert (7, 99) == (await committed(client, "once"), await committed(client, "often"))
+        for offset in range(100, 200):
+            await commit(client, "often", offset)
+        log_of(broker, "__consumer_offsets").roll()
+        await clock.pass_time(BACKOFF)
+        assert log_of(broker, "__consumer_offsets").size < size / 4
+
+    async with running(files, clock, **SMALL) as broker, await broker.client() as client:
+        assert (7, 199) == (await committed(client, "once"), await committed(client, "often"))
+
+
+async def test_a_topic_can_be_deleted_while_it_is_cleaned() -> None:
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    slow = SMALL | {"log_cleaner_io_max_bytes_per_second": "1"}
+    async with running(files, clock, **slow) as broker, await broker.client() as client:
+        await broker.create("t", cleanup_policy="compact")
+        for _ in range(5):
+            await put(client, "t", b"k", b"v")
+        await clock.pass_time(BACKOFF)
+        log_of(broker, "t").roll()
+        await clock.pass_time(BACKOFF)
+        assert cleaner_of(broker).manager.states.get(TopicPartition("t", 0)) is not None
+
+        await broker.delete("t")
+
+        assert manager_of(broker).get_log(TopicPartition("t", 0)) is None
+        assert 0 == cleaner_of(broker).dead_thread_count
+
+
+async def test_an_uncleanable_partition_is_counted() -> None:
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    async with running(files, clock, **SMALL) as broker, await broker.client() as client:
+        await broker.create("t", cleanup_policy="compact")
+        await put(client, "t", b"k", b"v")
+        log = log_of(broker, "t")
+        log.roll()
+        size = log.size
+
+        cleaner_of(broker).manager.mark_uncleanable(log)
+
+        metrics = broker.metrics
+        assert 1 == metrics.value("log_cleaner_uncleanable_partitions_count")
+        assert size == metrics.value("log_cleaner_uncleanable_bytes", log_directory=str(DATA))
+        await clock.pass_time(BACKOFF)
+        assert 0 == metrics.value("log_cleaner_max_dirty_percent")
+        assert 0 == metrics.value("log_cleaner_dead_thread_count")
+
+
+async def test_without_the_cleaner_nothing_is_cleaned() -> None:
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    options = SMALL | {"log_cleaner_enable": "false"}
+    async with running(files, clock, **options) as broker:
+        assert manager_of(broker).cleaner is None
+        assert 0 == broker.metrics.value("log_cleaner_dead_thread_count")
+
+
+async def test_a_day_that_passes_costs_an_idle_cleaner_little() -> None:
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    async with running(files, clock, **SMALL) as broker:
+        await broker.create("t", cleanup_policy="compact")
+        await clock.pass_time(600.0)
+
+        (thread,) = cleaner_of(broker).threads
+        assert thread._cleaner is None
+        assert 0 == broker.metrics.value("log_cleaner_time_since_last_run_ms")
+
+
+def brokers(**options: str) -> BrokerConfigs:
+    return BrokerConfigs(broker_config(**options), MetadataImage(), 1)
+
+
+def test_the_options_become_settings() -> None:
+    given: dict[str, Any] = {
+        "log_cleaner_enable": "false",
+        "log_cleaner_threads": "3",
+        "log_cleaner_dedupe_buffer_size": "9000000",
+        "log_cleaner_io_buffer_load_factor": "0.5",
+        "log_cleaner_io_buffer_size": "70000",
+        "log_cleaner_io_max_bytes_per_second": "1e6",
+        "log_cleaner_backoff_ms": "100",
+        "message_max_bytes": "2000000",
+    }
+
+    assert CleanerSettings() == cleaner_settings(brokers())
+    assert CleanerSettings(
+        enabled=False,
+        threads=3,
+        dedupe_buffer_bytes=9_000_000,
+        load_factor=0.5,
+        io_buffer_bytes=70_000,
+        max_message_bytes=2_000_000,
+        max_io_bytes_per_second=1e6,
+        backoff_ms=100,
+    ) == cleaner_settings(brokers(**given))
+
+
+async def test_settings_change_while_the_broker_runs(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(MemoryFiles(), ManualClock(START_MS), **SMALL) as broker:
+        cleaner = cleaner_of(broker)
+
+        configure_cleaner(manager_of(broker), brokers(**SMALL, log_cleaner_threads="2"))
+        assert 2 == len(cleaner.threads)
+        with caplog.at_level(logging.ERROR):
+            configure_cleaner(manager_of(broker), brokers(log_cleaner_threads="9"))
+
+        assert 2 == len(cleaner.threads)
+        assert "log.cleaner.* stays as it is: Log cleaner threads cannot be" in caplog.text

@@ -1,0 +1,710 @@
+"""
+Fetch, over the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import FetchRequest, ForgottenTopic, ReplicaState
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.record_batch import batches
+from barnabas.server.clock import ManualClock
+from barnabas.server.partitions.partition import Partition
+from barnabas.storage.fs.interface import WouldBlock
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.server import (
+    START_MS,
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+    until,
+)
+from tests.support.wire_client import WireClient
+
+BY_NAME = 12
+LATEST = 18
+
+ONE = batch("x" * 80)
+SIZE = len(ONE)
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[TestBroker]:
+    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
+        await broker.create("orders", partitions=3)
+        yield broker
+
+
+@pytest.fixture
+async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
+    async with await broker.client() as client:
+        yield client
+
+
+def append(broker: TestBroker, *records: bytes, topic: str = "orders", partition: int = 0) -> None:
+    """
+    Append batches as a producer's request does.
+    """
+    for each in records:
+        broker.partitions.expect(topic, partition).append(memoryview(bytearray(each)))
+
+
+async def fetch(client: WireClient, request: FetchRequest, version: int = BY_NAME) -> list[Any]:
+    """
+    The partitions of the answer, in order.
+    """
+    answer = await client.ask(request, version)
+    assert (0, 0) == (answer.error_code, answer.session_id)
+    return [partition for topic in answer.responses for partition in topic.partitions]
+
+
+def sizes(partitions: list[Any]) -> list[int]:
+    return [len(partition.records) for partition in partitions]
+
+
+async def settle() -> None:
+    """
+    Let what was sent arrive and be handled.
+    """
+    for _ in range(20):
+        await asyncio.sleep(0.001)
+
+
+async def waiting(broker: TestBroker, count: int = 1) -> None:
+    """
+    Return when so many fetches wait.
+    """
+    await until(lambda: len(broker.fetches.waiting) == count)
+
+
+@pytest.mark.parametrize("version", range(4, 13))
+async def test_records_come_as_they_were_stored(
+    broker: TestBroker, client: WireClient, version: int
+) -> None:
+    append(broker, ONE, ONE)
+
+    (partition,) = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})), version)
+
+    assert (0, 0, 2, 2) == (
+        partition.partition_index,
+        partition.error_code,
+        partition.high_watermark,
+        partition.last_stable_offset,
+    )
+    assert [0, 1] == [each.base_offset for each in batches(partition.records)]
+    assert partition.aborted_transactions is None
+
+
+@pytest.mark.parametrize("version", range(13, 19))
+async def test_a_topic_can_be_named_by_its_id(
+    broker: TestBroker, client: WireClient, version: int
+) -> None:
+    append(broker, ONE, partition=2)
+    topic_id = await broker.topic_id("orders")
+
+    answer = await client.ask(fetch_request(fetch_topic(topic_id, {2: 0})), version)
+
+    (topic,) = answer.responses
+    assert (topic_id, 2, SIZE) == (
+        topic.topic_id,
+        topic.partitions[0].partition_index,
+        len(topic.partitions[0].records),
+    )
+
+
+async def test_the_end_of_a_log_is_empty_and_no_error(
+    broker: TestBroker, client: WireClient
+) -> None:
+    append(broker, ONE)
+
+    (partition,) = await fetch(client, fetch_request(fetch_topic("orders", {0: 1})))
+
+    assert (0, b"", 1, 0) == (
+        partition.error_code,
+        bytes(partition.records),
+        partition.high_watermark,
+        partition.log_start_offset,
+    )
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1, 6, 2**62], ids=str)
+async def test_an_offset_that_is_not_there_is_told(
+    broker: TestBroker, client: WireClient, offset: int
+) -> None:
+    append(broker, *[ONE] * 5)
+    broker.partitions.expect("orders", 0).log.delete_records(2)
+
+    (partition,) = await fetch(
+        client, fetch_request(fetch_topic("orders", {0: offset}), max_wait_ms=10_000)
+    )
+
+    assert (ErrorCode.OFFSET_OUT_OF_RANGE, -1, -1, -1, b"") == (
+        partition.error_code,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log_start_offset,
+        bytes(partition.records),
+    )
+
+
+@pytest.mark.parametrize(("topic", "partition"), [("nowhere", 0), ("orders", 3), ("orders", -1)])
+async def test_an_unknown_partition_is_told(client: WireClient, topic: str, partition: int) -> None:
+    (answer,) = await fetch(client, fetch_request(fetch_topic(topic, {partition: 0})))
+
+    assert (partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1) == (
+        answer.partition_index,
+        answer.error_code,
+        answer.high_watermark,
+    )
+    assert (b"", []) == (bytes(answer.records), answer.aborted_transactions)
+
+
+async def test_an_unknown_topic_id_is_told(client: WireClient) -> None:
+    (answer,) = await fetch(client, fetch_request(fetch_topic(UUID(int=9), {0: 0})), LATEST)
+
+    assert ErrorCode.UNKNOWN_TOPIC_ID == answer.error_code
+
+
+async def test_every_partition_is_answered_in_order_and_what_is_not_there_last(
+    broker: TestBroker, client: WireClient
+) -> None:
+    await broker.create("others")
+    append(broker, ONE, partition=1)
+
+    answer = await client.ask(
+        fetch_request(
+            fetch_topic("others", {0: 0}),
+            fetch_topic("nowhere", {5: 0}),
+            fetch_topic("orders", {2: 0, 1: 0, 9: 0, 0: 7}),
+        ),
+        BY_NAME,
+    )
+
+    assert [
+        ("others", [(0, 0)]),
+        ("orders", [(2, 0), (1, 0), (0, 1)]),
+        ("nowhere", [(5, 3)]),
+        ("orders", [(9, 3)]),
+    ] == [
+        (topic.topic, [(each.partition_index, each.error_code) for each in topic.partitions])
+        for topic in answer.responses
+    ]
+    assert 2 == broker.metrics.value("errors", api="Fetch", code="UNKNOWN_TOPIC_OR_PARTITION")
+    assert 1 == broker.metrics.value("errors", api="Fetch", code="OFFSET_OUT_OF_RANGE")
+
+
+async def test_of_a_partition_that_is_named_twice_the_last_counts(
+    broker: TestBroker, client: WireClient
+) -> None:
+    append(broker, ONE, ONE, partition=1)
+
+    answer = await client.ask(
+        fetch_request(
+            fetch_topic("orders", {1: 7}),
+            fetch_topic("orders", {}),
+            fetch_topic("orders", {0: 0}),
+            fetch_topic("orders", {1: 1}),
+        ),
+        BY_NAME,
+    )
+
+    (topic,) = answer.responses
+    assert [(1, SIZE), (0, 0)] == [
+        (each.partition_index, len(each.records)) for each in topic.partitions
+    ]
+
+
+class TestLimits:
+    """
+    How much is answered.
+    """
+
+    @pytest.mark.parametrize(
+        ("limit", "size"),
+        [
+            (0, SIZE),
+            (1, SIZE),
+            (SIZE, SIZE),
+            (2 * SIZE - 1, 2 * SIZE - 1),
+            (2 * SIZE, 2 * SIZE),
+            (2**31 - 1, 3 * SIZE),
+        ],
+    )
+    async def test_a_partition_gives_what_its_limit_allows_and_at_least_a_batch(
+        self, broker: TestBroker, client: WireClient, limit: int, size: int
+    ) -> None:
+        append(broker, ONE, ONE, ONE)
+        topic = fetch_topic("orders", {0: 0}, partition_max_bytes=limit)
+
+        assert [size] == sizes(await fetch(client, fetch_request(topic)))
+
+    @pytest.mark.parametrize(
+        ("limit", "expected"),
+        [
+            (0, [SIZE, 0, 0]),
+            (SIZE - 1, [SIZE, 0, 0]),
+            (SIZE, [SIZE, 0, 0]),
+            (2 * SIZE - 1, [2 * SIZE - 1, 0, 0]),
+            (2 * SIZE, [2 * SIZE, 0, 0]),
+            (3 * SIZE - 1, [2 * SIZE, 0, 0]),
+            (3 * SIZE, [2 * SIZE, SIZE, 0]),
+            (4 * SIZE + 1, [2 * SIZE, 2 * SIZE, 0]),
+            (5 * SIZE + 1, [2 * SIZE, 2 * SIZE, SIZE + 1]),
+        ],
+    )
+    async def test_partitions_share_the_limit_of_the_response(
+        self, broker: TestBroker, client: WireClient, limit: int, expected: list[int]
+    ) -> None:
+        for partition in range(3):
+            append(broker, ONE, ONE, partition=partition)
+        topic = fetch_topic("orders", {0: 0, 1: 0, 2: 0})
+
+        assert expected == sizes(await fetch(client, fetch_request(topic, max_bytes=limit)))
+
+    async def test_the_first_batch_is_that_of_the_first_partition_with_records(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        append(broker, ONE, partition=1)
+        append(broker, ONE, partition=2)
+        topic = fetch_topic("orders", {0: 0, 1: 0, 2: 0}, partition_max_bytes=1)
+
+        assert [0, SIZE, 0] == sizes(await fetch(client, fetch_request(topic)))
+
+    async def test_the_broker_has_a_limit_of_its_own(self) -> None:
+        async with running(MemoryFiles(), ManualClock(START_MS), fetch_max_bytes="1024") as broker:
+            await broker.create("orders")
+            append(broker, *[ONE] * 20)
+            async with await broker.client() as client:
+                answer = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})))
+
+        assert [1024] == sizes(answer)
+
+    @pytest.mark.parametrize("options", [{"max_bytes": -1}, {"partition": -5}], ids=str)
+    async def test_negative_limits_are_refused(
+        self, broker: TestBroker, client: WireClient, options: dict[str, int]
+    ) -> None:
+        append(broker, ONE)
+        topic = fetch_topic("orders", {0: 0}, partition_max_bytes=options.get("partition", 1 << 20))
+
+        (answer,) = await fetch(
+            client, fetch_request(topic, max_bytes=options.get("max_bytes", 1 << 20))
+        )
+
+        assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
+
+    @pytest.mark.parametrize(
+        ("offset", "code"), [(1, ErrorCode.NONE), (2, ErrorCode.OFFSET_OUT_OF_RANGE)]
+    )
+    async def test_a_negative_limit_is_seen_only_where_there_is_something_to_read(
+        self, broker: TestBroker, client: WireClient, offset: int, code: ErrorCode
+    ) -> None:
+        append(broker, ONE)
+        topic = fetch_topic("orders", {0: offset}, partition_max_bytes=-1)
+
+        (answer,) = await fetch(client, fetch_request(topic))
+
+        assert (code, b"") == (answer.error_code, answer.records or b"")
+
+
+class TestWaiting:
+    """
+    When a fetch waits, and what ends it.
+    """
+
+    async def test_it_waits_until_something_comes(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        client.send(
+            fetch_request(fetch_topic("orders", {0: 0, 1: 0}), max_wait_ms=1000), version=BY_NAME
+        )
+        await waiting(broker)
+
+        append(broker, ONE, partition=1)
+
+        answer = await client.receive()
+        assert [0, SIZE] == sizes(answer.responses[0].partitions)
+        assert not broker.fetches.waiting
+
+    async def test_it_waits_until_enough_has_come(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        append(broker, ONE)
+        client.send(
+            fetch_request(
+                fetch_topic("orders", {0: 0, 1: 0}), max_wait_ms=1000, min_bytes=3 * SIZE
+            ),
+            version=BY_NAME,
+        )
+        await waiting(broker)
+        append(broker, ONE, partition=1)
+        await settle()
+        still = len(broker.fetches.waiting)
+
+        append(broker, ONE)
+
+        answer = await client.receive()
+        assert 1 == still
+        assert [2 * SIZE, SIZE] == sizes(answer.responses[0].partitions)
+
+    async def test_it_waits_no_longer_than_asked(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        clock: Any = broker.clock
+        append(broker, ONE)
+        client.send(
+            fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=500, min_bytes=1000),
+            version=BY_NAME,
+        )
+        await waiting(broker)
+
+        await clock.pass_time(0.499)
+        early = len(broker.fetches.waiting)
+        await clock.pass_time(0.001)
+
+        answer = await client.receive()
+        assert 1 == early
+        assert [SIZE] == sizes(answer.responses[0].partitions)
+
+    async def test_it_does_not_wait_for_more_than_it_may_have(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        append(broker, ONE)
+        request = fetch_request(
+            fetch_topic("orders", {0: 0}), max_wait_ms=1000, min_bytes=10_000, max_bytes=SIZE
+        )
+
+        assert [SIZE] == sizes(await fetch(client, request))
+
+    async def test_an_unknown_partition_beside_others_does_not_end_the_wait(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        client.send(
+            fetch_request(fetch_topic("orders", {0: 0, 9: 0}), max_wait_ms=1000), version=BY_NAME
+        )
+        await waiting(broker)
+
+        append(broker, ONE)
+
+        answer = await client.receive()
+        assert [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == [
+            each.error_code for each in answer.responses[0].partitions
+        ]
+
+    async def test_what_is_left_of_an_older_segment_is_answered_at_once(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        append(broker, ONE)
+        broker.partitions.expect("orders", 0).log.roll()
+        append(broker, ONE, ONE)
+        topic = fetch_topic("orders", {0: 0})
+
+        answer = await fetch(client, fetch_request(topic, max_wait_ms=1000, min_bytes=2 * SIZE))
+
+        assert [SIZE] == sizes(answer)
+
+    async def test_an_error_ends_it_at_once(self, client: WireClient) -> None:
+        request = fetch_request(fetch_topic("orders", {0: 0, 1: 99}), max_wait_ms=1000)
+
+        assert [0, 1] == [each.error_code for each in await fetch(client, request)]
+
+    async def test_the_end_of_the_topic_ends_it(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
+        await waiting(broker)
+
+        await broker.delete("orders")
+
+        answer = await client.receive()
+        partition = answer.responses[0].partitions[0]
+        assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == partition.error_code
+
+    async def test_another_request_behind_it_ends_it(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
+        await waiting(broker)
+
+        client.send(latest("orders"), version=7)
+
+        assert [0] == sizes((await client.receive()).responses[0].partitions)
+        assert 0 == (await client.receive()).topics[0].partitions[0].offset
+
+    async def test_a_client_that_is_gone_is_not_waited_for(self, broker: TestBroker) -> None:
+        client = await broker.client()
+        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
+        await waiting(broker)
+
+        await client.close()
+
+        await waiting(broker, 0)
+
+    async def test_many_waiting_fetches_get_what_was_appended_together(
+        self, broker: TestBroker
+    ) -> None:
+        clients = [await broker.client() for _ in range(50)]
+        for client in clients:
+            client.send(
+                fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME
+            )
+        await waiting(broker, len(clients))
+
+        append(broker, ONE, ONE, ONE)
+
+        for client in clients:
+            answer = await client.receive()
+            assert [3 * SIZE] == sizes(answer.responses[0].partitions)
+            await client.close()
+
+
+def latest(topic: str) -> ListOffsetsRequest:
+    return ListOffsetsRequest(
+        replica_id=-1,
+        isolation_level=0,
+        topics=[
+            ListOffsetsTopic(
+                name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
+            )
+        ],
+    )
+
+
+class TestIsolation:
+    """
+    What transactions hide.
+    """
+
+    async def test_committed_records_end_where_an_open_transaction_begins(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        append(broker, ONE)
+        append_in_transaction(broker)
+        append(broker, ONE)
+        topic = fetch_topic("orders", {0: 0})
+
+        (committed,) = await fetch(client, fetch_request(topic, isolation_level=1))
+        (everything,) = await fetch(client, fetch_request(topic))
+
+        assert (3, 1, SIZE, []) == (
+            committed.high_watermark,
+            committed.last_stable_offset,
+            len(committed.records),
+            committed.aborted_transactions,
+        )
+        assert (3, 1, None) == (
+            everything.high_watermark,
+            everything.last_stable_offset,
+            everything.aborted_transactions,
+        )
+        assert [0, 1, 2] == [each.base_offset for each in batches(everything.records)]
+
+    async def test_an_unknown_isolation_level_is_refused(self, client: WireClient) -> None:
+        answer = await client.ask(
+            fetch_request(fetch_topic("orders", {0: 0}), isolation_level=2), BY_NAME
+        )
+
+        nowhere = await client.ask(
+            fetch_request(fetch_topic("nowhere", {0: 0}), isolation_level=-1), BY_NAME
+        )
+
+        assert ErrorCode.UNKNOWN_SERVER_ERROR == answer.error_code
+        (refused,) = answer.responses[0].partitions
+        assert (ErrorCode.UNKNOWN_SERVER_ERROR, []) == (
+            refused.error_code,
+            refused.aborted_transactions,
+        )
+        assert (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) == (
+            nowhere.error_code,
+            nowhere.responses[0].partitions[0].error_code,
+        )
+
+
+def append_in_transaction(broker: TestBroker) -> None:
+    """
+    Append a batch of a transaction that stays open.
+    """
+    records = batch("t", is_transactional=True, producer_id=7, producer_epoch=0, base_sequence=0)
+    partition = broker.partitions.expect("orders", 0)
+    guard = partition.log.maybe_start_transaction_verification(
+        7, sequence=0, epoch=0, supports_epoch_bump=False
+    )
+    partition.append(memoryview(bytearray(records)), verification_guard=guard)
+
+
+class TestEpochs:
+    """
+    Clients that compare leader epochs (KIP-320, KIP-595).
+    """
+
+    @pytest.mark.parametrize(
+        ("epoch", "code"),
+        [
+            (-1, 0),
+            (0, 0),
+            (1, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        ],
+    )
+    async def test_the_current_leader_epoch_is_compared(
+        self, client: WireClient, epoch: int, code: int
+    ) -> None:
+        topic = fetch_topic("orders", {0: 0}, current_leader_epoch=epoch)
+
+        (partition,) = await fetch(client, fetch_request(topic))
+
+        assert code == partition.error_code
+
+    async def test_an_older_leader_epoch_is_fenced(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        broker.partitions.expect("orders", 0).leader_epoch = 2
+        topic = fetch_topic("orders", {0: 0}, current_leader_epoch=1)
+
+        (partition,) = await fetch(client, fetch_request(topic))
+
+        assert ErrorCode.FENCED_LEADER_EPOCH == partition.error_code
+
+    async def test_diverging_logs_are_told_where_they_part(
+        self, broker: TestBroker, client: WireClient
+    ) -> None:
+        append(broker, ONE, ONE)
+        broker.partitions.expect("orders", 0).leader_epoch = 2
+        append(broker, ONE, ONE)
+        topic = fetch_topic("orders", {0: 3}, last_fetched_epoch=0)
+
+        (partition,) = await fetch(client, fetch_request(topic, max_wait_ms=1000))
+
+        assert 0 == partition.error_code
+        assert (0, 2) == (partition.diverging_epoch.epoch, partition.diverging_epoch.end_offset)
+        assert b"" == bytes(partition.records)
+
+
+@pytest.mark.parametrize(("session_id", "epoch"), [(0, 1), (5, 1), (5, 2**31 - 1), (5, -2)])
+async def test_a_session_that_is_not_there_is_told(
+    client: WireClient, session_id: int, epoch: int
+) -> None:
+    request = fetch_request(
+        fetch_topic("orders", {0: 0}),
+        session_id=session_id,
+        session_epoch=epoch,
+        forgotten_topics_data=[ForgottenTopic(topic="orders", partitions=[1])],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+
+    assert (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0, []) == (
+        answer.error_code,
+        answer.session_id,
+        answer.responses,
+    )
+
+
+@pytest.mark.parametrize(
+    ("epoch", "code"),
+    [(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER), (0, ErrorCode.UNKNOWN_LEADER_EPOCH)],
+)
+@pytest.mark.parametrize("version", [BY_NAME, LATEST])
+async def test_a_follower_is_not_known(
+    broker: TestBroker, client: WireClient, epoch: int, code: ErrorCode, version: int
+) -> None:
+    topic: Any = "orders" if version == BY_NAME else await broker.topic_id("orders")
+    request = fetch_request(
+        fetch_topic(topic, {0: 0}, current_leader_epoch=epoch),
+        replica_id=3,
+        replica_state=ReplicaState(replica_id=3),
+    )
+
+    (answer,) = await fetch(client, request, version)
+
+    assert code == answer.error_code
+
+
+async def test_nor_does_a_follower_know_topics_that_are_not_there(client: WireClient) -> None:
+    request = fetch_request(fetch_topic("nowhere", {0: 0}), replica_id=3)
+
+    (answer,) = await fetch(client, request, BY_NAME)
+
+    assert ErrorCode.UNKNOWN_TOPIC_OR_PARTITION == answer.error_code
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(5, ErrorCode.NOT_LEADER_OR_FOLLOWER), (6, ErrorCode.KAFKA_STORAGE_ERROR)],
+)
+async def test_a_disk_that_fails_is_told(version: int, code: ErrorCode) -> None:
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        append(broker, ONE)
+        async with await broker.client() as client:
+            files.fail(only=frozenset({"write"}), forever=True)
+            await client.ask(produce_request("orders", ONE), 9)
+            (answer,) = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})), version)
+
+    assert code == answer.error_code
+
+
+class TestColdReads:
+    """
+    What the page cache lacks is read in the executor.
+    """
+
+    @pytest.fixture
+    def cold(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """
+        Let nothing be in the page cache; what had to wait is noted.
+        """
+        waited: list[str] = []
+        find = Partition.read
+
+        def from_disk(partition: Any, *args: Any, nowait: bool = False, **options: Any) -> Any:
+            if nowait:
+                waited.append("looked up")
+                raise WouldBlock
+            return find(partition, *args, **options)
+
+        monkeypatch.setattr(Partition, "read", from_disk)
+        return waited
+
+    async def test_they_are_answered_all_the_same(
+        self, broker: TestBroker, client: WireClient, cold: list[str]
+    ) -> None:
+        append(broker, ONE, ONE)
+
+        (partition,) = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})))
+
+        assert 2 * SIZE == len(partition.records)
+        assert ["looked up"] == cold
+
+    async def test_they_wait_for_what_is_missing(
+        self, broker: TestBroker, client: WireClient, cold: list[str]
+    ) -> None:
+        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
+        await waiting(broker)
+
+        append(broker, ONE)
+
+        assert [SIZE] == sizes((await client.receive()).responses[0].partitions)
+        assert 2 == len(cold)
+
+    async def test_they_do_not_hold_up_a_request_behind_them(
+        self, broker: TestBroker, client: WireClient, cold: list[str]
+    ) -> None:
+        client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
+        client.send(latest("orders"), version=7)
+
+        assert [0] == sizes((await client.receive()).responses[0].partitions)
+        assert 0 == (await client.receive()).topics[0].partitions[0].offset

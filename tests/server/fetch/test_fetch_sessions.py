@@ -1,0 +1,227 @@
+"""
+The places for fetch sessions, and who loses one to whom.
+"""
+
+from __future__ import annotations
+
+import random
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import UnknownServerError
+from barnabas.protocol.messages.fetch import FetchPartition
+from barnabas.server.fetch.cached_partition import Key, Wanted
+from barnabas.server.fetch.sessions import (
+    EVICTION_MS,
+    IDS_OF_SHARD,
+    SHARDS,
+    FetchSession,
+    FetchSessions,
+    next_epoch,
+)
+from barnabas.server.metrics import Metrics
+
+TOPIC = UUID(int=1)
+
+
+def partitions(count: int) -> dict[Key, Wanted]:
+    wanted: dict[Key, Wanted] = {}
+    for index in range(count):
+        request = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1)
+        wanted["orders", index] = Wanted(("orders", index), "orders", TOPIC, request)
+    return wanted
+
+
+class Cache:
+    """
+    The sessions of a broker with one place in each part, and what is counted.
+    """
+
+    def __init__(self, slots: int = SHARDS) -> None:
+        self.metrics = Metrics()
+        self.sessions = FetchSessions(slots, self.metrics, chance=random.Random(1))
+
+    def create(self, size: int = 1, *, at_ms: int = 0, privileged: bool = False) -> int:
+        return self.sessions.create(
+            partitions(size), is_privileged=privileged, uses_topic_ids=False, now_ms=at_ms
+        )
+
+    def fill(self, size: int = 1, *, at_ms: int = 0, privileged: bool = False) -> list[int]:
+        return [self.create(size, at_ms=at_ms, privileged=privileged) for _ in range(SHARDS)]
+
+    def session(self, session_id: int) -> FetchSession:
+        session = self.sessions.get(session_id)
+        assert session is not None
+        return session
+
+    def use_all(self, at_ms: int) -> None:
+        for session in self.sessions:
+            session.use(at_ms)
+
+    def value(self, name: str) -> float:
+        return self.metrics.value(name)
+
+
+def test_sessions_have_numbers_of_their_part_in_turn() -> None:
+    cache = Cache(slots=3 * SHARDS)
+
+    numbers = [cache.create() for _ in range(3 * SHARDS)]
+
+    assert [*range(SHARDS)] * 3 == [number // IDS_OF_SHARD for number in numbers]
+    assert 3 * SHARDS == len(set(numbers)) == len(cache.sessions)
+    assert 0 not in numbers
+
+
+@pytest.mark.parametrize(("slots", "places"), [(0, 0), (7, 0), (8, 8), (15, 8), (1000, 1000)])
+def test_places_are_divided_among_the_parts_and_the_rest_is_lost(slots: int, places: int) -> None:
+    cache = Cache(slots)
+
+    numbers = [cache.create() for _ in range(1100)]
+
+    assert places == len(cache.sessions) == sum(number != 0 for number in numbers)
+    assert 0 == cache.value("fetch_session_evictions")
+
+
+def test_the_metrics_follow() -> None:
+    cache = Cache()
+    first, *_ = cache.fill(3)
+    cache.session(first).update(partitions(5), [("orders", 0)])
+
+    assert (8, 4 + 7 * 3) == (
+        cache.value("fetch_sessions"),
+        cache.value("fetch_session_partitions"),
+    )
+
+    cache.sessions.remove(first)
+    cache.sessions.remove(first)
+
+    assert (7, 7 * 3) == (cache.value("fetch_sessions"), cache.value("fetch_session_partitions"))
+    assert cache.sessions.get(first) is None
+
+
+@pytest.mark.parametrize(("size", "privileged"), [(1, False), (100, False)])
+def test_young_sessions_of_clients_keep_their_places(size: int, privileged: bool) -> None:
+    cache = Cache()
+    cache.fill(2)
+    cache.use_all(EVICTION_MS)
+
+    assert 0 == cache.create(size, at_ms=EVICTION_MS, privileged=privileged)
+    assert 0 == cache.value("fetch_session_evictions")
+
+
+@pytest.mark.parametrize(("idle_ms", "goes"), [(EVICTION_MS, False), (EVICTION_MS + 1, True)])
+def test_one_that_was_idle_for_too_long_goes_however_large(idle_ms: int, goes: bool) -> None:
+    cache = Cache()
+    (first, *_) = cache.fill(50)
+
+    created = cache.create(1, at_ms=idle_ms)
+
+    assert goes == bool(created)
+    assert goes == (cache.sessions.get(first) is None)
+    assert goes == cache.value("fetch_session_evictions")
+
+
+@pytest.mark.parametrize(("size", "goes"), [(1, False), (2, False), (3, True)])
+def test_an_old_one_in_use_goes_for_a_larger_one_only(size: int, goes: bool) -> None:
+    cache = Cache()
+    (first, *_) = cache.fill(2)
+    cache.use_all(EVICTION_MS + 1)
+
+    created = cache.create(size, at_ms=EVICTION_MS + 1)
+
+    assert goes == bool(created)
+    assert goes == (cache.sessions.get(first) is None)
+
+
+def test_that_it_has_become_old_counts_from_its_next_use_on() -> None:
+    cache = Cache()
+    cache.fill(2)
+    cache.use_all(EVICTION_MS)
+
+    assert 0 == cache.create(9, at_ms=EVICTION_MS + 5)
+
+
+def test_of_several_the_one_that_was_idle_for_longest_goes() -> None:
+    cache = Cache(2 * SHARDS)
+    first = cache.fill(9)[0]
+    second = cache.fill(1, at_ms=10)[0]
+
+    assert cache.create(1, at_ms=EVICTION_MS + 20)
+
+    assert cache.sessions.get(first) is None
+    assert cache.sessions.get(second) is not None
+
+
+def test_of_several_old_ones_the_smallest_goes() -> None:
+    cache = Cache(2 * SHARDS)
+    large, small = cache.fill(3)[0], cache.fill(2)[0]
+    cache.use_all(EVICTION_MS + 1)
+
+    assert cache.create(9, at_ms=EVICTION_MS + 1)
+
+    assert cache.sessions.get(large) is not None
+    assert cache.sessions.get(small) is None
+
+
+class TestBrokers:
+    """
+    Brokers that follow have precedence.
+    """
+
+    def test_they_replace_young_sessions_of_clients(self) -> None:
+        cache = Cache()
+        (first, *_) = cache.fill(50)
+
+        assert cache.create(1, at_ms=1, privileged=True)
+        assert cache.sessions.get(first) is None
+
+    def test_but_not_young_ones_of_each_other(self) -> None:
+        cache = Cache()
+        cache.fill(1, privileged=True)
+
+        assert 0 == cache.create(9, at_ms=1, privileged=True)
+
+    @pytest.mark.parametrize(("size", "goes"), [(2, False), (3, True)])
+    def test_of_old_ones_of_each_other_smaller_ones(self, size: int, goes: bool) -> None:
+        cache = Cache()
+        cache.fill(2, privileged=True)
+        cache.use_all(EVICTION_MS + 1)
+
+        assert goes == bool(cache.create(size, at_ms=EVICTION_MS + 1, privileged=True))
+
+    def test_no_client_replaces_one_in_use(self) -> None:
+        cache = Cache()
+        cache.fill(1, privileged=True)
+        cache.use_all(EVICTION_MS + 1)
+
+        assert 0 == cache.create(100, at_ms=EVICTION_MS + 1)
+
+    def test_clients_go_first(self) -> None:
+        cache = Cache(2 * SHARDS)
+        broker, client = cache.fill(1, privileged=True)[0], cache.fill(50)[0]
+        cache.use_all(EVICTION_MS + 1)
+
+        assert cache.create(2, at_ms=EVICTION_MS + 1, privileged=True)
+
+        assert cache.sessions.get(broker) is not None
+        assert cache.sessions.get(client) is None
+
+
+@pytest.mark.parametrize("session_id", [-IDS_OF_SHARD, SHARDS * IDS_OF_SHARD, 2**31 - 1, -(2**31)])
+def test_numbers_of_no_part_are_an_error_of_the_broker(session_id: int) -> None:
+    sessions = Cache().sessions
+
+    with pytest.raises(UnknownServerError):
+        sessions.get(session_id)
+    with pytest.raises(UnknownServerError):
+        sessions.remove(session_id)
+
+
+@pytest.mark.parametrize("session_id", [-IDS_OF_SHARD + 1, -1, 0, 1, SHARDS * IDS_OF_SHARD - 1])
+def test_other_numbers_are_those_of_no_session(session_id: int) -> None:
+    assert Cache().sessions.get(session_id) is None
+
+
+def test_epochs_begin_again_after_the_last_but_not_at_that_of_a_first_request() -> None:
+    assert [1, 2, 2**31 - 1, 1] == [next_epoch(each) for each in (0, 1, 2**31 - 2, 2**31 - 1)]

@@ -1,0 +1,351 @@
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, NonEmptyGroup, UnknownMemberId
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseGroup,
+)
+from barnabas.protocol.schema import ZERO_UUID
+from barnabas.server.groups.offsets.committing import DeletedTopic
+from barnabas.server.turns import finished
+from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription
+
+OTHER_ID = UUID(int=5)
+
+
+def fetch(
+    c: Coordination,
+    topics: dict[str, list[int]] | None,
+    *,
+    group_id: str = GROUP,
+    require_stable: bool = False,
+    topic_id: UUID = ZERO_UUID,
+) -> OffsetFetchResponseGroup:
+    named = None
+    if topics is not None:
+        named = [
+            OffsetFetchRequestTopics(name=name, topic_id=topic_id, partition_indexes=indexes)
+            for name, indexes in topics.items()
+        ]
+    request = OffsetFetchRequestGroup(group_id=group_id, topics=named)
+    return finished(c.state.committing.fetch(request, require_stable=require_stable))
+
+
+def offsets(response: OffsetFetchResponseGroup) -> dict[tuple[str, int], tuple[int, int]]:
+    return {
+        (topic.name, partition.partition_index): (
+            partition.committed_offset,
+            partition.error_code,
+        )
+        for topic in response.topics
+        for partition in topic.partitions
+    }
+
+
+def delete(c: Coordination, topics: dict[str, list[int]]) -> OffsetDeleteResponse:
+    request = OffsetDeleteRequest(
+        group_id=GROUP,
+        topics=[
+            OffsetDeleteRequestTopic(
+                name=name,
+                partitions=[OffsetDeleteRequestPartition(partition_index=i) for i in indexes],
+            )
+            for name, indexes in topics.items()
+        ],
+    )
+    changes, response = finished(c.state.committing.delete(request))
+    c.write(changes)
+    return response
+
+
+class TestCommit:
+    def test_a_commit_makes_a_group(self) -> None:
+        """
+        One without members or protocol, of which no record speaks but those of its offsets.
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 0): 5})
+
+        assert c.group.is_simple
+        assert c.group.is_empty
+        assert 1 == len(c.log)
+
+    def test_all_that_was_said_is_kept(self) -> None:
+        """
+        Offset, epoch, metadata, time and topic id.
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 3): 5}, leader_epoch=7, metadata="where I am")
+
+        kept = c.state.offsets.committed.get(GROUP, "t", 3)
+        assert kept is not None
+        assert (5, 7, "where I am", c.now_ms, -1, TOPIC_ID, 0) == kept
+
+    def test_no_metadata_are_empty_metadata(self) -> None:
+        """
+        Null is not kept.
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 0): 5}, metadata=None)
+
+        kept = c.state.offsets.committed.get(GROUP, "t", 0)
+        assert kept is not None
+        assert "" == kept.metadata
+
+    @pytest.mark.parametrize(
+        ("metadata", "error"),
+        [
+            ("m" * 10, ErrorCode.NONE),
+            ("m" * 11, ErrorCode.OFFSET_METADATA_TOO_LARGE),
+            ("ä" * 10, ErrorCode.NONE),
+            ("𝄞" * 5, ErrorCode.NONE),
+            ("𝄞" * 5 + "m", ErrorCode.OFFSET_METADATA_TOO_LARGE),
+        ],
+    )
+    def test_metadata_may_have_so_many_characters(self, metadata: str, error: ErrorCode) -> None:
+        """
+        As Java counts them, though the option speaks of bytes.
+        """
+        c = Coordination(offset_metadata_max_bytes=10)
+
+        response = c.commit_offsets({("t", 0): 5}, metadata=metadata)
+
+        assert error == response.topics[0].partitions[0].error_code
+        assert (error is ErrorCode.NONE) == bool(c.log)
+
+    def test_one_request_is_one_batch(self) -> None:
+        """
+        It is committed whole.
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 0): 5, ("t", 1): 6, ("u", 0): 7})
+
+        assert [3] == [len(batch) for batch in c.batches]
+
+    def test_an_old_client_may_say_how_long(self) -> None:
+        """
+        OffsetCommit v2-4 (retention time in ms).
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 0): 5}, retention_ms=1000, version=2)
+
+        kept = c.state.offsets.committed.get(GROUP, "t", 0)
+        assert kept is not None
+        assert c.now_ms + 1000 == kept.expire_timestamp_ms
+
+    def test_what_is_too_long_has_been_long_ago(self) -> None:
+        """
+        As a sum of Java's longs.
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 0): 5}, retention_ms=2**63 - 1, version=2)
+
+        kept = c.state.offsets.committed.get(GROUP, "t", 0)
+        assert kept is not None
+        assert c.now_ms - 2**63 - 1 == kept.expire_timestamp_ms
+
+    def test_a_commit_of_which_all_is_refused_makes_a_group_too(self) -> None:
+        c = Coordination(offset_metadata_max_bytes=10)
+
+        c.commit_offsets({("t", 0): 5}, metadata="m" * 11)
+
+        assert c.group.is_simple
+        assert not c.log
+        with pytest.raises(UnknownMemberId):
+            c.commit_offsets({("t", 0): 5}, member_id="m", generation_id=3)
+
+    def test_the_empty_group_id_is_one(self) -> None:
+        """
+        Of before groups had to have names.
+        """
+        c = Coordination()
+
+        c.commit_offsets({("t", 0): 5}, group_id="")
+
+        assert {("t", 0): (5, 0)} == offsets(fetch(c, None, group_id=""))
+
+
+class TestFetch:
+    def test_what_was_never_committed_is_no_error(self) -> None:
+        """
+        Nor is a group that nobody knows.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5})
+
+        known = fetch(c, {"t": [0, 1], "u": [0]})
+        unknown = fetch(c, {"t": [0]}, group_id="nobody")
+
+        assert {("t", 0): (5, 0), ("t", 1): (-1, 0), ("u", 0): (-1, 0)} == offsets(known)
+        assert {("t", 0): (-1, 0)} == offsets(unknown)
+        nothing = unknown.topics[0].partitions[0]
+        assert (-1, "") == (nothing.committed_leader_epoch, nothing.metadata)
+
+    def test_everything_that_is_stored(self) -> None:
+        """
+        Topics null; of an unknown group that is nothing.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5, ("t", 9): 6, ("u", 0): 7})
+
+        assert {("t", 0): (5, 0), ("t", 9): (6, 0), ("u", 0): (7, 0)} == offsets(fetch(c, None))
+        assert [] == fetch(c, None, group_id="nobody").topics
+
+    def test_an_open_transaction_makes_offsets_unstable(self) -> None:
+        """
+        For those who ask for stable ones only (KIP-447).
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5, ("t", 1): 6})
+        record = c.batches[0][0]
+        c.state.apply(record, 2, 77)
+
+        assert {("t", 0): (5, 0), ("t", 1): (6, 0)} == offsets(fetch(c, None))
+        unstable = {("t", 0): (-1, 88), ("t", 1): (6, 0)}
+        assert unstable == offsets(fetch(c, None, require_stable=True))
+        assert unstable == offsets(fetch(c, {"t": [0, 1]}, require_stable=True))
+
+        c.state.offsets.end_transaction(77, committed=False)
+        assert {("t", 0): (5, 0), ("t", 1): (6, 0)} == offsets(fetch(c, None, require_stable=True))
+
+    def test_offsets_of_an_earlier_topic_of_that_name_are_not_told(self) -> None:
+        """
+        Whoever names a topic by its id wants no other.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5}, topic_id=OTHER_ID)
+        c.commit_offsets({("t", 1): 6}, topic_id=ZERO_UUID)
+
+        assert {("t", 0): (-1, 0), ("t", 1): (6, 0)} == offsets(
+            fetch(c, {"t": [0, 1]}, topic_id=TOPIC_ID)
+        )
+        assert {("t", 0): (5, 0), ("t", 1): (6, 0)} == offsets(
+            fetch(c, {"t": [0, 1]}, topic_id=OTHER_ID)
+        )
+        assert {("t", 0): (5, 0), ("t", 1): (6, 0)} == offsets(fetch(c, {"t": [0, 1]}))
+
+
+class TestDelete:
+    def test_single_offsets_of_an_empty_group(self) -> None:
+        """
+        Whether they are there or not.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5, ("t", 1): 6})
+
+        response = delete(c, {"t": [0, 7], "u": [0]})
+
+        assert {("t", 1): (6, 0)} == offsets(fetch(c, None))
+        assert [0, 0, 0] == [p.error_code for t in response.topics for p in t.partitions]
+        assert 1 == len(c.batches[-1])
+
+    def test_not_of_topics_that_members_subscribe_to(self) -> None:
+        """
+        Of others, yes.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5, ("u", 0): 6})
+        c.stable(1, offers=[(("range", subscription("t")),)])
+
+        response = delete(c, {"t": [0], "u": [0]})
+
+        assert [86, 0] == [p.error_code for t in response.topics for p in t.partitions]
+        assert {("t", 0): (5, 0)} == offsets(fetch(c, None))
+
+    def test_not_while_programs_of_another_kind_are_at_work(self) -> None:
+        """
+        Nobody knows what they need.
+        """
+        c = Coordination()
+        c.stable(1, protocol_type="connect")
+
+        with pytest.raises(NonEmptyGroup):
+            delete(c, {"t": [0]})
+
+    def test_not_of_an_unknown_group(self) -> None:
+        """
+        That is an error, other than with fetching.
+        """
+        with pytest.raises(GroupIdNotFound):
+            delete(Coordination(), {"t": [0]})
+
+    def test_pending_ones_too(self) -> None:
+        """
+        A tombstone is written though nothing is committed yet.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5})
+        c.commit_in_transaction(c.batches[0][0], 77, partition=1)
+
+        delete(c, {"t": [1]})
+
+        c.state.offsets.end_transaction(77, committed=True)
+        assert {("t", 0): (5, 0)} == offsets(fetch(c, None))
+
+
+class TestDeleteGroups:
+    def test_takes_all_offsets_along(self) -> None:
+        """
+        A tombstone for each, pending ones included, then one for the group.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5, ("u", 0): 7})
+        c.commit_in_transaction(c.batches[0][0], 77, partition=1)
+
+        changes, results = c.state.committing.delete_groups([GROUP, "nobody"])
+        c.write(changes)
+
+        assert [(GROUP, ErrorCode.NONE), ("nobody", ErrorCode.GROUP_ID_NOT_FOUND)] == results
+        assert 4 == len(c.batches[-1])
+        assert c.state.groups.get(GROUP) is None
+        assert not c.state.offsets.committed
+        assert not c.state.offsets.pending_partitions(GROUP)
+        assert [] == list(c.replayed().groups)
+
+
+class TestDeletedTopics:
+    def test_their_offsets_go(self) -> None:
+        """
+        In all groups; those of a topic of the same name that is another one stay.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5, ("u", 0): 6}, group_id="g1")
+        c.commit_offsets({("t", 0): 5}, group_id="g2", topic_id=OTHER_ID)
+        c.commit_offsets({("t", 0): 5}, group_id="g3", topic_id=ZERO_UUID)
+
+        c.write_all(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
+
+        assert {("u", 0): (6, 0)} == offsets(fetch(c, None, group_id="g1"))
+        assert {("t", 0): (5, 0)} == offsets(fetch(c, None, group_id="g2"))
+        assert {} == offsets(fetch(c, None, group_id="g3"))
+        assert 2 == len(c.batches[-1])
+
+    def test_pending_ones_too(self) -> None:
+        """
+        A transaction must not bring them back.
+        """
+        c = Coordination()
+        c.commit_offsets({("t", 0): 5})
+        c.commit_in_transaction(c.batches[0][0], 77, partition=1)
+
+        c.write_all(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
+        c.state.offsets.end_transaction(77, committed=True)
+
+        assert {} == offsets(fetch(c, None))

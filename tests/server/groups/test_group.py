@@ -1,0 +1,422 @@
+from __future__ import annotations
+
+import pytest
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    FencedInstanceId,
+    IllegalGeneration,
+    KafkaError,
+    UnknownMemberId,
+)
+from barnabas.protocol.messages.join_group import JoinGroupResponse
+from barnabas.protocol.messages.sync_group import SyncGroupResponse
+from barnabas.server.groups.classic.group import ClassicGroup
+from barnabas.server.groups.classic.member import Member, MemberProtocol
+from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
+from tests.support.coordination import Answer, subscription
+
+S = GroupState
+
+
+def member(
+    member_id: str,
+    *names: str,
+    instance_id: str | None = None,
+    protocol_type: str = "consumer",
+    rebalance_timeout_ms: int = 60_000,
+    metadata: bytes = b"",
+) -> Member:
+    return Member(
+        member_id,
+        instance_id=instance_id,
+        client_id="client",
+        client_host="/127.0.0.1",
+        rebalance_timeout_ms=rebalance_timeout_ms,
+        session_timeout_ms=10_000,
+        protocol_type=protocol_type,
+        protocols=tuple(MemberProtocol(name, metadata) for name in names or ("range",)),
+    )
+
+
+def group(state: GroupState = S.PREPARING_REBALANCE, *members: Member) -> ClassicGroup:
+    made = ClassicGroup("group", state, state_timestamp_ms=0)
+    for each in members:
+        made.add(each)
+    return made
+
+
+@pytest.mark.parametrize("after", GroupState)
+@pytest.mark.parametrize("before", GroupState)
+def test_a_group_changes_its_state_along_the_table_only(
+    before: GroupState, after: GroupState
+) -> None:
+    """
+    Every pair of states: what the table has happens, all else is refused.
+    """
+    made = ClassicGroup("group", before, state_timestamp_ms=0)
+
+    if after in TRANSITIONS[before]:
+        made.become(after, 17)
+        assert (after, before, 17) == (made.state, made.previous_state, made.state_timestamp_ms)
+    else:
+        with pytest.raises(AssertionError):
+            made.become(after, 17)
+        assert made.state is before
+
+
+def test_the_table_is_kafkas() -> None:
+    """
+    ``ClassicGroupState`` declares it the other way round: the states before each.
+    """
+    expected = {
+        S.EMPTY: {S.PREPARING_REBALANCE},
+        S.PREPARING_REBALANCE: {S.STABLE, S.COMPLETING_REBALANCE, S.EMPTY},
+        S.COMPLETING_REBALANCE: {S.PREPARING_REBALANCE},
+        S.STABLE: {S.COMPLETING_REBALANCE},
+        S.DEAD: set(GroupState),
+    }
+
+    actual = {
+        state: {before for before, after in TRANSITIONS.items() if state in after}
+        for state in GroupState
+    }
+
+    assert expected == actual
+
+
+def test_the_first_member_leads_and_sets_the_protocol_type() -> None:
+    """
+    Later members do not change that.
+    """
+    made = group(S.EMPTY, member("a", protocol_type="connect"))
+    made.add(member("b", protocol_type="connect"))
+
+    assert "a" == made.leader_id
+    assert "connect" == made.protocol_type
+
+
+def test_when_the_leader_goes_the_next_one_leads() -> None:
+    """
+    And when nobody is left, nobody does.
+    """
+    made = group(S.STABLE, member("a"), member("b"))
+
+    made.remove("a")
+    assert "b" == made.leader_id
+
+    made.remove("b")
+    assert made.leader_id is None
+
+
+def test_removing_a_member_answers_what_it_has_parked() -> None:
+    """
+    Its client may still be there; it is told that it is no member.
+    """
+    made = group(S.PREPARING_REBALANCE)
+    join: Answer[JoinGroupResponse] = Answer()
+    sync: Answer[SyncGroupResponse] = Answer()
+    joining = member("a")
+    made.add(joining, join)
+    made.park_sync(joining, sync)
+
+    made.remove("a")
+
+    assert ErrorCode.UNKNOWN_MEMBER_ID == join.now.error_code
+    assert "" == join.now.member_id
+    assert ErrorCode.UNKNOWN_MEMBER_ID == sync.now.error_code
+    assert 0 == made.awaiting_join
+
+
+def test_a_second_join_of_the_same_member_answers_the_first() -> None:
+    """
+    Somebody may still wait for it.
+    """
+    made = group(S.PREPARING_REBALANCE)
+    first: Answer[JoinGroupResponse] = Answer()
+    second: Answer[JoinGroupResponse] = Answer()
+    joining = member("a")
+    made.add(joining, first)
+
+    made.update(
+        joining,
+        joining.protocols,
+        rebalance_timeout_ms=1,
+        session_timeout_ms=2,
+        reply=second,
+    )
+
+    assert ErrorCode.REBALANCE_IN_PROGRESS == first.now.error_code
+    assert second.is_parked
+    assert 1 == made.awaiting_join
+    assert (1, 2) == (joining.rebalance_timeout_ms, joining.session_timeout_ms)
+
+
+def test_a_round_waits_for_members_and_for_ids_that_were_given_out() -> None:
+    """
+    Everybody who may come has to be in it.
+    """
+    made = group(S.PREPARING_REBALANCE, member("a"))
+    waiting: Answer[JoinGroupResponse] = Answer()
+    assert not made.have_all_joined
+
+    made.update(
+        made.members["a"],
+        made.members["a"].protocols,
+        rebalance_timeout_ms=1,
+        session_timeout_ms=1,
+        reply=waiting,
+    )
+    assert made.have_all_joined
+
+    made.pending_joins.add("b")
+    assert not made.have_all_joined
+
+    made.remove("b")
+    assert made.have_all_joined
+
+
+def test_a_round_lasts_as_long_as_the_most_patient_member_asks_for() -> None:
+    """
+    Without members it would not last at all.
+    """
+    made = group(S.PREPARING_REBALANCE)
+    assert 0 == made.rebalance_timeout_ms
+
+    made.add(member("a", rebalance_timeout_ms=5))
+    made.add(member("b", rebalance_timeout_ms=9))
+    made.add(member("c", rebalance_timeout_ms=7))
+
+    assert 9 == made.rebalance_timeout_ms
+
+
+@pytest.mark.parametrize(
+    ("offers", "expected"),
+    [
+        ([["range"]], "range"),
+        ([["range", "sticky"], ["sticky", "range"], ["sticky", "range"]], "sticky"),
+        ([["range", "sticky"], ["range", "sticky"], ["sticky", "range"]], "range"),
+        # What not everybody offers is no candidate, and a vote goes to the next choice.
+        ([["new", "range"], ["new", "range"], ["range"]], "range"),
+        ([["a", "b", "c"], ["c", "b"], ["x", "c", "b"]], "c"),
+        # A tie goes to the first vote.
+        ([["range", "sticky"], ["sticky", "range"]], "range"),
+    ],
+)
+def test_members_vote_on_the_protocol(offers: list[list[str]], expected: str) -> None:
+    """
+    Each for the first of its protocols that every member offers.
+    """
+    members = [member(str(index), *names) for index, names in enumerate(offers)]
+
+    assert expected == group(S.PREPARING_REBALANCE, *members).select_protocol()
+
+
+@pytest.mark.parametrize(
+    ("state", "protocol_type", "names", "expected"),
+    [
+        (S.EMPTY, "consumer", ["range"], True),
+        (S.EMPTY, "", ["range"], False),
+        (S.EMPTY, "consumer", [], False),
+        (S.EMPTY, "anything", ["at all"], True),
+        (S.STABLE, "consumer", ["range"], True),
+        (S.STABLE, "consumer", ["other", "range"], True),
+        (S.STABLE, "consumer", ["sticky"], False),
+        (S.STABLE, "consumer", ["other"], False),
+        (S.STABLE, "consumer", [], False),
+        (S.STABLE, "connect", ["range"], False),
+    ],
+)
+def test_who_can_be_a_member(
+    state: GroupState, protocol_type: str, names: list[str], expected: bool
+) -> None:
+    """
+    A group with members takes who offers a protocol that all of them offer; an empty one anybody.
+    """
+    made = group(
+        state,
+        *([member("a", "range", "sticky"), member("b", "range")] if state is S.STABLE else []),
+    )
+    protocols = tuple(MemberProtocol(name, b"") for name in names)
+
+    assert expected == made.supports(protocol_type, protocols)
+
+
+def test_what_a_member_offers_counts_until_it_goes() -> None:
+    """
+    Updates included.
+    """
+    made = group(S.STABLE, member("a", "range"), member("b", "range"))
+    sticky = (MemberProtocol("sticky", b""),)
+    assert not made.supports("consumer", sticky)
+
+    for each in made.members.values():
+        made.update(each, sticky, rebalance_timeout_ms=1, session_timeout_ms=1, reply=None)
+    assert made.supports("consumer", sticky)
+    assert not made.supports("consumer", (MemberProtocol("range", b""),))
+
+    made.remove("a")
+    assert made.supports("consumer", sticky)
+
+
+class TestStaticMembers:
+    def test_the_next_incarnation_takes_the_place(self) -> None:
+        """
+        Leadership, assignment and protocols included; the one before is fenced.
+        """
+        join: Answer[JoinGroupResponse] = Answer()
+        old = member("old", instance_id="i")
+        old.assignment = b"assigned"
+        made = group(S.STABLE)
+        made.add(old, join)
+
+        new = made.replace_static_member("i", "old", "new")
+
+        assert {"new": new} == made.members
+        assert {"i": "new"} == made.static_members
+        assert "new" == made.leader_id
+        assert b"assigned" == new.assignment
+        assert ErrorCode.FENCED_INSTANCE_ID == join.now.error_code
+        assert "old" == join.now.member_id
+        assert 0 == made.awaiting_join
+        assert made.supports("consumer", (MemberProtocol("range", b""),))
+
+    def test_a_parked_sync_is_fenced_too(self) -> None:
+        """
+        Whatever the one before waits for.
+        """
+        sync: Answer[SyncGroupResponse] = Answer()
+        old = member("old", instance_id="i")
+        made = group(S.COMPLETING_REBALANCE, old)
+        made.park_sync(old, sync)
+
+        made.replace_static_member("i", "old", "new")
+
+        assert ErrorCode.FENCED_INSTANCE_ID == sync.now.error_code
+
+    @pytest.mark.parametrize(
+        ("member_id", "instance_id", "expected"),
+        [
+            ("static", "i", None),
+            ("static", None, None),  # clients from before KIP-345 do not say
+            ("dynamic", None, None),
+            ("dynamic", "i", FencedInstanceId),
+            ("unknown", "i", FencedInstanceId),
+            ("static", "other", UnknownMemberId),
+            ("dynamic", "other", UnknownMemberId),
+            ("unknown", None, UnknownMemberId),
+            ("", None, UnknownMemberId),
+        ],
+    )
+    def test_who_is_a_member(
+        self, member_id: str, instance_id: str | None, expected: type[KafkaError] | None
+    ) -> None:
+        """
+        An instance id must be that of the member; the member must be one.
+        """
+        made = group(S.STABLE, member("static", instance_id="i"), member("dynamic"))
+
+        if expected is None:
+            made.validate_member(member_id, instance_id)
+        else:
+            with pytest.raises(expected):
+                made.validate_member(member_id, instance_id)
+
+
+class TestSubscriptions:
+    def test_consumers_subscribe_to_the_topics_of_all(self) -> None:
+        """
+        By the metadata of the protocol that was chosen.
+        """
+        made = group(
+            S.PREPARING_REBALANCE,
+            member("a", metadata=subscription("x", "y")),
+            member("b", metadata=subscription("y", "z")),
+        )
+
+        made.begin_generation(0)
+
+        assert frozenset("xyz") == made.subscribed_topics
+        assert made.is_subscribed_to("x")
+        assert not made.is_subscribed_to("w")
+
+    def test_a_group_without_consumers_subscribes_to_nothing(self) -> None:
+        """
+        Once the last one has gone, that is known.
+        """
+        made = group(S.PREPARING_REBALANCE, member("a", metadata=subscription("x")))
+        made.begin_generation(0)
+        made.become(S.PREPARING_REBALANCE, 0)
+        made.remove("a")
+
+        made.begin_generation(0)
+
+        assert made.state is S.EMPTY
+        assert frozenset() == made.subscribed_topics
+        assert not made.is_subscribed_to("x")
+
+    @pytest.mark.parametrize("metadata", [b"", b"\0", b"\xff\xff", b"\0\0\0\0\0\7x", b"nonsense"])
+    def test_consumers_that_cannot_be_understood_may_subscribe_to_anything(
+        self, metadata: bytes
+    ) -> None:
+        """
+        Their offsets must not be deleted under them.
+        """
+        made = group(S.PREPARING_REBALANCE, member("a", metadata=metadata))
+
+        made.begin_generation(0)
+
+        assert made.subscribed_topics is None
+        assert made.is_subscribed_to("anything")
+
+    def test_other_programs_subscribe_to_nothing_we_know_of(self) -> None:
+        """
+        What Connect tells its leader is not looked at.
+        """
+        made = group(
+            S.PREPARING_REBALANCE,
+            member("a", protocol_type="connect", metadata=subscription("x")),
+        )
+
+        made.begin_generation(0)
+
+        assert made.subscribed_topics is None
+        assert not made.is_subscribed_to("x")
+
+    def test_later_versions_begin_like_the_first(self) -> None:
+        """
+        Version 3 has owned partitions, a generation and a rack behind the topics.
+        """
+        metadata = b"\0\3" + subscription("x")[2:] + bytes(4) + b"\0\0\0\5" + b"\xff\xff"
+        made = group(S.PREPARING_REBALANCE, member("a", metadata=metadata))
+
+        made.begin_generation(0)
+
+        assert frozenset("x") == made.subscribed_topics
+
+
+@pytest.mark.parametrize(
+    ("member_id", "generation_id", "expected"),
+    [
+        ("a", 3, None),
+        ("a", 2, IllegalGeneration),
+        ("a", -1, IllegalGeneration),
+        ("b", 3, UnknownMemberId),
+        # Who it is comes first.
+        ("b", 2, UnknownMemberId),
+    ],
+)
+def test_who_is_of_this_generation(
+    member_id: str, generation_id: int, expected: type[KafkaError] | None
+) -> None:
+    """
+    Heartbeats, syncs and commits all ask this.
+    """
+    made = group(S.STABLE, member("a"))
+    made.generation_id = 3
+
+    if expected is None:
+        made.validate_generation(member_id, None, generation_id)
+    else:
+        with pytest.raises(expected):
+            made.validate_generation(member_id, None, generation_id)

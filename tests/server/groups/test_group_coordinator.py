@@ -1,0 +1,726 @@
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+import pytest_asyncio
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.errors import (
+    CoordinatorLoadInProgress,
+    CoordinatorNotAvailable,
+    ErrorCode,
+    KafkaError,
+    NotCoordinator,
+)
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from barnabas.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from barnabas.protocol.messages.offset_delete import OffsetDeleteRequest
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.groups.classic.joining import Caller
+from barnabas.server.groups.offsets import committing
+from barnabas.server.groups.offsets.committing import DeletedTopic
+from barnabas.server.groups.partitioning import partition_of
+from barnabas.server.requests.delayed import Delayed
+from barnabas.server.turns import TURN_S, Turns, finished
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.producers.append_origin import AppendOrigin
+from tests.support.group_world import World
+
+TOPIC_ID = UUID(int=1)
+GROUP = "group"
+CALLER = Caller(9, "client", "/127.0.0.1")
+
+
+@pytest_asyncio.fixture
+async def make() -> AsyncIterator[Callable[..., World]]:
+    worlds = []
+
+    def make_world(partition_count: int = 1, *, start: bool = True, **options: Any) -> World:
+        world = World(partition_count, **options)
+        worlds.append(world)
+        if start:
+            world.start()
+        return world
+
+    yield make_world
+    for world in worlds:
+        world.coordinator.stop()
+        await world.background.stop()
+        world.io.shutdown()
+
+
+def join_request(member_id: str = "", group_id: str = GROUP, **changes: Any) -> JoinGroupRequest:
+    facts: dict[str, Any] = {
+        "group_id": group_id,
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 60_000,
+        "member_id": member_id,
+        "protocol_type": "consumer",
+        "protocols": [JoinGroupRequestProtocol(name="range", metadata=b"")],
+    }
+    return JoinGroupRequest(**facts | changes)
+
+
+def commit_request(
+    group_id: str = GROUP, offset: int = 5, member_id: str = "", generation_id: int = -1
+) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=offset, committed_metadata=""
+    )
+    return OffsetCommitRequest(
+        group_id=group_id,
+        generation_id_or_member_epoch=generation_id,
+        member_id=member_id,
+        topics=[OffsetCommitRequestTopic(name="t", topic_id=TOPIC_ID, partitions=[partition])],
+    )
+
+
+def fetch_request(group_id: str = GROUP) -> OffsetFetchRequestGroup:
+    topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
+    return OffsetFetchRequestGroup(group_id=group_id, topics=topics)
+
+
+def heartbeat_request(
+    member_id: str, generation_id: int, group_id: str = GROUP
+) -> HeartbeatRequest:
+    return HeartbeatRequest(group_id=group_id, generation_id=generation_id, member_id=member_id)
+
+
+def commit_error(answer: OffsetCommitResponse | Delayed) -> int:
+    response = cast(OffsetCommitResponse, outcome(answer))
+    return response.topics[0].partitions[0].error_code
+
+
+def outcome(answer: Any) -> Any:
+    if not isinstance(answer, Delayed):
+        return answer
+    heard: list[Any] = []
+    answer.then(heard.append)
+    assert heard, "the answer is not there yet"
+    return heard[0]
+
+
+def committed(world: World, group_id: str = GROUP) -> int:
+    response = finished(
+        world.coordinator.fetch_offsets(fetch_request(group_id), 9, require_stable=False)
+    )
+    assert response.error_code == 0
+    return response.topics[0].partitions[0].committed_offset
+
+
+async def member(world: World) -> JoinGroupResponse:
+    """
+    The first member of a group, which has been told that it leads.
+    """
+    required = await world.coordinator.join(join_request(), CALLER)
+    joining = asyncio.create_task(world.coordinator.join(join_request(required.member_id), CALLER))
+    await asyncio.sleep(0)
+    await world.clock.pass_time(world.config.group_initial_rebalance_delay_ms / 1000)
+    return await joining
+
+
+async def stable(world: World) -> JoinGroupResponse:
+    joined = await member(world)
+    request = SyncGroupRequest(
+        group_id=GROUP,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")],
+    )
+    synced = await world.coordinator.sync(request)
+    assert (0, b"mine") == (synced.error_code, synced.assignment)
+    return joined
+
+
+@pytest.mark.parametrize(
+    ("group_id", "expected"),
+    [
+        # Java's String.hashCode, as computed by a JVM.
+        ("", 0),
+        ("a", 97),
+        ("group", 98629247),
+        ("my-group", -1906497762),
+        ("grüße", 98768023),
+        ("𝄞-clef", 1436437325),
+        ("polygenelubricants", -2147483648),
+    ],
+)
+def test_a_group_belongs_to_the_partition_that_its_id_hashes_to(
+    group_id: str, expected: int
+) -> None:
+    """
+    By Kafka's reckoning: the absolute value, and 0 for the one number that has none.
+    """
+    absolute = 0 if expected == -(2**31) else abs(expected)
+
+    assert absolute % 50 == partition_of(group_id, 50)
+    assert absolute % 7 == partition_of(group_id, 7)
+
+
+class TestMembers:
+    async def test_a_join_waits_for_the_round(self, make: Callable[..., World]) -> None:
+        """
+        And the sync for the assignment.
+        """
+        world = make(group_initial_rebalance_delay_ms=3000)
+
+        joined = await stable(world)
+
+        assert joined.member_id == joined.leader
+        request = heartbeat_request(joined.member_id, 1)
+        assert ErrorCode.NONE == world.coordinator.heartbeat(request)
+
+    async def test_a_client_that_goes_away_stays_a_member(self, make: Callable[..., World]) -> None:
+        """
+        Cancelling the wait for a join does not cancel the join.
+        """
+        world = make(group_initial_rebalance_delay_ms=3000)
+        required = await world.coordinator.join(join_request(), CALLER)
+        waiting = asyncio.create_task(
+            world.coordinator.join(join_request(required.member_id), CALLER)
+        )
+        await asyncio.sleep(0)
+
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await world.clock.pass_time(3)
+
+        (group,) = finished(world.coordinator.list_groups([], []))
+        assert "CompletingRebalance" == group.group_state
+        request = heartbeat_request(required.member_id, 1)
+        assert ErrorCode.NONE == world.coordinator.heartbeat(request)
+
+    async def test_sessions_run_out_on_the_clock(self, make: Callable[..., World]) -> None:
+        """
+        And heartbeats prolong them.
+        """
+        world = make()
+        joined = await stable(world)
+        request = heartbeat_request(joined.member_id, 1)
+
+        for _ in range(5):
+            await world.clock.pass_time(9.999)
+            assert ErrorCode.NONE == world.coordinator.heartbeat(request)
+        await world.clock.pass_time(10)
+
+        assert ErrorCode.UNKNOWN_MEMBER_ID == world.coordinator.heartbeat(request)
+        (group,) = finished(world.coordinator.list_groups([], []))
+        assert "Empty" == group.group_state
+
+    @pytest.mark.parametrize("session_timeout_ms", [0, -1, 5999, 1_800_001])
+    async def test_session_timeouts_have_limits(
+        self, make: Callable[..., World], session_timeout_ms: int
+    ) -> None:
+        """
+        ``group.min.session.timeout.ms`` and ``group.max.session.timeout.ms``.
+        """
+        world = make()
+        request = join_request("m", session_timeout_ms=session_timeout_ms)
+
+        answer = await world.coordinator.join(request, CALLER)
+
+        assert (26, "m") == (answer.error_code, answer.member_id)
+        assert [] == world.log.batches
+
+    async def test_members_survive_a_restart(self, make: Callable[..., World]) -> None:
+        """
+        With generation and assignment, and a session that begins anew.
+        """
+        world = make()
+        joined = await stable(world)
+        await world.clock.pass_time(9)
+
+        await world.restart()
+
+        await world.clock.pass_time(9)
+        request = heartbeat_request(joined.member_id, 1)
+        assert ErrorCode.NONE == world.coordinator.heartbeat(request)
+        sync = SyncGroupRequest(
+            group_id=GROUP, generation_id=1, member_id=joined.member_id, assignments=[]
+        )
+        assert b"mine" == (await world.coordinator.sync(sync)).assignment
+
+    async def test_leaving_is_answered_once_it_is_written(self, make: Callable[..., World]) -> None:
+        """
+        The last member leaves an empty group, and that is in the log.
+        """
+        world = make()
+        joined = await stable(world)
+        before = len(world.log.batches)
+
+        member = MemberIdentity(member_id=joined.member_id)
+        answer = finished(world.coordinator.leave(GROUP, [member]))
+
+        response = cast(LeaveGroupResponse, outcome(answer))
+        assert [0] == [m.error_code for m in response.members]
+        assert before + 1 == len(world.log.batches)
+
+    async def test_an_unknown_group_knows_no_members(self, make: Callable[..., World]) -> None:
+        """
+        Each of them is told so.
+        """
+        world = make()
+
+        members = [MemberIdentity(member_id="a"), MemberIdentity(member_id="b")]
+        response = cast(
+            LeaveGroupResponse, outcome(finished(world.coordinator.leave("g", members)))
+        )
+
+        assert 0 == response.error_code
+        assert [25, 25] == [m.error_code for m in response.members]
+
+
+class TestTheEmptyGroupId:
+    async def test_is_for_offsets_and_descriptions(self, make: Callable[..., World]) -> None:
+        """
+        Of before groups had to have names.
+        """
+        world = make()
+
+        assert 0 == commit_error(finished(world.coordinator.commit_offsets(commit_request(""), 9)))
+        assert 5 == committed(world, "")
+        assert "Empty" == world.coordinator.describe_group("", 6).group_state
+        answer = outcome(finished(world.coordinator.delete_groups([""])))
+        assert [0] == [r.error_code for r in answer.results]
+
+    async def test_is_not_for_members(self, make: Callable[..., World]) -> None:
+        """
+        Nor for OffsetDelete, which came after.
+        """
+        c = make().coordinator
+
+        assert 24 == (await c.join(join_request("m", ""), CALLER)).error_code
+        sync = SyncGroupRequest(group_id="", generation_id=1, member_id="m", assignments=[])
+        assert 24 == (await c.sync(sync)).error_code
+        assert 24 == c.heartbeat(heartbeat_request("m", 1, ""))
+        assert 24 == outcome(finished(c.leave("", []))).error_code
+        delete = OffsetDeleteRequest(group_id="", topics=[])
+        assert 24 == outcome(finished(c.delete_offsets(delete))).error_code
+
+
+class TestTheLog:
+    async def test_batches_are_kafkas(self, make: Callable[..., World]) -> None:
+        """
+        No producer, but a base sequence; the time of the append; one batch for each request.
+        """
+        world = make()
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
+
+        (batch,) = world.log.batches
+        assert (-1, -1, 0) == (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+        assert world.clock.now_ms() == batch.base_timestamp == batch.max_timestamp
+        assert not batch.is_transactional
+        assert CompressionType.NONE is batch.compression
+
+    async def test_batches_can_be_compressed(self, make: Callable[..., World]) -> None:
+        """
+        ``offsets.topic.compression.codec``; they are loaded all the same.
+        """
+        world = make(offsets_topic_compression_codec=1)
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
+        assert CompressionType.GZIP is world.log.batches[0].compression
+
+        await world.restart()
+
+        assert 5 == committed(world)
+
+    async def test_an_answer_waits_for_the_fsync(self, make: Callable[..., World]) -> None:
+        """
+        If ``flush.messages`` asks for one.
+        """
+        world = make()
+        world.log.configure(flush_messages="1")
+        gate = threading.Event()
+        world.io.submit(gate.wait)
+
+        answer = finished(world.coordinator.commit_offsets(commit_request(), 9))
+        assert isinstance(answer, Delayed)
+        assert not answer.done
+
+        told = asyncio.Event()
+        answer.then(lambda _: told.set())
+        gate.set()
+        await asyncio.wait_for(told.wait(), 60)
+        assert 0 == commit_error(answer)
+        assert 1 == world.log.recovery_point
+
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (KafkaStorageError("the disk is gone"), ErrorCode.NOT_COORDINATOR),
+            (NotCoordinator(), ErrorCode.NOT_COORDINATOR),
+        ],
+    )
+    async def test_what_cannot_be_written_does_not_happen(
+        self, make: Callable[..., World], error: KafkaError, expected: ErrorCode
+    ) -> None:
+        """
+        And the client is told to look for the coordinator.
+        """
+        world = make()
+        world.log.append_error = error
+
+        assert expected == commit_error(
+            finished(world.coordinator.commit_offsets(commit_request(), 9))
+        )
+
+        assert [] == finished(world.coordinator.list_groups([], []))
+        assert -1 == committed(world)
+
+    async def test_tombstones_fill_as_many_batches_as_they_need(
+        self, make: Callable[..., World]
+    ) -> None:
+        """
+        Expiry may find more than fits in one.
+        """
+        world = make(offsets_retention_minutes=1)
+        await asyncio.sleep(0)  # the check has begun to wait
+        for number in range(200):
+            finished(world.coordinator.commit_offsets(commit_request(f"group-{number}"), 9))
+        world.log.configure(max_message_bytes="500")
+        before = len(world.log.batches)
+
+        await world.clock.pass_time(600)
+
+        assert [] == finished(world.coordinator.list_groups([], []))
+        assert len(world.log.batches) - before > 10
+        assert all(batch.size <= 500 for batch in world.log.batches[before:])
+        await world.restart()
+        assert [] == finished(world.coordinator.list_groups([], []))
+
+    async def test_offsets_expire_in_the_background(self, make: Callable[..., World]) -> None:
+        """
+        Every ``offsets.retention.check.interval.ms``.
+        """
+        world = make(offsets_retention_minutes=1, offsets_retention_check_interval_ms=100_000)
+        await asyncio.sleep(0)  # the check has begun to wait
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
+
+        await world.clock.pass_time(99)
+        assert 5 == committed(world)
+        await world.clock.pass_time(1)
+
+        assert -1 == committed(world)
+
+
+class TestLoading:
+    async def test_everything_is_there_afterwards(self, make: Callable[..., World]) -> None:
+        """
+        Whatever the size of the pieces in which the log is read.
+        """
+        world = make(offsets_load_buffer_size=100)
+        for number in range(20):
+            finished(world.coordinator.commit_offsets(commit_request(f"group-{number}", number), 9))
+
+        await world.restart()
+
+        assert list(range(20)) == [committed(world, f"group-{n}") for n in range(20)]
+        assert world.log.reads == 20
+
+    async def test_nothing_is_answered_before(self, make: Callable[..., World]) -> None:
+        """
+        Except that heartbeats are fine: no session runs out meanwhile.
+        """
+        world = make()
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
+        gate = threading.Event()
+        world.io.submit(gate.wait)
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
+        c = world.coordinator
+
+        assert ErrorCode.NONE == c.heartbeat(heartbeat_request("m", 1))
+        assert 14 == (await c.join(join_request(), CALLER)).error_code
+        sync = SyncGroupRequest(group_id=GROUP, generation_id=1, member_id="m", assignments=[])
+        assert 14 == (await c.sync(sync)).error_code
+        assert 14 == outcome(finished(c.leave(GROUP, []))).error_code
+        assert 14 == commit_error(finished(c.commit_offsets(commit_request(), 9)))
+        assert 14 == finished(c.fetch_offsets(fetch_request(), 9, require_stable=False)).error_code
+        delete = OffsetDeleteRequest(group_id=GROUP, topics=[])
+        assert 14 == outcome(finished(c.delete_offsets(delete))).error_code
+        assert [14] == [r.error_code for r in outcome(finished(c.delete_groups([GROUP]))).results]
+        with pytest.raises(CoordinatorLoadInProgress):
+            finished(c.list_groups([], []))
+        with pytest.raises(CoordinatorLoadInProgress):
+            c.describe_group(GROUP, 6)
+
+        gate.set()
+        await world.loaded()
+        assert 5 == committed(world)
+
+    async def test_a_log_that_makes_no_sense_is_not_coordinated(
+        self, make: Callable[..., World], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """
+        Its groups have no coordinator; the others are served.
+        """
+        world = make(2)
+        group_of = {
+            index: next(
+                g for g in map(str, range(99)) if world.coordinator.partition_for(g) == index
+            )
+            for index in (0, 1)
+        }
+        for group_id in group_of.values():
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
+        cut_short = build_batch([SimpleRecord(0, b"\0\1\0\7", None)], base_sequence=0)
+        world.logs[0].append_as_leader(memoryview(cut_short), 0, origin=AppendOrigin.COORDINATOR)
+
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
+        await world.loaded()
+
+        answer = finished(
+            world.coordinator.fetch_offsets(fetch_request(group_of[0]), 9, require_stable=False)
+        )
+        assert ErrorCode.NOT_COORDINATOR == answer.error_code
+        assert 5 == committed(world, group_of[1])
+        assert "cannot be loaded" in caplog.text
+
+    async def test_resigning_while_loading(self, make: Callable[..., World]) -> None:
+        """
+        What is loaded by then is nobody's.
+        """
+        world = make()
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
+        gate = threading.Event()
+        world.io.submit(gate.wait)
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
+
+        world.coordinator.on_resignation(0)
+        gate.set()
+        await world.loaded()
+
+        answer = finished(world.coordinator.fetch_offsets(fetch_request(), 9, require_stable=False))
+        assert ErrorCode.NOT_COORDINATOR == answer.error_code
+
+
+class TestComingAndGoing:
+    async def test_before_the_start_there_is_no_coordinator(
+        self, make: Callable[..., World]
+    ) -> None:
+        """
+        Clients try again.
+        """
+        c = make(start=False).coordinator
+
+        assert (15, "m") == (
+            (answer := await c.join(join_request("m"), CALLER)).error_code,
+            answer.member_id,
+        )
+        assert 15 == c.heartbeat(heartbeat_request("m", 1))
+        assert 15 == commit_error(finished(c.commit_offsets(commit_request(), 9)))
+        with pytest.raises(CoordinatorNotAvailable):
+            finished(c.list_groups([], []))
+
+    async def test_without_its_topic_it_coordinates_nothing(
+        self, make: Callable[..., World]
+    ) -> None:
+        """
+        The topic comes with the first FindCoordinator.
+        """
+        world = make(start=False)
+        world.coordinator.start()
+
+        assert 16 == world.coordinator.heartbeat(heartbeat_request("m", 1))
+        assert [] == finished(world.coordinator.list_groups([], []))
+
+        world.coordinator.lead(world.partitions(), len(world.partitions()))
+        assert 25 == world.coordinator.heartbeat(heartbeat_request("m", 1))
+
+    async def test_stopping_answers_everybody_who_waits(self, make: Callable[..., World]) -> None:
+        """
+        They are told to look for the coordinator, which will be this one after the restart.
+        """
+        world = make(group_initial_rebalance_delay_ms=3000)
+        required = await world.coordinator.join(join_request(), CALLER)
+        waiting = asyncio.create_task(
+            world.coordinator.join(join_request(required.member_id), CALLER)
+        )
+        await asyncio.sleep(0)
+
+        world.coordinator.stop()
+
+        answer = await waiting
+        assert (16, required.member_id) == (answer.error_code, answer.member_id)
+
+    async def test_a_deleted_topic_takes_its_offsets_along(
+        self, make: Callable[..., World]
+    ) -> None:
+        """
+        In all partitions.
+        """
+        world = make(3)
+        groups = [f"group-{n}" for n in range(10)]
+        for group_id in groups:
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
+
+        await world.coordinator.on_topics_deleted([DeletedTopic("t", TOPIC_ID)])
+
+        assert {-1} == {committed(world, group_id) for group_id in groups}
+
+    @pytest.mark.parametrize("reason", ["deletion", "expiry"])
+    async def test_of_very_many_groups_others_come_between(
+        self, reason: str, make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """
+        Nothing of them is left in the end.
+        """
+        monkeypatch.setattr(committing, "GROUPS_AT_ONCE", 10)
+        ticks = itertools.count()
+        world = make(2, turns=Turns(lambda: next(ticks) * TURN_S / 4))
+        groups = [f"group-{n}" for n in range(100)]
+        for group_id in groups:
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
+        a_month_later = world.clock.now_ms() + 30 * 24 * 3_600_000
+        monkeypatch.setattr(world.clock, "now_ms", lambda: a_month_later)
+
+        forgetting = asyncio.ensure_future(
+            world.coordinator.on_topics_deleted([DeletedTopic("t", TOPIC_ID)])
+            if reason == "deletion"
+            else world.coordinator.expire_offsets()
+        )
+        left = []
+        while not forgetting.done():
+            await asyncio.sleep(0)
+            left.append(sum(committed(world, group_id) >= 0 for group_id in groups))
+
+        assert 0 == left[-1]
+        assert 3 <= len({count for count in left if 0 < count < len(groups)})
+
+    async def test_a_partition_that_fails_has_no_coordinator(
+        self, make: Callable[..., World]
+    ) -> None:
+        """
+        Its log directory is offline.
+        """
+        world = make(start=False)
+        world.coordinator.start()
+        (partition,) = world.partitions()
+        world.coordinator.lead([partition], 1)
+
+        partition.close(KafkaStorageError("the disk is gone"))
+
+        assert 16 == commit_error(finished(world.coordinator.commit_offsets(commit_request(), 9)))
+
+
+class TestDeletingGroups:
+    async def test_of_several_partitions(self, make: Callable[..., World]) -> None:
+        """
+        The answer comes when all are written, in the order of the request.
+        """
+        world = make(3)
+        groups = [f"group-{n}" for n in range(5)]
+        for group_id in groups:
+            finished(world.coordinator.commit_offsets(commit_request(group_id), 9))
+
+        answer = outcome(finished(world.coordinator.delete_groups([*groups, "nobody"])))
+
+        assert [*groups, "nobody"] == [r.group_id for r in answer.results]
+        assert [0, 0, 0, 0, 0, 69] == [r.error_code for r in answer.results]
+        assert [] == finished(world.coordinator.list_groups([], []))
+
+    async def test_that_cannot_be_written(self, make: Callable[..., World]) -> None:
+        """
+        Those that would have been deleted have failed; the others have their own error.
+        """
+        world = make()
+        finished(world.coordinator.commit_offsets(commit_request(), 9))
+        world.log.append_error = KafkaStorageError("the disk is gone")
+
+        answer = outcome(finished(world.coordinator.delete_groups([GROUP, "nobody"])))
+
+        assert [16, 69] == [r.error_code for r in answer.results]
+        assert 5 == committed(world)
+
+
+class TestListing:
+    @pytest.mark.parametrize(
+        ("states", "types", "expected"),
+        [
+            ([], [], {"simple", "group"}),
+            (["Stable"], [], {"group"}),
+            (["STABLE", "empty"], [], {"simple", "group"}),
+            ([" Stable "], [], {"group"}),
+            (["Dead"], [], set()),
+            (["nonsense"], [], set()),
+            ([], ["classic"], {"simple", "group"}),
+            ([], ["CLASSIC", "share"], {"simple", "group"}),
+            ([], ["consumer"], set()),
+            ([], ["nonsense"], set()),
+            (["Empty"], ["classic"], {"simple"}),
+            (["Empty"], ["consumer"], set()),
+        ],
+    )
+    async def test_filters(
+        self, make: Callable[..., World], states: list[str], types: list[str], expected: set[str]
+    ) -> None:
+        """
+        Either matches whatever the case; both have to match.
+        """
+        world = make()
+        await stable(world)
+        finished(world.coordinator.commit_offsets(commit_request("simple"), 9))
+
+        listed = finished(world.coordinator.list_groups(states, types))
+
+        assert expected == {g.group_id for g in listed}
+
+    async def test_describing(self, make: Callable[..., World]) -> None:
+        """
+        What members say and have is told when it is settled.
+        """
+        world = make()
+        joined = await member(world)
+
+        rebalancing = world.coordinator.describe_group(GROUP, 6)
+        assert ("CompletingRebalance", "consumer", "") == (
+            rebalancing.group_state,
+            rebalancing.protocol_type,
+            rebalancing.protocol_data,
+        )
+        assert [b""] == [m.member_metadata for m in rebalancing.members]
+
+        await world.coordinator.sync(
+            SyncGroupRequest(
+                group_id=GROUP,
+                generation_id=1,
+                member_id=joined.member_id,
+                assignments=[
+                    SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")
+                ],
+            )
+        )
+        settled = world.coordinator.describe_group(GROUP, 6)
+        (described,) = settled.members
+        assert ("Stable", "range", b"mine") == (
+            settled.group_state,
+            settled.protocol_data,
+            described.member_assignment,
+        )
+        assert ("client", "/127.0.0.1", joined.member_id) == (
+            described.client_id,
+            described.client_host,
+            described.member_id,
+        )

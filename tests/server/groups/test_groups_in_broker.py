@@ -1,0 +1,386 @@
+"""
+Groups in a whole broker: over its socket, across restarts, with topics that come and go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.list_groups import ListGroupsRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.protocol.schema import ZERO_UUID
+from barnabas.protocol.structs import replace
+from barnabas.server.clock import ManualClock, SystemClock
+from barnabas.server.groups.coordinator import GroupCoordinator
+from barnabas.server.partitions.partition import Partition
+from barnabas.server.transactions.shards import TransactionShards
+from tests.support.disk import MemoryFiles
+from tests.support.server import PATIENCE, START_MS, TestBroker, running
+from tests.support.wire_client import WireClient
+
+GROUP = "group"
+SMALL = {"offsets_topic_num_partitions": "3"}
+AT_ONCE = {**SMALL, "group_initial_rebalance_delay_ms": "0"}
+
+
+def join_request(member_id: str = "") -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id=GROUP,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
+    )
+
+
+def sync_request(member_id: str) -> SyncGroupRequest:
+    assignment = SyncGroupRequestAssignment(member_id=member_id, assignment=b"mine")
+    return SyncGroupRequest(
+        group_id=GROUP, generation_id=1, member_id=member_id, assignments=[assignment]
+    )
+
+
+def commit_request(topic: str = "t", offset: int = 5, group_id: str = GROUP) -> OffsetCommitRequest:
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=offset, committed_metadata=""
+    )
+    return OffsetCommitRequest(
+        group_id=group_id,
+        member_id="",
+        topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])],
+    )
+
+
+async def find_coordinator(client: WireClient) -> None:
+    answer = await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 4)
+    assert 0 == answer.coordinators[0].error_code
+
+
+async def committed(client: WireClient, topic: str = "t", group_id: str = GROUP) -> int:
+    topics = [OffsetFetchRequestTopics(name=topic, partition_indexes=[0])]
+    groups = [OffsetFetchRequestGroup(group_id=group_id, topics=topics)]
+    answer = await client.ask(OffsetFetchRequest(groups=groups), 8)
+    assert 0 == answer.groups[0].error_code
+    offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
+    return offset
+
+
+async def commit(client: WireClient, **facts: Any) -> int:
+    answer = await client.ask(commit_request(**facts), 8)
+    code: int = answer.topics[0].partitions[0].error_code
+    return code
+
+
+async def stable_member(client: WireClient) -> str:
+    required = await client.ask(join_request(), 4)
+    joined = await client.ask(join_request(required.member_id), 4)
+    assert (0, 1) == (joined.error_code, joined.generation_id)
+    assert 0 == (await client.ask(sync_request(joined.member_id), 3)).error_code
+    member_id: str = joined.member_id
+    return member_id
+
+
+async def until(client: WireClient, **expected: Any) -> None:
+    """
+    Ask for the list of groups until it is there, and the one group is as expected.
+    """
+    wanted, found = {name: {value} for name, value in expected.items()}, None
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while found != wanted:
+                answer = await client.ask(ListGroupsRequest(), 4)
+                if answer.error_code == 0:
+                    found = {name: {getattr(g, name) for g in answer.groups} for name in expected}
+    except TimeoutError:
+        raise AssertionError(f"there is no such group: {expected}, but {found}") from None
+
+
+async def loaded(broker: TestBroker) -> WireClient:
+    """
+    A client of a broker that has loaded its groups.
+    """
+    client = await broker.client()
+    await until(client)
+    return client
+
+
+async def delete_topic(client: WireClient, name: str) -> None:
+    topic = DeleteTopicState(name=name, topic_id=ZERO_UUID)
+    answer = await client.ask(DeleteTopicsRequest(topics=[topic], timeout_ms=10_000), 6)
+    assert 0 == answer.responses[0].error_code
+
+
+@pytest.mark.parametrize(("kind", "coordinator"), [(0, GroupCoordinator), (1, TransactionShards)])
+async def test_a_new_topic_of_a_coordinator_is_led_once(
+    kind: int, coordinator: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A coordinator that is made for a topic looks at it then, and is not told of it as well.
+    """
+    led: list[int] = []
+    lead = coordinator.lead  # type: ignore[attr-defined]  # both have it
+
+    def counted(self: object, partitions: Sequence[Partition], partition_count: int) -> None:
+        led.append(len(partitions))
+        lead(self, partitions, partition_count)
+
+    monkeypatch.setattr(coordinator, "lead", counted)
+    sizes = SMALL | {"transaction_state_log_num_partitions": "3"}
+
+    async with running(MemoryFiles(), None, **sizes) as broker, await broker.client() as client:
+        await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"]), 4)
+
+        assert [3] == [size for size in led if size]
+
+
+async def test_a_group_survives_the_broker() -> None:
+    """
+    Members, generation, assignment and offsets; the member goes on where it was.
+    """
+    files = MemoryFiles()
+    async with running(files, None, **SMALL) as broker, await broker.client() as client:
+        await broker.create("t")
+        await find_coordinator(client)
+        member_id = await stable_member(client)
+        await commit(client, group_id="simple")
+
+    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+        heartbeat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member_id)
+        assert 0 == (await client.ask(heartbeat, 3)).error_code
+        synced = await client.ask(sync_request(member_id), 3)
+        assert (0, b"mine") == (synced.error_code, synced.assignment)
+        assert 5 == await committed(client, group_id="simple")
+
+
+async def test_all_who_ask_at_first_are_sent_to_one_who_knows() -> None:
+    """
+    The first of them makes the coordinator's topic come into being; nobody is told of the
+    coordinator before it has taken over.
+    """
+    async with (
+        running(MemoryFiles(), None, **SMALL) as broker,
+        contextlib.AsyncExitStack() as open_,
+    ):
+        await broker.create("t")
+        clients = [await open_.enter_async_context(await broker.client()) for _ in range(8)]
+
+        async def ask(client: WireClient, pauses: int) -> int:
+            for _ in range(pauses):
+                await asyncio.sleep(0)
+            await find_coordinator(client)
+            return await committed(client)
+
+        answers = await asyncio.gather(*map(ask, clients, range(0, 80, 10)))
+
+    assert [-1] * 8 == answers
+
+
+async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:
+    """
+    A join that waits holds up its own connection only; when the client of that one goes away, its
+    member stays.
+    """
+    files, clock = MemoryFiles(), ManualClock(START_MS)
+    options = SMALL | {"group_initial_rebalance_delay_ms": "0"}
+    async with running(files, clock, **options) as broker:
+        await broker.create("t")
+        async with await broker.client() as client, await broker.client() as other:
+            await find_coordinator(client)
+            required = await client.ask(join_request(), 4)
+            client.send(join_request(required.member_id), version=4)
+            await until(other, group_state="PreparingRebalance")
+            await clock.pass_time(0.001)
+            assert 1 == (await client.receive()).generation_id
+            assert 0 == (await client.ask(sync_request(required.member_id), 3)).error_code
+
+            second = (await other.ask(join_request(), 4)).member_id
+            other.send(join_request(second), version=4)
+            await until(client, group_state="PreparingRebalance")
+            heartbeat = HeartbeatRequest(
+                group_id=GROUP, generation_id=1, member_id=required.member_id
+            )
+            assert 27 == (await client.ask(heartbeat, 3)).error_code
+            await other.close()
+
+            answer = await client.ask(join_request(required.member_id), 4)
+            assert {required.member_id, second} == {m.member_id for m in answer.members}
+
+
+async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
+    """
+    A topic of the same name begins anew.
+    """
+    files = MemoryFiles()
+    async with running(files, None, **SMALL) as broker, await broker.client() as client:
+        await broker.create("t")
+        await find_coordinator(client)
+        assert 0 == await commit(client)
+        assert 5 == await committed(client)
+
+        await delete_topic(client, "t")
+        await broker.create("t")
+
+        assert -1 == await committed(client)
+
+    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+        assert -1 == await committed(client)
+
+
+async def test_deleting_a_topic_deletes_more_than_a_batch_takes() -> None:
+    """
+    The tombstones are more than ``max.message.bytes``: as Kafka's, they are not one operation.
+    """
+    one = {"offsets_topic_num_partitions": "1"}
+    groups = [f"{number}{'x' * 8000}" for number in range(180)]
+    async with running(MemoryFiles(), None, **one) as broker, await broker.client() as client:
+        await broker.create("t")
+        await find_coordinator(client)
+        for group_id in groups:
+            assert 0 == await commit(client, group_id=group_id)
+
+        await delete_topic(client, "t")
+
+        assert {-1} == {await committed(client, group_id=group_id) for group_id in groups}
+
+
+async def test_without_the_offsets_topic_there_is_no_coordinator() -> None:
+    """
+    It is made when somebody looks for one, and made again when it was deleted.
+    """
+    async with running(MemoryFiles(), None, **SMALL) as broker, await broker.client() as client:
+        await broker.create("t")
+        assert 16 == await commit(client)
+
+        await find_coordinator(client)
+        assert 0 == await commit(client)
+
+        await delete_topic(client, "__consumer_offsets")
+        assert 16 == await commit(client)
+
+        await find_coordinator(client)
+        assert -1 == await committed(client)
+        assert 0 == await commit(client)
+
+
+@pytest.mark.parametrize("partitions", [1, 7])
+async def test_the_offsets_topic_decides_how_many_partitions_there_are(partitions: int) -> None:
+    """
+    It may have been made with another number than the configuration has now.
+    """
+    files = MemoryFiles()
+    options = {"offsets_topic_num_partitions": str(partitions)}
+    async with running(files, None, **options) as broker, await broker.client() as client:
+        await broker.create("t")
+        await find_coordinator(client)
+        for number in range(10):
+            assert 0 == await commit(client, offset=number, group_id=f"group-{number}")
+
+    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+        assert list(range(10)) == [
+            await committed(client, group_id=f"group-{number}") for number in range(10)
+        ]
+
+
+async def test_a_commit_is_answered_when_it_is_on_the_disk() -> None:
+    """
+    If the broker is told to flush every message.
+    """
+    files = MemoryFiles()
+    options = SMALL | {"log_flush_interval_messages": "1"}
+    async with running(files, None, **options) as broker, await broker.client() as client:
+        await broker.create("t")
+        await find_coordinator(client)
+        client.send(*(commit_request(offset=n) for n in range(20)), version=8)
+        for _ in range(20):
+            assert 0 == (await client.receive()).topics[0].partitions[0].error_code
+
+        assert 19 == await committed(client)
+        ends = [p.log for p in broker.partitions.of_topic("__consumer_offsets")]
+        assert all(log.recovery_point == log.log_end_offset for log in ends)
+
+
+async def test_who_waits_in_a_join_is_told_when_the_broker_stops() -> None:
+    """
+    To look for the coordinator: it is the one of before, after the restart.
+    """
+    options = SMALL | {"group_initial_rebalance_delay_ms": "60000"}
+    async with running(MemoryFiles(), None, **options) as broker:
+        await broker.create("t")
+        async with await broker.client() as client, await broker.client() as other:
+            await find_coordinator(client)
+            required = await client.ask(join_request(), 4)
+            client.send(join_request(required.member_id), version=4)
+            await until(other, group_state="PreparingRebalance")
+
+            await broker.stop()
+
+            assert 16 == (await client.receive()).error_code
+
+
+class LateClock(SystemClock):
+    """
+    A clock whose alarms ring late: the loop has been busy for so many seconds.
+    """
+
+    late = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.late
+
+
+async def test_what_is_due_happens_before_requests_that_came_meanwhile() -> None:
+    """
+    The session of a member has ended while the loop was busy: its group is empty for whoever asks,
+    although the alarm has not rung yet.
+    """
+    clock = LateClock()
+    async with running(MemoryFiles(), clock, **AT_ONCE) as broker, await broker.client() as client:
+        await find_coordinator(client)
+        await stable_member(client)
+        before = (await client.ask(ListGroupsRequest(), 4)).groups[0].group_state
+
+        clock.late = 10.1
+        after = (await client.ask(ListGroupsRequest(), 4)).groups[0].group_state
+
+        assert ("Stable", "Empty") == (before, after)
+
+
+async def test_a_protocol_that_is_named_twice_counts_once() -> None:
+    """
+    Apache Kafka counts a vote too many and never ends the rebalance.
+    """
+    async with running(MemoryFiles(), None, **AT_ONCE) as broker, await broker.client() as client:
+        await find_coordinator(client)
+        request = join_request()
+        first, second = b"first", b"second"
+        protocols = [
+            JoinGroupRequestProtocol(name="range", metadata=metadata)
+            for metadata in (first, second)
+        ]
+        request = replace(request, protocols=protocols)
+        required = await client.ask(request, 4)
+        again = replace(request, member_id=required.member_id)
+        joined = await client.ask(again, 4)
+
+        assert (0, "range") == (joined.error_code, joined.protocol_name)
+        assert [first] == [member.metadata for member in joined.members]

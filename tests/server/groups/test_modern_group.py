@@ -1,0 +1,487 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol import group_records as schemas
+from barnabas.protocol.codec import encode
+from barnabas.protocol.errors import (
+    ErrorCode,
+    GroupIdNotFound,
+    KafkaError,
+    NonEmptyGroup,
+    StaleMemberEpoch,
+    UnknownMemberId,
+    UnsupportedVersion,
+)
+from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from barnabas.server.groups.describing import describe, listed
+from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.modern_group import ModernGroup
+from barnabas.server.groups.modern_records import ModernRecord, Role
+from barnabas.server.groups.records import decode_record
+from barnabas.server.groups.shard_state import MODERN_SESSION_TIMEOUT_MS
+from barnabas.server.turns import finished
+from tests.support.coordination import GROUP, Coordination
+
+TYPES = [GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAMS]
+
+
+def key(schema: type[Any], *strings: str) -> bytes:
+    encoded = b"".join(len(s).to_bytes(2, "big") + s.encode() for s in strings)
+    number: int = schema.api.key
+    return number.to_bytes(2, "big") + encoded
+
+
+def value(message: Any) -> bytes:
+    return b"\0\0" + encode(message, 0)
+
+
+def records(
+    group_type: GroupType,
+    *members: str,
+    epoch: int = 3,
+    target: int = 3,
+    member_epoch: int = 3,
+    member_state: int = 0,
+    topics: tuple[str, ...] = ("t",),
+) -> list[tuple[bytes, bytes | None]]:
+    """
+    What Kafka would have written of a group with these members.
+    """
+    match group_type:
+        case GroupType.CONSUMER:
+            return [
+                (
+                    key(schemas.ConsumerGroupMetadataKey, GROUP),
+                    value(schemas.ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=99)),
+                ),
+                (
+                    key(schemas.ConsumerGroupTargetAssignmentMetadataKey, GROUP),
+                    value(
+                        schemas.ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=target)
+                    ),
+                ),
+                (
+                    key(schemas.ConsumerGroupRegularExpressionKey, GROUP, "r.*"),
+                    value(
+                        schemas.ConsumerGroupRegularExpressionValue(
+                            topics=["r1"], version=1, timestamp=1
+                        )
+                    ),
+                ),
+                *(
+                    pair
+                    for m in members
+                    for pair in (
+                        (
+                            key(schemas.ConsumerGroupMemberMetadataKey, GROUP, m),
+                            value(
+                                schemas.ConsumerGroupMemberMetadataValue(
+                                    instance_id=None,
+                                    rack_id=None,
+                                    client_id="c",
+                                    client_host="/h",
+                                    subscribed_topic_names=list(topics),
+                                    subscribed_topic_regex=None,
+                                    server_assignor=None,
+                                )
+                            ),
+                        ),
+                        (
+                            key(schemas.ConsumerGroupTargetAssignmentMemberKey, GROUP, m),
+                            value(
+                                schemas.ConsumerGroupTargetAssignmentMemberValue(
+                                    topic_partitions=[]
+                                )
+                            ),
+                        ),
+                        (
+                            key(schemas.ConsumerGroupCurrentMemberAssignmentKey, GROUP, m),
+                            value(
+                                schemas.ConsumerGroupCurrentMemberAssignmentValue(
+                                    member_epoch=member_epoch,
+                                    previous_member_epoch=0,
+                                    state=member_state,
+                                    assigned_partitions=[],
+                                    partitions_pending_revocation=[],
+                                )
+                            ),
+                        ),
+                    )
+                ),
+            ]
+        case GroupType.SHARE:
+            return [
+                (
+                    key(schemas.ShareGroupMetadataKey, GROUP),
+                    value(schemas.ShareGroupMetadataValue(epoch=epoch, metadata_hash=99)),
+                ),
+                *(
+                    (
+                        key(schemas.ShareGroupMemberMetadataKey, GROUP, m),
+                        value(
+                            schemas.ShareGroupMemberMetadataValue(
+                                rack_id=None,
+                                client_id="c",
+                                client_host="/h",
+                                subscribed_topic_names=list(topics),
+                            )
+                        ),
+                    )
+                    for m in members
+                ),
+            ]
+        case _:
+            return [
+                (
+                    key(schemas.StreamsGroupMetadataKey, GROUP),
+                    value(
+                        schemas.StreamsGroupMetadataValue(
+                            epoch=epoch, metadata_hash=99, validated_topology_epoch=1
+                        )
+                    ),
+                ),
+                *(
+                    (
+                        key(schemas.StreamsGroupCurrentMemberAssignmentKey, GROUP, m),
+                        value(
+                            schemas.StreamsGroupCurrentMemberAssignmentValue(
+                                member_epoch=member_epoch,
+                                previous_member_epoch=0,
+                                state=member_state,
+                                active_tasks=[],
+                                standby_tasks=[],
+                                warmup_tasks=[],
+                                active_tasks_pending_revocation=[],
+                                standby_tasks_pending_revocation=[],
+                                warmup_tasks_pending_revocation=[],
+                            )
+                        ),
+                    )
+                    for m in members
+                ),
+            ]
+
+
+def coordination(group_type: GroupType, *members: str, **facts: Any) -> Coordination:
+    """
+    A coordinator that has found such a group in its log.
+    """
+    c = Coordination()
+    c.log.extend(records(group_type, *members, **facts))
+    c.restart()
+    return c
+
+
+def the_group(c: Coordination) -> ModernGroup:
+    group = c.state.groups.get(GROUP)
+    assert isinstance(group, ModernGroup)
+    return group
+
+
+@pytest.mark.parametrize("group_type", TYPES)
+def test_a_group_of_another_protocol_is_listed(group_type: GroupType) -> None:
+    """
+    With its type, which is its protocol type too.
+    """
+    c = coordination(group_type, "m")
+
+    line = listed(the_group(c))
+
+    assert (GROUP, group_type.value, group_type.value) == (
+        line.group_id,
+        line.protocol_type,
+        line.group_type,
+    )
+
+
+@pytest.mark.parametrize(
+    ("group_type", "members", "facts", "expected"),
+    [
+        (GroupType.CONSUMER, [], {}, "Empty"),
+        (GroupType.CONSUMER, ["m"], {}, "Stable"),
+        (GroupType.CONSUMER, ["m"], {"epoch": 4}, "Assigning"),
+        (GroupType.CONSUMER, ["m"], {"member_epoch": 2}, "Reconciling"),
+        (GroupType.CONSUMER, ["m"], {"member_state": 1}, "Reconciling"),
+        (GroupType.SHARE, [], {}, "Empty"),
+        (GroupType.SHARE, ["m"], {}, "Stable"),
+        (GroupType.STREAMS, [], {}, "Empty"),
+        (GroupType.STREAMS, ["m"], {}, "NotReady"),
+    ],
+)
+def test_the_state_is_the_one_kafka_would_compute(
+    group_type: GroupType, members: list[str], facts: dict[str, int], expected: str
+) -> None:
+    """
+    From the epochs in the records.
+    """
+    assert expected == the_group(coordination(group_type, *members, **facts)).state_name
+
+
+@pytest.mark.parametrize("group_type", TYPES)
+def test_it_is_no_classic_group(group_type: GroupType) -> None:
+    """
+    To the requests of the classic protocol it does not exist.
+    """
+    c = coordination(group_type, "m")
+
+    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == c.join().now.error_code
+    assert ErrorCode.UNKNOWN_MEMBER_ID == c.sync("m", 3).now.error_code
+    with pytest.raises(UnknownMemberId):
+        c.heartbeat("m", 3)
+    with pytest.raises(UnknownMemberId):
+        c.leave("m")
+    described = describe(c.state.groups, GROUP, 6)
+    assert ("Dead", 69) == (described.group_state, described.error_code)
+    assert f"Group {GROUP} is not a classic group." == described.error_message
+    assert 0 == describe(c.state.groups, GROUP, 5).error_code
+
+
+@pytest.mark.parametrize("group_type", [GroupType.CONSUMER, GroupType.STREAMS])
+def test_an_empty_one_can_become_classic(group_type: GroupType) -> None:
+    """
+    All of it is deleted, except the offsets.
+    """
+    c = coordination(group_type)
+    c.commit_offsets({("t", 0): 5})
+
+    join = c.join(version=3)
+    c.advance(1)
+
+    assert 1 == join.now.generation_id
+    assert [None] * (len(records(group_type))) == [
+        r.value for r in c.batches[-1] if isinstance(r, ModernRecord)
+    ]
+    again = c.replayed()
+    assert again.groups.get_classic(GROUP) is not None
+    assert 1 == len(list(again.offsets.committed))
+
+
+def test_an_empty_share_group_cannot() -> None:
+    """
+    It has a state of its own elsewhere.
+    """
+    c = coordination(GroupType.SHARE)
+
+    assert ErrorCode.INCONSISTENT_GROUP_PROTOCOL == c.join().now.error_code
+
+
+def test_it_stays_what_it_is_if_the_change_cannot_be_written() -> None:
+    """
+    And the join is refused.
+    """
+    c = coordination(GroupType.CONSUMER)
+    c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
+
+    assert ErrorCode.NOT_COORDINATOR == c.join(version=3).now.error_code
+    assert the_group(c).is_empty
+
+
+def test_a_member_id_of_before_does_not_change_an_empty_one() -> None:
+    """
+    Whoever has one has to start anew first.
+    """
+    c = coordination(GroupType.CONSUMER)
+
+    assert ErrorCode.UNKNOWN_MEMBER_ID == c.join("m").now.error_code
+    assert the_group(c).is_empty
+
+
+COMMITS: list[tuple[GroupType, list[str], dict[str, Any], type[KafkaError] | None]] = [
+    (GroupType.CONSUMER, [], {}, None),
+    (GroupType.CONSUMER, ["m"], {}, UnknownMemberId),
+    (GroupType.CONSUMER, ["m"], {"member_id": "m", "generation_id": 3}, None),
+    (GroupType.CONSUMER, ["m"], {"member_id": "m", "generation_id": 2}, StaleMemberEpoch),
+    (GroupType.CONSUMER, ["m"], {"member_id": "m", "generation_id": 4}, StaleMemberEpoch),
+    (GroupType.CONSUMER, ["m"], {"member_id": "x", "generation_id": 3}, UnknownMemberId),
+    (
+        GroupType.CONSUMER,
+        ["m"],
+        {"member_id": "m", "generation_id": 3, "version": 8},
+        UnsupportedVersion,
+    ),
+    (GroupType.STREAMS, ["m"], {"member_id": "m", "generation_id": 3}, None),
+    (GroupType.SHARE, [], {}, GroupIdNotFound),
+]
+
+
+@pytest.mark.parametrize(("group_type", "members", "options", "error"), COMMITS)
+def test_who_may_commit_offsets(
+    group_type: GroupType,
+    members: list[str],
+    options: dict[str, Any],
+    error: type[KafkaError] | None,
+) -> None:
+    """
+    Its members in their epoch; anybody, when it has none.
+    """
+    c = coordination(group_type, *members)
+
+    if error is None:
+        c.commit_offsets({("t", 0): 5}, **options)
+        assert 1 == len(list(c.state.offsets.committed))
+    else:
+        with pytest.raises(error):
+            c.commit_offsets({("t", 0): 5}, **options)
+
+
+@pytest.mark.parametrize(
+    ("member_id", "epoch", "error"),
+    [
+        (None, -1, None),
+        ("m", 3, None),
+        ("m", 2, StaleMemberEpoch),
+        ("x", 3, UnknownMemberId),
+        (None, 3, UnknownMemberId),
+    ],
+)
+def test_who_may_read_offsets(
+    member_id: str | None, epoch: int, error: type[KafkaError] | None
+) -> None:
+    """
+    Anybody, but who claims to be a member must be one.
+    """
+    c = coordination(GroupType.CONSUMER, "m")
+    request = OffsetFetchRequestGroup(
+        group_id=GROUP, member_id=member_id, member_epoch=epoch, topics=[]
+    )
+
+    if error is None:
+        assert 0 == finished(c.state.committing.fetch(request, require_stable=False)).error_code
+    else:
+        with pytest.raises(error):
+            finished(c.state.committing.fetch(request, require_stable=False))
+
+
+@pytest.mark.parametrize("group_type", TYPES)
+def test_it_can_be_deleted_when_it_is_empty(group_type: GroupType) -> None:
+    """
+    With all its records; not before.
+    """
+    c = coordination(group_type, "m")
+    assert [(GROUP, ErrorCode.NON_EMPTY_GROUP)] == c.state.committing.delete_groups([GROUP])[1]
+
+    c = coordination(group_type)
+    changes, results = c.state.committing.delete_groups([GROUP])
+    c.write(changes)
+
+    assert [(GROUP, ErrorCode.NONE)] == results
+    assert c.state.groups.get(GROUP) is None
+    live = {k for k, v in dict(c.log).items() if v is not None}
+    assert set() == live
+
+
+def test_records_are_deleted_in_kafkas_order() -> None:
+    """
+    Kafka refuses to load a log in which a member is deleted before its assignment.
+    """
+    c = coordination(GroupType.CONSUMER, "m", "n")
+
+    order = [record.role for record in the_group(c).tombstones()]
+
+    expected = [Role.CURRENT, Role.TARGET, Role.TARGET_EPOCH, Role.MEMBER, Role.REGEX, Role.EPOCH]
+    assert expected == list(dict.fromkeys(order))
+    assert all(record.value is None for record in the_group(c).tombstones())
+
+
+@pytest.mark.parametrize("group_type", TYPES)
+def test_its_members_go_when_their_sessions_run_out(group_type: GroupType) -> None:
+    """
+    They cannot send heartbeats here. Then the group is empty, in its next epoch.
+    """
+    c = coordination(group_type, "m", "n")
+
+    c.advance(MODERN_SESSION_TIMEOUT_MS - 1)
+    assert ["m", "n"] == the_group(c).members
+    c.advance(1)
+
+    assert the_group(c).is_empty
+    again = c.replayed().groups.get(GROUP)
+    assert isinstance(again, ModernGroup)
+    assert again.is_empty
+    (epoch,) = [r for r in c.batches[-1] if isinstance(r, ModernRecord) and r.role is Role.EPOCH]
+    assert (4, 0) == (epoch.read().epoch, epoch.read().metadata_hash)
+
+
+def test_offsets_of_topics_in_use_do_not_expire() -> None:
+    """
+    By name or by regular expression.
+    """
+    c = coordination(GroupType.CONSUMER, "m", topics=("t",))
+    c.commit_offsets({("t", 0): 1, ("r1", 0): 1, ("u", 0): 1}, member_id="m", generation_id=3)
+
+    (changes,) = c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000)
+
+    assert ["u"] == [record.topic for record in changes.records]  # type: ignore[union-attr]  # all are of offsets
+
+
+def test_share_groups_do_not_expire() -> None:
+    """
+    Not even when they are empty.
+    """
+    c = coordination(GroupType.SHARE)
+
+    (changes,) = c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000)
+
+    assert [] == list(changes.records)
+
+
+def test_offsets_may_come_before_the_group_they_belong_to() -> None:
+    """
+    In a compacted log: the simple group that was made for them is replaced.
+    """
+    c = Coordination()
+    c.commit_offsets({("t", 0): 1})
+    c.log.extend(records(GroupType.CONSUMER, "m"))
+    c.restart()
+
+    assert ["m"] == the_group(c).members
+    assert 1 == len(list(c.state.offsets.committed))
+
+
+def test_left_over_tombstones_do_no_harm() -> None:
+    """
+    Of a group that is no more, or is a classic one by now.
+    """
+    c = Coordination()
+    c.stable(1)
+    c.log.extend((k, None) for k, _ in records(GroupType.CONSUMER, "m"))
+    c.restart()
+
+    assert 1 == len(c.group.members)
+
+
+def test_two_groups_of_one_name_are_refused() -> None:
+    """
+    No writer makes such a log; guessing which one is meant could lose either.
+    """
+    c = Coordination()
+    c.stable(1)
+    c.log.extend(records(GroupType.CONSUMER, "m"))
+
+    with pytest.raises(ValueError, match="ModernRecord"):
+        c.restart()
+
+
+def test_every_type_of_record_has_a_role() -> None:
+    """
+    Those that Kafka 4.3.1 knows, save the classic ones.
+    """
+    types = [3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 19, 20, 21, 22, 23]
+    records = [decode_record(t.to_bytes(2, "big") + b"\0\1g\0\1m", None) for t in types]
+
+    assert types == [record.type for record in records if isinstance(record, ModernRecord)]
+    assert set(Role) == {record.role for record in records if isinstance(record, ModernRecord)}
+
+
+def test_what_may_be_done_with_it_when_it_has_members() -> None:
+    """
+    Single offsets may be deleted, the group may not.
+    """
+    group = the_group(coordination(GroupType.CONSUMER, "m"))
+
+    group.validate_offset_delete()
+    with pytest.raises(NonEmptyGroup):
+        group.validate_delete()

@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.server.groups.classic.state import GroupState
+from tests.support.coordination import GROUP, Coordination, Offer, subscription
+
+MINUTE = 60_000
+RETENTION = 10 * MINUTE
+
+
+def consumer(*topics: str) -> Offer:
+    return (("range", subscription(*topics)),)
+
+
+def coordination(**options: Any) -> Coordination:
+    return Coordination(offsets_retention_minutes=RETENTION // MINUTE, **options)
+
+
+def expire(c: Coordination) -> None:
+    c.write_all(c.state.committing.expire(c.now_ms))
+
+
+def left(c: Coordination, group_id: str = GROUP) -> set[tuple[str, int]]:
+    committed = c.state.offsets.committed.of_group(group_id)
+    return {(topic, index) for topic, offsets in committed.items() for index in offsets}
+
+
+def test_offsets_of_a_simple_group_are_kept_from_their_commit_on() -> None:
+    """
+    Each for itself; with the last one the group goes.
+    """
+    c = coordination()
+    c.commit_offsets({("t", 0): 1})
+    c.advance(MINUTE)
+    c.commit_offsets({("t", 1): 1})
+
+    c.advance(RETENTION - MINUTE - 1)
+    expire(c)
+    assert {("t", 0), ("t", 1)} == left(c)
+
+    c.advance(1)
+    expire(c)
+    assert {("t", 1)} == left(c)
+    assert c.state.groups.get(GROUP) is not None
+
+    c.advance(MINUTE)
+    expire(c)
+    assert set() == left(c)
+    assert c.state.groups.get(GROUP) is None
+    assert [] == list(c.replayed().groups)
+
+
+def test_offsets_of_a_group_that_lost_its_members_are_kept_from_then_on() -> None:
+    """
+    However old the commit.
+    """
+    c = coordination()
+    (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
+    c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
+    c.advance(20 * MINUTE)
+    c.leave(a)
+
+    c.advance(RETENTION - 1)
+    expire(c)
+    assert {("t", 0)} == left(c)
+
+    c.advance(1)
+    expire(c)
+    assert set() == left(c)
+    assert c.state.groups.get(GROUP) is None
+
+
+def test_that_time_survives_a_restart() -> None:
+    """
+    The record of the empty group tells it.
+    """
+    c = coordination()
+    (a,) = c.stable(1, offers=[consumer("t")])
+    c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
+    c.advance(5000)
+    c.leave(a)
+    c.advance(RETENTION - 1)
+    c.restart()
+
+    expire(c)
+    assert {("t", 0)} == left(c)
+    c.advance(1)
+    expire(c)
+    assert set() == left(c)
+
+
+def test_topics_that_no_consumer_subscribes_to_any_more_expire() -> None:
+    """
+    The others do not, however old.
+    """
+    c = coordination()
+    (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
+    c.commit_offsets({("t", 0): 1, ("u", 0): 1}, member_id=a, generation_id=1)
+
+    c.advance(RETENTION)
+    expire(c)
+
+    assert {("t", 0)} == left(c)
+    assert c.is_in(GroupState.STABLE)
+
+
+def test_nothing_expires_during_a_rebalance() -> None:
+    """
+    Nobody knows what the members will subscribe to.
+    """
+    c = coordination()
+    (a,) = c.stable(1, offers=[consumer("t")], session_timeout_ms=1_800_000)
+    c.commit_offsets({("u", 0): 1}, member_id=a, generation_id=1)
+    c.advance(RETENTION)
+    c.new_member(protocols=consumer("t"))
+    assert c.is_in(GroupState.PREPARING_REBALANCE)
+
+    expire(c)
+
+    assert {("u", 0)} == left(c)
+
+
+@pytest.mark.parametrize(
+    ("protocol_type", "metadata"), [("connect", subscription("t")), ("consumer", b"?")]
+)
+def test_nothing_expires_of_members_that_cannot_be_understood(
+    protocol_type: str, metadata: bytes
+) -> None:
+    """
+    They may need all of it.
+    """
+    c = coordination()
+    (a,) = c.stable(
+        1,
+        offers=[(("range", metadata),)],
+        protocol_type=protocol_type,
+        session_timeout_ms=1_800_000,
+    )
+    c.commit_offsets({("u", 0): 1}, member_id=a, generation_id=1)
+
+    c.advance(RETENTION)
+    expire(c)
+
+    assert {("u", 0)} == left(c)
+
+
+def test_an_expiry_of_its_own_counts_for_an_offset() -> None:
+    """
+    Earlier or later than the broker would have it.
+    """
+    c = coordination()
+    c.commit_offsets({("t", 0): 1}, retention_ms=1000, version=4)
+    c.commit_offsets({("t", 1): 1}, retention_ms=2 * RETENTION, version=4)
+
+    c.advance(999)
+    expire(c)
+    assert {("t", 0), ("t", 1)} == left(c)
+    c.advance(1)
+    expire(c)
+    assert {("t", 1)} == left(c)
+
+    c.restart()
+    c.advance(2 * RETENTION - 1001)
+    expire(c)
+    assert {("t", 1)} == left(c)
+    c.advance(1)
+    expire(c)
+    assert set() == left(c)
+
+
+def test_an_empty_group_without_offsets_goes_at_once() -> None:
+    """
+    There is nothing to keep it for.
+    """
+    c = coordination()
+    (a,) = c.stable(1)
+    c.leave(a)
+
+    expire(c)
+
+    assert c.state.groups.get(GROUP) is None
+    assert [] == list(c.replayed().groups)
+
+
+def test_a_group_with_members_stays_without_offsets() -> None:
+    """
+    It is in use.
+    """
+    c = coordination()
+    c.stable(1, session_timeout_ms=1_800_000)
+    batches = len(c.batches)
+
+    c.advance(RETENTION)
+    expire(c)
+
+    assert c.is_in(GroupState.STABLE)
+    assert batches == len(c.batches)
+
+
+def test_what_an_open_transaction_touches_stays() -> None:
+    """
+    And so does the group.
+    """
+    c = coordination()
+    c.commit_offsets({("t", 0): 1, ("t", 1): 1})
+    c.state.apply(c.batches[0][0], 2, 77)
+
+    c.advance(RETENTION)
+    expire(c)
+    assert {("t", 0)} == left(c)
+    assert c.state.groups.get(GROUP) is not None
+
+    c.state.offsets.end_transaction(77, committed=False)
+    expire(c)
+    assert set() == left(c)
+    assert c.state.groups.get(GROUP) is None
+
+
+def test_a_group_with_nothing_but_pending_offsets_stays() -> None:
+    """
+    The transaction may be committed.
+    """
+    c = coordination()
+    c.commit_offsets({("t", 0): 1})
+    c.state.apply(c.batches[0][0], 1, 77)
+    c.state.offsets.committed.remove(GROUP, "t", 0)
+
+    c.advance(RETENTION)
+    expire(c)
+
+    assert c.state.groups.get(GROUP) is not None
+
+
+def test_groups_of_before_kafka_2_1_do_not_tell_when_they_were_left() -> None:
+    """
+    Then the commit counts.
+    """
+    c = coordination()
+    (a,) = c.stable(1, offers=[consumer("t")])
+    c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
+    c.leave(a)
+    c.group.state_timestamp_ms = None
+
+    c.advance(RETENTION - 1)
+    expire(c)
+    assert {("t", 0)} == left(c)
+    c.advance(1)
+    expire(c)
+    assert set() == left(c)

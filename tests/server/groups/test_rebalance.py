@@ -1,0 +1,620 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, RebalanceInProgress, UnknownMemberId
+from barnabas.server.config import BrokerConfig
+from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
+from barnabas.server.groups.classic.state import GroupState
+from tests.support.coordination import Coordination
+
+S = GroupState
+STICKY = (("sticky", b"s"),)
+
+
+class TestTheFirstRound:
+    def test_waits_for_more_members(self) -> None:
+        """
+        For ``group.initial.rebalance.delay.ms``, though everybody known has joined.
+        """
+        c = Coordination(group_initial_rebalance_delay_ms=3000)
+        _, join = c.new_member()
+
+        c.advance(2999)
+        assert join.is_parked
+
+        c.advance(1)
+        assert 1 == join.now.generation_id
+
+    def test_waits_again_when_somebody_came(self) -> None:
+        """
+        Each newcomer during a wait adds another one.
+        """
+        c = Coordination(group_initial_rebalance_delay_ms=3000)
+        _, first = c.new_member()
+        c.advance(2000)
+        _, second = c.new_member()
+
+        c.advance(1000 + 2999)
+        assert first.is_parked
+        assert second.is_parked
+
+        c.advance(1)
+        assert 2 == len(first.now.members)
+
+    def test_waits_no_longer_than_a_rebalance_may_take(self) -> None:
+        """
+        However many keep coming: the rebalance timeout of the first is the limit.
+        """
+        c = Coordination(group_initial_rebalance_delay_ms=3000)
+        options: dict[str, Any] = {"rebalance_timeout_ms": 7000}
+        _, first = c.new_member(**options)
+        for _ in range(6):
+            c.advance(1000)
+            c.new_member(**options)
+        assert first.is_parked
+
+        c.advance(1000)
+
+        assert not first.is_parked
+        assert 7000 == c.now_ms - 1_700_000_000_000
+
+    def test_does_not_wait_without_a_delay(self) -> None:
+        """
+        A delay of 0 is what a broker for tests has.
+        """
+        c = Coordination(group_initial_rebalance_delay_ms=0)
+        _, join = c.new_member()
+
+        c.advance(0)
+
+        assert 1 == join.now.generation_id
+
+    def test_ends_in_an_empty_group_when_all_have_left(self) -> None:
+        """
+        A generation passes all the same.
+        """
+        c = Coordination(group_initial_rebalance_delay_ms=3000)
+        member_id, join = c.new_member()
+
+        c.leave(member_id)
+        assert ErrorCode.UNKNOWN_MEMBER_ID == join.now.error_code
+        assert c.is_in(S.PREPARING_REBALANCE)
+
+        c.advance(3000)
+        assert c.group.is_empty
+        assert 1 == c.group.generation_id
+
+
+class TestARound:
+    def test_tells_the_leader_of_the_members_and_nobody_else(self) -> None:
+        """
+        With what each has to say about the protocol that was chosen.
+        """
+        c = Coordination()
+        joins = [
+            c.new_member(protocols=(("range", f"m{i}".encode()), ("sticky", b""))) for i in range(3)
+        ]
+
+        c.advance(0)
+
+        leader_id = joins[0][0]
+        for member_id, join in joins:
+            answer = join.now
+            assert leader_id == answer.leader
+            assert member_id == answer.member_id
+            assert "range" == answer.protocol_name
+            assert "consumer" == answer.protocol_type
+            assert not answer.skip_assignment
+        told = {m.member_id: m.metadata for m in joins[0][1].now.members}
+        assert {member_id: f"m{i}".encode() for i, (member_id, _) in enumerate(joins)} == told
+        assert [] == joins[1][1].now.members == joins[2][1].now.members
+
+    def test_begins_when_somebody_joins_a_stable_group(self) -> None:
+        """
+        The others hear of it with their next heartbeat, and the round ends when they are back.
+        """
+        c = Coordination()
+        a, b = c.stable(2)
+
+        _, third = c.new_member()
+        with pytest.raises(RebalanceInProgress):
+            c.heartbeat(a, 1)
+        first = c.join(a)
+        assert first.is_parked
+        second = c.join(b)
+
+        assert {2} == {x.now.generation_id for x in (first, second, third)}
+        assert 3 == len(first.now.members)
+        assert a == first.now.leader
+
+    def test_goes_on_without_those_who_do_not_come_back(self) -> None:
+        """
+        After the rebalance timeout.
+        """
+        c = Coordination()
+        a, b = c.stable(2, rebalance_timeout_ms=5000, session_timeout_ms=30_000)
+        join = c.join(a, rebalance_timeout_ms=5000, session_timeout_ms=30_000)
+
+        c.advance(4999)
+        assert join.is_parked
+        c.advance(1)
+
+        assert [a] == [m.member_id for m in join.now.members]
+        with pytest.raises(UnknownMemberId):
+            c.heartbeat(b, 2)
+
+    def test_elects_another_leader_if_the_leader_does_not_come_back(self) -> None:
+        """
+        One that has joined.
+        """
+        c = Coordination()
+        a, b = c.stable(2, session_timeout_ms=30_000, rebalance_timeout_ms=5000)
+        options: dict[str, Any] = {"session_timeout_ms": 30_000, "rebalance_timeout_ms": 5000}
+        join = c.join(b, protocols=(("range", b"changed"),), **options)
+
+        c.advance(5000)
+
+        assert b == join.now.leader
+        assert [b] == [m.member_id for m in join.now.members]
+        assert a not in c.group.members
+
+    def test_ends_when_the_last_one_it_waits_for_leaves(self) -> None:
+        """
+        Then everybody who is left has joined.
+        """
+        c = Coordination()
+        a, b = c.stable(2)
+        join = c.join(a)
+        assert join.is_parked
+
+        c.leave(b)
+
+        assert 2 == join.now.generation_id
+
+    def test_ends_when_the_session_of_the_last_one_runs_out(self) -> None:
+        """
+        Before the rebalance timeout, if sessions are shorter.
+        """
+        c = Coordination()
+        a, b = c.stable(2, session_timeout_ms=10_000)
+        join = c.join(a)
+
+        c.advance(10_000)
+
+        assert 2 == join.now.generation_id
+        assert b not in c.group.members
+
+    def test_waits_for_an_id_that_was_given_out(self) -> None:
+        """
+        Until it is used, or its session has run out.
+        """
+        c = Coordination()
+        (a,) = c.stable(1)
+        c.join(session_timeout_ms=6000)
+        join = c.join(a)
+        assert join.is_parked
+
+        c.advance(6000)
+
+        assert 2 == join.now.generation_id
+
+    def test_ends_when_an_id_that_was_given_out_is_given_back(self) -> None:
+        """
+        A client that is told to join again may be closed instead; Kafka then waits for the rest of
+        the round only if it was the first.
+        """
+        c = Coordination()
+        (a,) = c.stable(1)
+        pending = c.join().now.member_id
+        join = c.join(a)
+        assert join.is_parked
+
+        assert ErrorCode.NONE == c.leave(pending).members[0].error_code
+
+        assert 2 == join.now.generation_id
+
+    def test_chooses_the_protocol_that_all_offer(self) -> None:
+        """
+        The one they want most.
+        """
+        c = Coordination()
+        both = (("range", b"r"), ("sticky", b"s"))
+        _, first = c.new_member(protocols=both)
+        _, second = c.new_member(protocols=(("sticky", b"S"), ("other", b"o")))
+
+        c.advance(0)
+
+        assert "sticky" == first.now.protocol_name == second.now.protocol_name
+        assert [b"s", b"S"] == [m.metadata for m in first.now.members]
+
+    def test_uses_the_session_timeout_as_rebalance_timeout_in_v0(self) -> None:
+        """
+        v0 does not have the other one.
+        """
+        c = Coordination()
+        join = c.join(version=0, session_timeout_ms=7000, rebalance_timeout_ms=-1)
+        c.advance(0)
+
+        assert 7000 == c.group.members[join.now.member_id].rebalance_timeout_ms
+
+
+class TestTheRoundOfSyncs:
+    def test_ends_with_the_assignment_of_the_leader(self) -> None:
+        """
+        Everybody gets their part, and the group is stable.
+        """
+        c = Coordination()
+        joins = [c.new_member()[0] for _ in range(3)]
+        c.advance(0)
+        a, b, d = joins
+        syncs = {b: c.sync(b, 1), d: c.sync(d, 1)}
+        assert all(s.is_parked for s in syncs.values())
+
+        syncs[a] = c.sync(a, 1, {a: b"A", b: b"B", d: b"D"})
+
+        assert {a: b"A", b: b"B", d: b"D"} == {m: s.now.assignment for m, s in syncs.items()}
+        assert all("range" == s.now.protocol_name for s in syncs.values())
+        assert all("consumer" == s.now.protocol_type for s in syncs.values())
+        assert c.is_in(S.STABLE)
+
+    def test_gives_nothing_to_those_whom_the_leader_forgot(self) -> None:
+        """
+        And ignores those it invented.
+        """
+        c = Coordination()
+        a, b = c.new_member()[0], c.new_member()[0]
+        c.advance(0)
+        sync = c.sync(b, 1)
+
+        c.sync(a, 1, {a: b"A", "nobody": b"N"})
+
+        assert b"" == sync.now.assignment
+        assert ErrorCode.NONE == sync.now.error_code
+
+    def test_a_late_member_gets_its_assignment_at_once(self) -> None:
+        """
+        From then on it is just looked up.
+        """
+        c = Coordination()
+        a, b = c.new_member()[0], c.new_member()[0]
+        c.advance(0)
+        c.sync(a, 1, {a: b"A", b: b"B"})
+
+        assert b"B" == c.sync(b, 1).now.assignment
+
+    def test_is_called_off_when_somebody_joins(self) -> None:
+        """
+        Those who wait are told to join again, and get no assignment.
+        """
+        c = Coordination()
+        _, b = c.new_member()[0], c.new_member()[0]
+        c.advance(0)
+        sync = c.sync(b, 1)
+
+        c.new_member()
+
+        assert ErrorCode.REBALANCE_IN_PROGRESS == sync.now.error_code
+        assert b"" == sync.now.assignment
+
+    def test_does_not_wait_for_ever(self) -> None:
+        """
+        Who has not synced within the rebalance timeout is removed, and the others join again.
+        """
+        c = Coordination()
+        options: dict[str, Any] = {"rebalance_timeout_ms": 5000, "session_timeout_ms": 30_000}
+        a, b = c.new_member(**options)[0], c.new_member(**options)[0]
+        c.advance(0)
+        sync = c.sync(b, 1)
+
+        c.advance(4999)
+        assert sync.is_parked
+        c.advance(1)
+
+        assert ErrorCode.REBALANCE_IN_PROGRESS == sync.now.error_code
+        assert [b] == list(c.group.members)
+        assert a != c.group.leader_id
+
+    def test_removes_members_that_never_came_for_their_assignment(self) -> None:
+        """
+        Even though the leader has made the group stable.
+        """
+        c = Coordination()
+        options: dict[str, Any] = {"rebalance_timeout_ms": 5000, "session_timeout_ms": 30_000}
+        a, b = c.new_member(**options)[0], c.new_member(**options)[0]
+        c.advance(0)
+        c.sync(a, 1, {a: b"A", b: b"B"})
+        assert c.is_in(S.STABLE)
+
+        c.advance(5000)
+
+        assert [a] == list(c.group.members)
+        assert c.is_in(S.PREPARING_REBALANCE)
+
+    def test_a_second_sync_of_the_same_member_answers_the_first(self) -> None:
+        """
+        A client may have lost its connection.
+        """
+        c = Coordination()
+        a, b = c.new_member()[0], c.new_member()[0]
+        c.advance(0)
+        first = c.sync(b, 1)
+        second = c.sync(b, 1)
+        c.sync(a, 1, {b: b"B"})
+
+        assert ErrorCode.REBALANCE_IN_PROGRESS == first.now.error_code
+        assert b"B" == second.now.assignment
+
+
+class TestSessions:
+    def test_a_silent_member_is_removed(self) -> None:
+        """
+        When its session timeout has passed.
+        """
+        c = Coordination()
+        a, b = c.stable(2, session_timeout_ms=10_000)
+        for _ in range(3):
+            c.advance(3000)
+            c.heartbeat(a, 1)
+        assert [a, b] == list(c.group.members)
+
+        c.advance(1000)
+
+        assert [a] == list(c.group.members)
+        with pytest.raises(RebalanceInProgress):
+            c.heartbeat(a, 1)
+
+    def test_heartbeats_keep_a_member(self) -> None:
+        """
+        For as long as they come.
+        """
+        c = Coordination()
+        (a,) = c.stable(1, session_timeout_ms=10_000)
+
+        for _ in range(100):
+            c.advance(9999)
+            c.heartbeat(a, 1)
+
+        assert c.is_in(S.STABLE)
+
+    @pytest.mark.parametrize("rebalancing", [False, True])
+    def test_commits_keep_a_member(self, rebalancing: bool) -> None:
+        """
+        When stable, and when preparing a rebalance.
+        """
+        c = Coordination()
+        a, b = c.stable(2, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+        if rebalancing:
+            c.join(b, session_timeout_ms=10_000, protocols=(("range", b"changed"),))
+
+        for _ in range(4):
+            c.advance(9999)
+            c.commit_offsets({("t", 0): 1}, member_id=a, generation_id=1)
+
+        assert a in c.group.members
+
+    def test_the_last_silent_member_leaves_an_empty_group(self) -> None:
+        """
+        Which is written.
+        """
+        c = Coordination()
+        c.stable(1, session_timeout_ms=10_000)
+        batches = len(c.batches)
+
+        c.advance(10_000)
+
+        assert c.group.is_empty
+        assert 2 == c.group.generation_id
+        assert batches + 1 == len(c.batches)
+
+    def test_an_id_that_is_not_used_is_forgotten(self) -> None:
+        """
+        After the session timeout of the join that it was given out for.
+        """
+        c = Coordination()
+        member_id = c.join(session_timeout_ms=6000).now.member_id
+
+        c.advance(5999)
+        assert {member_id} == c.group.pending_joins
+        c.advance(1)
+
+        assert set() == c.group.pending_joins
+        assert ErrorCode.UNKNOWN_MEMBER_ID == c.join(member_id).now.error_code
+
+    def test_a_new_member_does_not_wait_for_ever(self) -> None:
+        """
+        Its client may have given up and come back as somebody else.
+        """
+        c = Coordination()
+        hour_ms = 3_600_000
+        options: dict[str, Any] = {"session_timeout_ms": 1_800_000, "rebalance_timeout_ms": hour_ms}
+        c.stable(1, **options)
+        newcomer, join = c.new_member(**options)
+
+        c.advance(NEW_MEMBER_JOIN_TIMEOUT_MS - 1)
+        assert join.is_parked
+        c.advance(1)
+
+        assert ErrorCode.UNKNOWN_MEMBER_ID == join.now.error_code
+        assert newcomer not in c.group.members
+
+    def test_an_old_member_that_waits_in_a_join_is_excused(self) -> None:
+        """
+        Its heartbeats would come behind the join.
+        """
+        c = Coordination()
+        a, b = c.stable(2, session_timeout_ms=6000, rebalance_timeout_ms=60_000)
+        join = c.join(a, session_timeout_ms=6000, rebalance_timeout_ms=60_000)
+
+        for _ in range(4):
+            c.advance(5000)
+            with pytest.raises(RebalanceInProgress):
+                c.heartbeat(b, 1)
+
+        assert join.is_parked
+        assert a in c.group.members
+
+    def test_a_member_that_waited_in_a_sync_gets_a_new_session(self) -> None:
+        """
+        The old one has run out meanwhile, without consequence.
+        """
+        c = Coordination()
+        options: dict[str, Any] = {"session_timeout_ms": 6000, "rebalance_timeout_ms": 60_000}
+        a, b = c.new_member(**options)[0], c.new_member(**options)[0]
+        c.advance(0)
+        sync = c.sync(b, 1)
+        for _ in range(4):
+            c.advance(5000)
+            c.heartbeat(a, 1)
+        assert sync.is_parked
+        c.sync(a, 1, {a: b"A", b: b"B"})
+
+        c.heartbeat(a, 1)
+        c.advance(5999)
+        assert b in c.group.members
+        c.advance(1)
+
+        assert b not in c.group.members
+
+
+class TestTheSizeOfAGroup:
+    def test_is_limited(self) -> None:
+        """
+        Who comes too late is told so.
+        """
+        c = Coordination(group_max_size=2)
+        c.stable(2)
+
+        answer = c.join().now
+
+        assert ErrorCode.GROUP_MAX_SIZE_REACHED == answer.error_code
+        assert "" == answer.member_id
+
+    def test_does_not_keep_members_from_joining_again(self) -> None:
+        """
+        They are counted already.
+        """
+        c = Coordination(group_max_size=2)
+        a, b = c.stable(2)
+
+        assert c.join(a).is_parked
+        assert 2 == c.join(b).now.generation_id
+
+    def test_counts_those_in_the_round_while_there_is_one(self) -> None:
+        """
+        So, where the limit was lowered, the last ones to come back are the ones to go.
+        """
+        c = Coordination()
+        a, b, d = c.stable(3, session_timeout_ms=30_000)
+        c.options = BrokerConfig(group_max_size=2)
+        c.restart()
+        assert c.is_in(S.PREPARING_REBALANCE)
+
+        c.join(a)
+        c.join(b)
+        answer = c.join(d).now
+
+        assert ErrorCode.GROUP_MAX_SIZE_REACHED == answer.error_code
+        assert [a, b] == list(c.group.members)
+        # Kafka does not look whether that was the last one it waits for.
+        assert c.is_in(S.PREPARING_REBALANCE)
+        c.advance(60_000)
+        assert c.is_in(S.COMPLETING_REBALANCE)
+
+
+class TestTheEnd:
+    def test_who_waits_in_a_sync_is_told(self) -> None:
+        """
+        Somebody else may be the coordinator now.
+        """
+        c = Coordination()
+        c.new_member()
+        b, _ = c.new_member()
+        c.advance(0)
+        sync = c.sync(b, 1)
+
+        c.state.unloaded(c.now_ms)
+
+        assert ErrorCode.NOT_COORDINATOR == sync.now.error_code
+        assert c.is_in(S.DEAD)
+
+    def test_who_waits_in_a_join_is_told(self) -> None:
+        """
+        With the id that it has.
+        """
+        c = Coordination()
+        member_id, join = c.new_member()
+
+        c.state.unloaded(c.now_ms)
+
+        assert ErrorCode.NOT_COORDINATOR == join.now.error_code
+        assert member_id == join.now.member_id
+
+
+class TestWhatIsWritten:
+    def test_an_assignment_counts_when_it_is_committed(self) -> None:
+        """
+        Until then all wait, and may still be called off.
+        """
+        c = Coordination()
+        a, b = c.new_member()[0], c.new_member()[0]
+        c.advance(0)
+        sync_b = c.sync(b, 1)
+        c.is_slow = True
+
+        sync_a = c.sync(a, 1, {a: b"A", b: b"B"})
+        assert sync_a.is_parked
+        assert c.is_in(S.COMPLETING_REBALANCE)
+
+        c.commit()
+        assert b"A" == sync_a.now.assignment
+        assert b"B" == sync_b.now.assignment
+        assert c.is_in(S.STABLE)
+
+    def test_an_assignment_that_comes_too_late_is_forgotten(self) -> None:
+        """
+        Somebody has joined between the append and the fsync.
+        """
+        c = Coordination()
+        a, b = c.new_member()[0], c.new_member()[0]
+        c.advance(0)
+        sync_b = c.sync(b, 1)
+        c.is_slow = True
+        sync_a = c.sync(a, 1, {a: b"A", b: b"B"})
+
+        c.is_slow = False
+        c.new_member()
+        c.commit()
+
+        assert ErrorCode.REBALANCE_IN_PROGRESS == sync_a.now.error_code == sync_b.now.error_code
+        assert c.is_in(S.PREPARING_REBALANCE)
+
+    def test_an_assignment_that_cannot_be_written_is_withdrawn(self) -> None:
+        """
+        All are told in words that make them look for the coordinator, and join again.
+        """
+        c = Coordination()
+        a, b = c.new_member()[0], c.new_member()[0]
+        c.advance(0)
+        sync_b = c.sync(b, 1)
+        c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
+
+        sync_a = c.sync(a, 1, {a: b"A", b: b"B"})
+
+        assert ErrorCode.NOT_COORDINATOR == sync_a.now.error_code == sync_b.now.error_code
+        assert c.is_in(S.PREPARING_REBALANCE)
+        assert b"" == c.group.members[a].assignment
+
+    def test_a_group_that_cannot_be_written_is_not_there(self) -> None:
+        """
+        The first record of a group has failed.
+        """
+        c = Coordination()
+        c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
+
+        join = c.join(version=3)
+
+        assert ErrorCode.NOT_COORDINATOR == join.now.error_code
+        assert c.state.groups.get("group") is None

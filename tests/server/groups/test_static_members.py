@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, FencedInstanceId
+from barnabas.server.groups.classic.state import GroupState
+from tests.support.coordination import Coordination, Offer
+
+S = GroupState
+OFFER: Offer = (("range", b"r"), ("sticky", b"s"))
+
+
+def stable_with_static(*instances: str, **options: Any) -> tuple[Coordination, dict[str, str]]:
+    """
+    A stable group of static members, the first of them the leader.
+    """
+    c = Coordination()
+    joins = {i: c.join(instance_id=i, protocols=OFFER, **options) for i in instances}
+    c.advance(0)
+    ids = {i: join.now.member_id for i, join in joins.items()}
+    leader_id = joins[instances[0]].now.leader
+    assert leader_id == ids[instances[0]]
+    for i in instances[1:]:
+        c.sync(ids[i], 1, instance_id=i)
+    c.sync(leader_id, 1, {m: i.encode() for i, m in ids.items()}, instance_id=instances[0])
+    assert c.is_in(S.STABLE)
+    return c, ids
+
+
+def test_ids_of_static_members_begin_with_their_instance_id() -> None:
+    """
+    Those of dynamic ones with their client's.
+    """
+    c = Coordination()
+
+    static = c.join(instance_id="i", client_id="client", protocols=OFFER)
+    dynamic = c.join(client_id="client", protocols=OFFER).now.member_id
+    c.advance(0)
+    c.leave(dynamic)
+
+    assert static.is_parked or static.now.member_id.startswith("i-")
+    assert dynamic.startswith("client-")
+
+
+def test_a_static_member_needs_no_id_first() -> None:
+    """
+    It is added with its first join.
+    """
+    c = Coordination()
+
+    join = c.join(instance_id="i", version=9)
+    c.advance(0)
+
+    assert ErrorCode.NONE == join.now.error_code
+
+
+class TestAMemberThatStartsAgain:
+    @pytest.mark.parametrize("version", [5, 8, 9])
+    def test_gets_its_old_place_without_a_rebalance(self, version: int) -> None:
+        """
+        Generation and assignment stay, only the id is new.
+        """
+        c, ids = stable_with_static("a", "b")
+
+        answer = c.join(instance_id="b", protocols=OFFER, version=version).now
+
+        assert ErrorCode.NONE == answer.error_code
+        assert 1 == answer.generation_id
+        assert ids["b"] != answer.member_id
+        assert ids["a"] == answer.leader
+        assert [] == answer.members
+        assert not answer.skip_assignment
+        assert b"b" == c.sync(answer.member_id, 1, instance_id="b").now.assignment
+        assert c.is_in(S.STABLE)
+
+    def test_is_written_with_its_new_id(self) -> None:
+        """
+        Otherwise it would be unknown after a restart.
+        """
+        c, ids = stable_with_static("a", "b")
+
+        new_id = c.join(instance_id="b", protocols=OFFER).now.member_id
+        c.restart()
+
+        assert {ids["a"], new_id} == set(c.group.members)
+        assert b"b" == c.group.members[new_id].assignment
+        c.heartbeat(new_id, 1, instance_id="b")
+
+    def test_fences_its_former_self(self) -> None:
+        """
+        Whatever that one still tries.
+        """
+        c, ids = stable_with_static("a", "b")
+        c.join(instance_id="b", protocols=OFFER)
+
+        with pytest.raises(FencedInstanceId):
+            c.heartbeat(ids["b"], 1, instance_id="b")
+        assert (
+            ErrorCode.FENCED_INSTANCE_ID
+            == c.join(ids["b"], instance_id="b", protocols=OFFER).now.error_code
+        )
+
+    def test_the_leader_is_told_the_members_but_not_to_assign(self) -> None:
+        """
+        Since v9 (KIP-814): so that it knows whom it leads.
+        """
+        c, ids = stable_with_static("a", "b")
+
+        answer = c.join(instance_id="a", protocols=OFFER, version=9).now
+
+        assert answer.skip_assignment
+        assert answer.member_id == answer.leader
+        assert {answer.member_id, ids["b"]} == {m.member_id for m in answer.members}
+        assert {"a", "b"} == {m.group_instance_id for m in answer.members}
+
+    def test_an_old_leader_does_not_get_to_know_that_it_leads(self) -> None:
+        """
+        Before v9 it would assign anew; so it is shown its former self as the leader.
+        """
+        c, ids = stable_with_static("a", "b")
+
+        answer = c.join(instance_id="a", protocols=OFFER, version=8).now
+
+        assert ids["a"] == answer.leader
+        assert answer.member_id != answer.leader
+        assert [] == answer.members
+        assert c.group.is_leader(answer.member_id)
+
+    def test_other_metadata_for_the_same_protocol_make_no_difference(self) -> None:
+        """
+        It is the choice of the protocol that matters.
+        """
+        c, _ = stable_with_static("a", "b")
+
+        answer = c.join(instance_id="b", protocols=(("range", b"new"), ("sticky", b"s")))
+
+        assert 1 == answer.now.generation_id
+        assert c.is_in(S.STABLE)
+
+    def test_another_choice_of_protocol_begins_a_rebalance(self) -> None:
+        """
+        The group may no longer use what it uses.
+        """
+        c, _ = stable_with_static("a", "b")
+
+        answer = c.join(instance_id="b", protocols=(("sticky", b"s"),))
+
+        assert answer.is_parked
+        assert c.is_in(S.PREPARING_REBALANCE)
+
+    def test_begins_a_rebalance_while_assignments_are_made(self) -> None:
+        """
+        The leader would assign to an id that is no more.
+        """
+        c = Coordination()
+        a = c.join(instance_id="a", protocols=OFFER)
+        b = c.join(instance_id="b", protocols=OFFER)
+        c.advance(0)
+        sync = c.sync(b.now.member_id, 1, instance_id="b")
+
+        again = c.join(instance_id="b", protocols=OFFER)
+
+        assert ErrorCode.FENCED_INSTANCE_ID == sync.now.error_code
+        assert again.is_parked
+        assert c.is_in(S.PREPARING_REBALANCE)
+        c.join(a.now.member_id, instance_id="a", protocols=OFFER)
+        assert 2 == again.now.generation_id
+
+    def test_takes_the_place_of_a_join_that_waits(self) -> None:
+        """
+        The one before hears that it is fenced.
+        """
+        c, _ = stable_with_static("a", "b")
+        c.join(instance_id="c", protocols=OFFER)
+        first = c.join(instance_id="b", protocols=OFFER)
+        second = c.join(instance_id="b", protocols=OFFER)
+
+        assert ErrorCode.FENCED_INSTANCE_ID == first.now.error_code
+        assert second.is_parked
+
+    def test_keeps_its_old_id_if_the_new_one_cannot_be_written(self) -> None:
+        """
+        All is as it was.
+        """
+        c, ids = stable_with_static("a", "b")
+        before = c.durable()
+        c.append_error = ErrorCode.KAFKA_STORAGE_ERROR
+
+        answer = c.join(
+            instance_id="b", protocols=(("range", b"new"), ("sticky", b"s")), version=8
+        ).now
+
+        assert ErrorCode.NOT_COORDINATOR == answer.error_code
+        assert "" == answer.member_id
+        assert before == c.durable()
+        assert 0 == c.group.awaiting_join
+        c.heartbeat(ids["b"], 1, instance_id="b")
+
+    def test_waits_for_the_round_that_begins_before_it_is_written(self) -> None:
+        """
+        Somebody joins between the append and the fsync.
+        """
+        c, ids = stable_with_static("a", "b")
+        c.is_slow = True
+        again = c.join(instance_id="b", protocols=OFFER)
+        assert again.is_parked
+
+        c.is_slow = False
+        c.join(instance_id="c", protocols=OFFER)
+        c.commit()
+        assert again.is_parked
+
+        c.join(ids["a"], instance_id="a", protocols=OFFER)
+        assert 2 == again.now.generation_id
+        assert 3 == len(c.group.members)
+
+
+class TestAMemberThatIsAway:
+    def test_keeps_its_place_until_its_session_runs_out(self) -> None:
+        """
+        A static member does not leave when its client is closed.
+        """
+        c, ids = stable_with_static("a", "b", session_timeout_ms=30_000)
+
+        c.advance(29_999)
+        assert set(ids.values()) == set(c.group.members)
+        c.advance(1)
+
+        assert c.group.is_empty or set() == set(c.group.members)
+
+    def test_is_not_removed_by_a_round_that_it_misses(self) -> None:
+        """
+        Dynamic ones would be.
+        """
+        c, ids = stable_with_static(
+            "a", "b", session_timeout_ms=300_000, rebalance_timeout_ms=10_000
+        )
+        answer = c.join(
+            ids["a"],
+            instance_id="a",
+            protocols=OFFER,
+            session_timeout_ms=300_000,
+            rebalance_timeout_ms=10_000,
+        )
+
+        c.advance(10_000)
+
+        assert 2 == answer.now.generation_id
+        assert {"a", "b"} == {m.group_instance_id for m in answer.now.members}
+
+    def test_a_round_that_nobody_joins_waits_for_sessions(self) -> None:
+        """
+        With static members only, and none of them there, it starts over.
+        """
+        c, ids = stable_with_static(
+            "a", "b", session_timeout_ms=25_000, rebalance_timeout_ms=10_000
+        )
+        dynamic, join = c.new_member(protocols=OFFER, rebalance_timeout_ms=10_000)
+        c.leave(dynamic)
+        assert ErrorCode.UNKNOWN_MEMBER_ID == join.now.error_code
+
+        c.advance(20_000)
+        assert c.is_in(S.PREPARING_REBALANCE)
+        assert set(ids.values()) == set(c.group.members)
+
+        c.advance(5_000)
+        assert c.group.is_empty
+
+    def test_can_be_removed_by_an_administrator(self) -> None:
+        """
+        Who knows its instance id only.
+        """
+        c, ids = stable_with_static("a", "b")
+
+        response = c.leave(("", "b"), ("", "nobody"), (ids["b"], "b"))
+
+        assert [0, 25, 25] == [m.error_code for m in response.members]
+        assert ["", "", ids["b"]] == [m.member_id for m in response.members]
+        assert ["b", "nobody", "b"] == [m.group_instance_id for m in response.members]
+        assert [ids["a"]] == list(c.group.members)

@@ -1,0 +1,313 @@
+"""
+Client quotas, SCRAM credentials, access control and brokers that are gone, on a node without a
+network. What is expected is what an Apache Kafka 4.3.1 answered.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from barnabas.server.cluster.scram_credentials import scram_credentials
+from barnabas.server.requests.context import CloseConnection
+from tests.support.clock import StillClock
+from tests.support.cluster_node import NODE_ID, ClusterNode, ask
+from tests.support.cluster_requests import (
+    acls,
+    new_acl,
+    new_credentials,
+    new_quotas,
+    no_acl,
+    quotas,
+    users,
+)
+from tests.support.disk import MemoryFiles
+
+E = ErrorCode
+EXACT, DEFAULT, SPECIFIED = 0, 1, 2
+U = {"user": "u"}
+
+
+async def started(files: MemoryFiles | None = None) -> ClusterNode:
+    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
+
+
+async def found(node: ClusterNode, *filters: tuple[str, int, str | None], **options: bool) -> Any:
+    """
+    The quotas that match *filters*: values by key, by the names of the entity.
+    """
+    answer = await ask(node, quotas(*filters, **options), 1)
+    assert 0 == answer.error_code
+    return {
+        tuple((part.entity_type, part.entity_name) for part in entry.entity): {
+            value.key: value.value for value in entry.values
+        }
+        for entry in answer.entries
+    }
+
+
+async def alter(node: ClusterNode, *entries: Any, **options: bool) -> list[int]:
+    answer = await ask(node, new_quotas(*entries, **options), 1)
+    return [entry.error_code for entry in answer.entries]
+
+
+# Quotas
+
+
+async def test_quotas_survive_a_restart() -> None:
+    files = MemoryFiles()
+    node = await started(files)
+    assert [0] == await alter(node, (U, [("producer_byte_rate", 1000.0)]))
+    assert [0] == await alter(node, (U, [("consumer_byte_rate", 9.0)]))
+    await node.stop()
+
+    node = await started(files)
+
+    expected = {"producer_byte_rate": 1000.0, "consumer_byte_rate": 9.0}
+    assert {(("user", "u"),): expected} == await found(node)
+
+    assert [0] == await alter(node, (U, [("producer_byte_rate", None)]))
+    assert {(("user", "u"),): {"consumer_byte_rate": 9.0}} == await found(node)
+
+
+@pytest.mark.parametrize(
+    ("filters", "strict", "expected"),
+    [
+        ([], False, 4),
+        ([], True, 0),
+        ([("user", EXACT, "u")], False, 2),
+        ([("user", EXACT, "u")], True, 1),
+        ([("user", DEFAULT, None)], False, 1),
+        ([("user", SPECIFIED, None)], False, 3),
+        ([("user", SPECIFIED, None), ("client-id", EXACT, "c")], False, 1),
+        ([("user", EXACT, "v")], False, 0),
+        ([("ip", SPECIFIED, None)], False, 1),
+    ],
+)
+async def test_a_filter_finds_entities(
+    filters: list[tuple[str, int, str | None]], strict: bool, expected: int
+) -> None:
+    node = await started()
+    quota = [("request_percentage", 50.0)]
+    for entity in (U, {"user": "u", "client-id": "c"}, {"user": None}):
+        assert [0] == await alter(node, (entity, quota))
+    assert [0] == await alter(node, ({"ip": "127.0.0.1"}, [("connection_creation_rate", 5.0)]))
+
+    assert expected == len(await found(node, *filters, strict=strict))
+
+
+@pytest.mark.parametrize(
+    ("filters", "code"),
+    [
+        ([("ip", SPECIFIED, None), ("user", SPECIFIED, None)], E.INVALID_REQUEST),
+        ([("user", SPECIFIED, None)] * 2, E.INVALID_REQUEST),
+        ([("user", EXACT, None)], E.INVALID_REQUEST),
+        ([("user", DEFAULT, "u")], E.INVALID_REQUEST),
+        ([("user", SPECIFIED, "u")], E.INVALID_REQUEST),
+        ([("user", 3, None)], E.INVALID_REQUEST),
+        ([("", SPECIFIED, None)], E.INVALID_REQUEST),
+        ([("group", SPECIFIED, None)], E.UNSUPPORTED_VERSION),
+    ],
+)
+async def test_a_filter_that_makes_no_sense_is_refused(
+    filters: list[tuple[str, int, str | None]], code: int
+) -> None:
+    node = await started()
+
+    answer = await ask(node, quotas(*filters), 1)
+
+    assert (code, None) == (answer.error_code, answer.entries)
+
+
+@pytest.mark.parametrize(
+    ("entity", "key", "value"),
+    [
+        (U, "producer_byte_rate", 0.0),
+        (U, "producer_byte_rate", 1.5),
+        (U, "producer_byte_rate", 1e30),
+        (U, "connection_creation_rate", 1.0),
+        ({"ip": None}, "connection_creation_rate", 1e10),
+        ({"ip": None}, "producer_byte_rate", 1.0),
+        ({"ip": "127.0.0.1", "user": "u"}, "producer_byte_rate", 1.0),
+        ({"user": ""}, "producer_byte_rate", 1.0),
+        ({"group": "g"}, "producer_byte_rate", 1.0),
+        ({}, "producer_byte_rate", 1.0),
+    ],
+)
+async def test_a_quota_that_cannot_be_is_refused(entity: Any, key: str, value: float) -> None:
+    node = await started()
+    end = node.log.end_offset
+
+    assert [E.INVALID_REQUEST] == await alter(node, (entity, [(key, value)]))
+    assert end == node.log.end_offset
+
+
+async def test_what_is_only_tried_or_as_it_was_is_not_written() -> None:
+    node = await started()
+    await alter(node, (U, [("producer_byte_rate", 5.0)]))
+    end = node.log.end_offset
+
+    assert [0] == await alter(node, (U, [("producer_byte_rate", 6.0)]), validate=True)
+    assert [0] == await alter(node, (U, [("producer_byte_rate", 5.0)]))
+    assert [0] == await alter(node, (U, [("consumer_byte_rate", None)]))
+    assert end == node.log.end_offset
+
+
+async def test_an_entity_that_is_named_twice_is_changed_once_and_told_so() -> None:
+    node = await started()
+    first, second = (U, [("producer_byte_rate", 5.0)]), (U, [("producer_byte_rate", 6.0)])
+
+    assert [E.INVALID_REQUEST] == await alter(node, first, second)
+    assert {(("user", "u"),): {"producer_byte_rate": 5.0}} == await found(node)
+
+
+# Credentials
+
+
+async def change(node: ClusterNode, *wanted: Any, **options: Any) -> dict[str, int]:
+    answer = await ask(node, new_credentials(*wanted, **options), 0)
+    return {result.user: result.error_code for result in answer.results}
+
+
+async def described(node: ClusterNode, *names: str) -> dict[str, Any]:
+    answer = await ask(node, users(*names), 0)
+    return {
+        result.user: result.error_code
+        or [(info.mechanism, info.iterations) for info in result.credential_infos]
+        for result in answer.results
+    }
+
+
+async def test_credentials_survive_a_restart() -> None:
+    files = MemoryFiles()
+    node = await started(files)
+    assert {"a": 0, "b": 0} == await change(node, ("a", 1, 4096), ("b", 2, 8192))
+    assert {"a": 0} == await change(node, ("a", 2, 5000))
+    await node.stop()
+
+    node = await started(files)
+
+    assert {"a": [(1, 4096), (2, 5000)], "b": [(2, 8192)]} == await described(node)
+    assert {"a": 0} == await change(node, without=[("a", 1)])
+    assert {"a": [(2, 5000)]} == await described(node, "a")
+
+
+async def test_the_password_is_not_kept() -> None:
+    """
+    Only what checks it, as RFC 5802 has it.
+    """
+    node = await started()
+    await change(node, ("a", 1, 4096))
+
+    kept = scram_credentials(node.log.image)["a"][1]
+
+    key = hmac.digest(b"salted password", b"Client Key", "sha256")
+    assert hashlib.sha256(key).digest() == kept.stored_key
+    assert hmac.digest(b"salted password", b"Server Key", "sha256") == kept.server_key
+    assert b"salt" == kept.salt
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (("a", 1, 4095), E.UNACCEPTABLE_CREDENTIAL),
+        (("a", 1, 16385), E.UNACCEPTABLE_CREDENTIAL),
+        (("", 1, 5000), E.UNACCEPTABLE_CREDENTIAL),
+        (("a", 3, 5000), E.UNSUPPORTED_SASL_MECHANISM),
+    ],
+)
+async def test_a_credential_that_is_none_is_refused(
+    wanted: tuple[str, int, int], code: int
+) -> None:
+    node = await started()
+
+    assert {wanted[0]: code} == await change(node, wanted)
+    assert {} == await described(node)
+
+
+async def test_a_credential_without_a_password_is_refused() -> None:
+    node = await started()
+    nothing = ScramCredentialUpsertion(
+        name="a", mechanism=1, iterations=5000, salt=b"salt", salted_password=b""
+    )
+
+    answer = await ask(
+        node, AlterUserScramCredentialsRequest(deletions=[], upsertions=[nothing]), 0
+    )
+
+    assert [E.UNKNOWN_SERVER_ERROR] == [result.error_code for result in answer.results]
+    assert {} == await described(node)
+
+
+async def test_users_are_changed_once_in_a_request_and_exist_before_they_are_removed() -> None:
+    node = await started()
+
+    assert {"a": E.DUPLICATE_RESOURCE} == await change(node, ("a", 1, 5000), ("a", 2, 5000))
+    assert {"a": E.RESOURCE_NOT_FOUND} == await change(node, without=[("a", 1)])
+    assert {"a": E.RESOURCE_NOT_FOUND} == await described(node, "a")
+    assert {"a": E.DUPLICATE_RESOURCE} == await described(node, "a", "a")
+
+
+# Access control, brokers
+
+
+async def test_access_control_is_off() -> None:
+    node = await started()
+
+    assert E.SECURITY_DISABLED == (await ask(node, acls(), 3)).error_code
+    created = await ask(node, new_acl("t"), 3)
+    deleted = await ask(node, no_acl("t"), 3)
+
+    assert [E.SECURITY_DISABLED] == [result.error_code for result in created.results]
+    assert [E.SECURITY_DISABLED] == [result.error_code for result in deleted.filter_results]
+
+
+@pytest.mark.parametrize("kind", ["resource_type", "pattern_type", "operation", "permission_type"])
+async def test_kinds_of_access_that_nobody_knows_are_not_answered(kind: str) -> None:
+    node = await started()
+    of_filter = {"resource_type": "resource_type_filter", "pattern_type": "pattern_type_filter"}
+    in_filter = {of_filter.get(kind, kind): 0}
+    in_creation = {"resource_pattern_type" if kind == "pattern_type" else kind: 0}
+
+    for request in (acls(**in_filter), new_acl("t", **in_creation), no_acl("t", **in_filter)):
+        with pytest.raises(CloseConnection, match="UNKNOWN"):
+            await ask(node, request, 3)
+
+
+async def test_a_broker_that_is_gone_is_forgotten() -> None:
+    node = await started()
+    gone = records.RegisterBrokerRecord(
+        broker_id=2,
+        incarnation_id=UUID(int=5),
+        broker_epoch=7,
+        end_points=[],
+        features=[],
+        rack=None,
+    )
+    await node.controller.change(lambda: node.controller.write([(gone, 4)]))
+
+    assert 0 == (await ask(node, UnregisterBrokerRequest(broker_id=2), 0)).error_code
+    assert [NODE_ID] == list(node.log.image.brokers)
+
+
+@pytest.mark.parametrize(
+    ("broker_id", "code"), [(7, E.BROKER_ID_NOT_REGISTERED), (NODE_ID, E.INVALID_REQUEST)]
+)
+async def test_other_brokers_are_not_forgotten(broker_id: int, code: int) -> None:
+    node = await started()
+
+    answer = await ask(node, UnregisterBrokerRequest(broker_id=broker_id), 0)
+
+    assert code == answer.error_code
+    assert str(broker_id) in answer.error_message

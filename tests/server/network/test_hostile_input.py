@@ -1,0 +1,300 @@
+"""
+Whatever is sent, the broker goes on serving, takes no more memory, and touches no file.
+
+Requests of all APIs in all versions, changed in one to many places, cut, glued together, and plain
+noise: a hundred thousand of them, the same ones at every run. ``BARNABAS_HOSTILE`` is another
+number of them, for a long run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import os
+import random
+import time
+import traceback
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.schema import Message
+from barnabas.server.clock import ManualClock
+from barnabas.server.handlers import HANDLERS
+from barnabas.server.network.connection import Connection
+from tests.support.disk import MemoryFiles
+from tests.support.fake_transport import FakeTransport, feed
+from tests.support.limits import stated
+from tests.support.samples import sample
+from tests.support.server import (
+    START_MS,
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+)
+from tests.support.wire_client import request_frame
+
+REQUESTS = int(os.environ.get("BARNABAS_HOSTILE", "100000"))
+EXPECTED_TRACEBACKS: frozenset[str] = frozenset()
+"""
+Errors that the broker did not expect, and that are known all the same.
+"""
+COLLECT_EVERY = 10_000
+MANY = 4
+EXTREMES = [pack(">i", value) for value in (-(2**31), -1, 0, 1, 2**16, 2**31 - 1)]
+VARINTS = [b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x80", b"\xff\xff\xff\xff\x7f", b"\x00"]
+
+# What may rightly change something, however little of the request is left as it was.
+CHANGING = {
+    "AlterConfigsRequest",
+    "CreatePartitionsRequest",
+    "CreateTopicsRequest",
+    "DeleteRecordsRequest",
+    "DeleteTopicsRequest",
+    "IncrementalAlterConfigsRequest",
+    "InitProducerIdRequest",
+    "JoinGroupRequest",
+    "OffsetCommitRequest",
+    "WriteTxnMarkersRequest",
+}
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[TestBroker]:
+    options = {"auto_create_topics_enable": "false", "group_min_session_timeout_ms": "1"}
+    tracebacks = Tracebacks()
+    logging.disable(logging.WARNING)
+    async with running(MemoryFiles(), ManualClock(START_MS), **options) as broker:
+        await broker.create("x")
+        await broker.create("kept")
+        for internal in ("__consumer_offsets", "__transaction_state"):
+            await broker.create(internal, partitions=2, cleanup_policy="compact")
+        with tracebacks.watched():
+            yield broker
+    logging.disable(logging.NOTSET)
+    assert EXPECTED_TRACEBACKS >= tracebacks.found
+
+
+class Tracebacks(logging.Handler):
+    """
+    What is logged with a traceback: nobody has thought of it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info and record.exc_info[0] is not None:
+            place = traceback.extract_tb(record.exc_info[2])[-1]
+            self.found.add(f"{record.exc_info[0].__name__} in {place.name}: {record.msg}")
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """
+        Hear of all that the broker logs; others do not, for there may be very much of it.
+        """
+        broker = logging.getLogger("barnabas")
+        broker.addHandler(self)
+        broker.propagate = False
+        yield
+        broker.removeHandler(self)
+        broker.propagate = True
+
+
+def corpus(*, changing: bool) -> list[bytes]:
+    """
+    A sensible request of every API in every version, without its size.
+    """
+    spoiled = bytearray(batch("spoiled"))
+    spoiled[17:21] = bytes(4)  # a checksum that no few changes make right
+    requests: list[tuple[Message, range]] = [
+        (produce_request("x", bytes(spoiled)), range(3, 13)),
+        (fetch_request(fetch_topic("x", {0: 0}), max_wait_ms=100), range(4, 13)),
+    ]
+    requests += [
+        (sample(registration.request), registration.versions)
+        for _, registration in sorted(HANDLERS.items())
+        if changing or registration.request.__name__ not in CHANGING
+    ]
+    return [request_frame(request, v)[4:] for request, versions in requests for v in versions]
+
+
+def mutated(frame: bytes, choose: random.Random) -> bytes:
+    """
+    The frame with some of its bytes changed.
+    """
+    data = bytearray(frame)
+    for _ in range(choose.choice((1, 1, 1, 2, MANY))):
+        at = choose.randrange(len(data)) if data else 0
+        match choose.randrange(8):
+            case 0 | 1:
+                data[at : at + 1] = bytes([choose.randrange(256)])
+            case 2:
+                data[at : at + 1] = bytes([data[at] ^ 1 << choose.randrange(8)]) if data else b"x"
+            case 3:
+                data[at : at + 4] = choose.choice(EXTREMES)
+            case 4:
+                data[at : at + 1] = choose.choice(VARINTS)
+            case 5:
+                del data[at:]
+            case 6:
+                data[at:at] = choose.randbytes(choose.randrange(1, 40))
+            case _:
+                del data[at : at + choose.randrange(1, 9)]
+    return bytes(data)
+
+
+def hostile(
+    frames: list[bytes], count: int, seed: int, *, changing: bool = True
+) -> Iterator[bytes]:
+    """
+    So many things to send, each with a size in front that mostly fits.
+    """
+    choose = random.Random(seed)
+    excluded = (
+        ()
+        if changing
+        else tuple(
+            pack(">h", key)
+            for key, registration in HANDLERS.items()
+            if registration.request.__name__ in CHANGING
+        )
+    )
+    for _ in range(count):
+        kind = choose.randrange(20)
+        body = choose.randbytes(choose.randrange(60)) if kind == 0 else choose.choice(frames)
+        body = mutated(body, choose) if kind > 1 else body
+        if body.startswith(excluded):
+            # A change of its first bytes has made it a request of another kind.
+            continue
+        size = choose.choice((0, -1, 2**31 - 1, len(body) + 7)) if kind == 1 else len(body)
+        yield pack(">i", size) + body
+
+
+class Peer:
+    """
+    Somebody who connects again whenever the broker hangs up.
+    """
+
+    def __init__(self, broker: TestBroker) -> None:
+        self.connections = 0
+        self._broker = broker
+        self._connection: Connection | None = None
+        self._transport = FakeTransport()
+
+    def send(self, data: bytes) -> None:
+        if self._connection is None:
+            self.connections += 1
+            assert self._broker.connections is not None
+            self._connection = Connection(self._broker.connections, self._broker.listeners[0])
+            self._transport = FakeTransport(self._lost)
+            self._connection.connection_made(self._transport)
+        self._transport.take()
+        feed(self._connection, data)
+
+    def hang_up(self) -> None:
+        self._transport.close()
+
+    def _lost(self, error: Exception | None) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.connection_lost(error)
+
+
+def resident_bytes() -> int:
+    """
+    Memory of this process that is really there.
+    """
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+async def storm(
+    broker: TestBroker, frames: list[bytes], count: int, seed: int, *, changing: bool = True
+) -> int:
+    """
+    Send so many hostile requests; how often the broker hung up.
+    """
+    peer = Peer(broker)
+    longest_s = 0.0
+    gc.disable()  # a look at all that the tests before this one have left is no part of a turn
+    for number, data in enumerate(hostile(frames, count, seed, changing=changing)):
+        before = time.thread_time()
+        peer.send(data)
+        longest_s = max(longest_s, time.thread_time() - before)
+        if number % 50 == 0:
+            # Whatever waits for something else ends with its connection, or runs to its end.
+            peer.hang_up()
+            await asyncio.sleep(0)
+        if number % COLLECT_EVERY == 0:
+            gc.collect()
+    gc.enable()
+    peer.hang_up()
+    assert longest_s <= stated("longest-turn")
+    return peer.connections
+
+
+def content(files: MemoryFiles) -> dict[Path, Any]:
+    return {path: bytes(node.data) for path, node in list(files.nodes.items())}
+
+
+async def test_hostile_requests_change_nothing(broker: TestBroker) -> None:
+    frames = corpus(changing=False)
+    files: Any = broker.files
+    await storm(broker, frames, REQUESTS // 5, seed=1, changing=False)
+    before = content(files)
+    gc.collect()
+    memory = resident_bytes()
+
+    connections = await storm(broker, frames, REQUESTS, seed=2, changing=False)
+
+    gc.collect()
+    grown = resident_bytes() - memory
+    assert connections > REQUESTS // 50, "the broker should have hung up on most"
+    after = content(files)
+    assert [] == [path for path in before | after if before.get(path) != after.get(path)]
+    assert grown < 32 * 1024 * 1024, f"{grown} bytes more"
+    await still_serves(broker)
+
+
+async def test_requests_that_may_change_something_do_no_harm(broker: TestBroker) -> None:
+    frames = corpus(changing=True)
+
+    await storm(broker, frames, REQUESTS // 10, seed=3)
+
+    await still_serves(broker)
+
+
+async def test_hostile_requests_through_a_socket(broker: TestBroker) -> None:
+    frames = corpus(changing=False)
+
+    for data in hostile(frames, 500, seed=4):
+        client = await broker.client()
+        client.send_bytes(data)
+        await asyncio.sleep(0)
+        await client.close()
+
+    await still_serves(broker)
+
+
+async def still_serves(broker: TestBroker) -> None:
+    """
+    A well-behaved client notices nothing.
+    """
+    async with await broker.client() as client:
+        introduction = ApiVersionsRequest(client_software_name="a", client_software_version="1")
+        assert 0 == (await client.ask(introduction, 4)).error_code
+        answer = await client.ask(produce_request("kept", batch("good")), 12)
+        assert 0 == answer.responses[0].partition_responses[0].error_code
+        answer = await client.ask(fetch_request(fetch_topic("kept", {0: 0})), 12)
+        assert len(answer.responses[0].partitions[0].records) >= len(batch("good"))

@@ -1,0 +1,155 @@
+"""
+Answers that leave together: who waits, for how long, and who never does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from barnabas.server.metrics import Counter
+from barnabas.server.network.sender import BUFFER_BYTES, SMALL, Sender
+from barnabas.server.network.splice import RecordPipe
+from barnabas.server.network.write_coalescing import (
+    CLOSELY_S,
+    CROWD,
+    LARGE_BYTES,
+    MOST_TOGETHER,
+    Outbox,
+)
+from tests.support.fake_transport import FakeTransport
+
+SMALL_REQUEST = 100
+
+
+class Peer:
+    """
+    A connection as far as its answers go.
+    """
+
+    def __init__(self) -> None:
+        self.transport = FakeTransport()
+        self.sender = Sender(
+            self.transport,
+            ThreadPoolExecutor(1),
+            memoryview(bytearray(BUFFER_BYTES)),
+            Counter(),
+            RecordPipe(-1),
+            progressed=lambda: None,
+            failed=lambda error: None,
+        )
+
+    @property
+    def has_answer(self) -> bool:
+        return bool(self.transport.written)
+
+
+class Desk:
+    """
+    Answers each request at once, by way of an outbox. Time moves when told.
+    """
+
+    def __init__(self) -> None:
+        self.outbox = Outbox()
+        self.now = 1.0
+
+    def serve(self, peer: Peer, *, answer: bytes = b"answer", size: int = SMALL_REQUEST) -> None:
+        self.outbox.note(peer.sender, self.now, size)
+        peer.sender.put([answer])
+        self.outbox.send(peer.sender)
+
+    def crowd(self) -> None:
+        """
+        Serve so many peers in a row that the next one is part of a crowd.
+        """
+        for _ in range(CROWD + 1):
+            self.serve(Peer())
+        self.outbox.flush()
+
+
+async def test_answers_of_a_crowd_leave_at_the_end_of_the_turn() -> None:
+    desk, peers = Desk(), [Peer(), Peer()]
+    desk.crowd()
+
+    for peer in peers:
+        desk.serve(peer)
+    assert not any(peer.has_answer for peer in peers)
+    await asyncio.sleep(0)
+
+    assert [b"answer"] * 2 == [peer.transport.take() for peer in peers]
+
+
+async def test_answers_leave_as_soon_as_there_are_many_of_them() -> None:
+    desk, peers = Desk(), [Peer() for _ in range(MOST_TOGETHER + 1)]
+    desk.crowd()
+
+    for peer in peers:
+        desk.serve(peer)
+
+    assert [True] * MOST_TOGETHER + [False] == [peer.has_answer for peer in peers]
+
+
+@pytest.mark.parametrize("peers", [1, CROWD])
+async def test_where_few_ask_nothing_waits(peers: int) -> None:
+    desk = Desk()
+
+    for peer in [Peer() for _ in range(peers)]:
+        desk.serve(peer)
+        assert peer.has_answer
+
+
+async def test_the_same_peer_again_is_no_crowd() -> None:
+    desk, peer = Desk(), Peer()
+    desk.crowd()
+
+    for _ in range(CROWD):
+        desk.serve(peer)
+    peer.transport.take()
+    desk.serve(peer)
+
+    assert peer.has_answer
+
+
+async def test_those_who_ask_now_and_then_are_no_crowd() -> None:
+    desk, peer = Desk(), Peer()
+    desk.crowd()
+
+    desk.now += 2 * CLOSELY_S
+    desk.serve(peer)
+
+    assert peer.has_answer
+
+
+async def test_nobody_waits_behind_a_large_request() -> None:
+    desk, waiting = Desk(), Peer()
+    desk.crowd()
+    desk.serve(waiting)
+    assert not waiting.has_answer
+
+    desk.outbox.note(Peer().sender, desk.now, LARGE_BYTES)
+
+    assert waiting.has_answer
+
+
+async def test_a_large_answer_does_not_wait() -> None:
+    desk, peer = Desk(), Peer()
+    desk.crowd()
+
+    desk.serve(peer, answer=bytes(SMALL + 1))
+
+    assert peer.has_answer
+
+
+async def test_answers_of_one_peer_keep_their_order() -> None:
+    desk, peer = Desk(), Peer()
+    desk.crowd()
+
+    desk.serve(peer, answer=b"1")
+    desk.serve(Peer())
+    peer.sender.put([b"2"])
+    peer.sender.flush()
+    await asyncio.sleep(0)
+
+    assert b"12" == peer.transport.take()

@@ -1,0 +1,356 @@
+"""
+One disk of two fails in the middle of a deletion, a fetch, a commit: what is healthy serves on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
+from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.join_group import (
+    JoinGroupRequest,
+    JoinGroupRequestProtocol,
+    JoinGroupResponse,
+)
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from barnabas.server.clock import ManualClock, SystemClock
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+from barnabas.server.groups.partitioning import partition_of
+from barnabas.server.handlers.find_coordinator import GROUP, TRANSACTION
+from tests.support.disk import FailingFiles
+from tests.support.server import (
+    DATA,
+    START_MS,
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    running,
+    until,
+)
+from tests.support.transactional_client import ID, SECOND, TOPIC, Client
+from tests.support.wire_client import Disconnected, WireClient
+
+OTHER = Path("/other")
+TOPICS = [f"t{number}" for number in range(6)]
+ONE = batch("x" * 80)
+DELAY_MS = 60_000
+
+
+async def names(client: WireClient) -> set[str]:
+    answer = await client.ask(MetadataRequest(topics=None), 9)
+    return {topic.name for topic in answer.topics}
+
+
+async def serves(client: WireClient, topic: str, index: int = 0) -> bool:
+    """
+    Whether a batch can be appended to a partition of *topic* and read from it.
+    """
+    produced = await client.ask(produce_request(topic, ONE, partition=index), 9)
+    if produced.responses[0].partition_responses[0].error_code != ErrorCode.NONE:
+        return False
+    fetched = await client.ask(fetch_request(fetch_topic(topic, {index: 0})), 11)
+    return len(fetched.responses[0].partitions[0].records) >= len(ONE)
+
+
+async def delete(client: WireClient, topics: list[str]) -> set[int]:
+    answer = await client.ask(DeleteTopicsRequest(topic_names=topics, timeout_ms=10_000), 5)
+    return {response.error_code for response in answer.responses}
+
+
+def places(broker: TestBroker, parent: Path) -> set[str]:
+    """
+    The topics whose logs lie in *parent*.
+    """
+    manager = broker._log_manager
+    assert manager is not None
+    return {
+        partition.topic for partition, log in manager.logs().items() if log.parent_dir == parent
+    }
+
+
+@pytest.mark.parametrize("forever", [True, False])
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("action", ["rename", "sync directory"])
+async def test_a_log_that_cannot_be_deleted_leaves_the_others_alone(
+    action: str, at: int, forever: bool
+) -> None:
+    """
+    Of seven topics on two disks six are deleted, and a disk fails meanwhile. All six are gone, no
+    log of theirs is left on the healthy disk, and what lies there serves on.
+    """
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS), log_dirs=f"{DATA},{OTHER}") as broker:
+        for topic in [*TOPICS, "kept"]:
+            await broker.create(topic)
+        if "kept" in places(broker, OTHER):
+            await broker.create("kept-too")
+        healthy = (places(broker, DATA) - set(TOPICS)).pop()
+        assert 3 == len(places(broker, OTHER) & set(TOPICS))
+        async with await broker.client() as client:
+            files.fail(at, only=frozenset({action}), under=OTHER, forever=forever)
+
+            assert {ErrorCode.NONE} == await delete(client, TOPICS)
+
+            await until(lambda: not places(broker, OTHER))
+            assert {healthy} == places(broker, DATA)
+            assert set(TOPICS).isdisjoint(await names(client))
+            assert await serves(client, healthy)
+            await broker.create("t0")
+            assert await serves(client, "t0")
+            assert {ErrorCode.NONE} == await delete(client, ["t0"])
+
+
+async def test_a_deleted_log_that_cannot_be_removed_leaves_the_others_alone() -> None:
+    """
+    The files go after ``file.delete.delay.ms``. Where that fails, those on the other disk go
+    all the same.
+    """
+    files, clock = FailingFiles(), ManualClock(START_MS)
+    async with running(
+        files, clock, log_dirs=f"{DATA},{OTHER}", log_segment_delete_delay_ms=str(DELAY_MS)
+    ) as broker:
+        for topic in [*TOPICS, "kept", "kept-too"]:
+            await broker.create(topic)
+        healthy = (places(broker, DATA) - set(TOPICS)).pop()
+        async with await broker.client() as client:
+            assert {ErrorCode.NONE} == await delete(client, TOPICS)
+            assert 3 == sum(name.endswith("-delete") for name in files.names(DATA))
+            files.fail(only=frozenset({"remove"}), under=OTHER, forever=True)
+
+            await clock.pass_time(DELAY_MS / 1000 + 1)
+
+            await until(lambda: not [n for n in files.names(DATA) if n.endswith("-delete")])
+            assert await serves(client, healthy)
+
+
+async def test_a_fetch_of_both_disks_brings_what_is_healthy() -> None:
+    """
+    The first answer has promised the bytes of both when one cannot be read: its connection ends.
+    """
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS), log_dirs=f"{DATA},{OTHER}") as broker:
+        await broker.create("orders", partitions=4)
+        lost = indexes(broker, "orders", OTHER)
+        async with await broker.client() as client:
+            for index in range(4):
+                await client.ask(produce_request("orders", ONE, partition=index), 9)
+            files.fail(only=frozenset({"read"}), under=OTHER, forever=True)
+            for _ in lost:
+                async with await broker.client() as unlucky:
+                    with pytest.raises(Disconnected):
+                        await fetch_all(unlucky)
+
+            for _ in range(2):
+                assert {
+                    index: ErrorCode.KAFKA_STORAGE_ERROR if index in lost else len(ONE)
+                    for index in range(4)
+                } == await fetch_all(client)
+            files.heal()
+            assert dict.fromkeys(range(4), len(ONE)) == await fetch_all(client)
+
+
+async def fetch_all(client: WireClient) -> dict[int, int]:
+    """
+    How many bytes each partition has, or its error.
+    """
+    request = fetch_request(fetch_topic("orders", dict.fromkeys(range(4), 0)))
+    answer = await client.ask(request, 11)
+    return {
+        partition.partition_index: partition.error_code or len(partition.records or b"")
+        for partition in answer.responses[0].partitions
+    }
+
+
+TWO_DISKS = {
+    "log_dirs": f"{DATA},{OTHER}",
+    "offsets_topic_num_partitions": "4",
+    "transaction_state_log_num_partitions": "4",
+    "group_initial_rebalance_delay_ms": "0",
+}
+
+
+def indexes(broker: TestBroker, topic: str, parent: Path) -> set[int]:
+    """
+    The partitions of *topic* whose logs lie in *parent*.
+    """
+    manager = broker._log_manager
+    assert manager is not None
+    return {
+        partition.partition
+        for partition, log in manager.logs().items()
+        if partition.topic == topic and log.parent_dir == parent
+    }
+
+
+def names_in(partitions: set[int]) -> Iterator[str]:
+    """
+    Groups, or transactional ids, that belong to *partitions*, of four.
+    """
+    return (name for name in map(str, range(99)) if partition_of(name, 4) in partitions)
+
+
+async def find(client: WireClient, name: str, key_type: int = GROUP) -> int:
+    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[name])
+    answer = await client.ask(request, 4)
+    code: int = answer.coordinators[0].error_code
+    return code
+
+
+async def join(client: WireClient, group: str, member_id: str = "") -> JoinGroupResponse:
+    request = JoinGroupRequest(
+        group_id=group,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=60_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
+    )
+    return cast(JoinGroupResponse, await client.ask(request, 3))
+
+
+async def commit(client: WireClient, group: str) -> int:
+    partition = OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=5, committed_metadata=""
+    )
+    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+    answer = await client.ask(OffsetCommitRequest(group_id=group, member_id="", topics=[topic]), 8)
+    code: int = answer.topics[0].partitions[0].error_code
+    return code
+
+
+async def committed(client: WireClient, group: str) -> tuple[int, int]:
+    topics = [OffsetFetchRequestTopics(name="orders", partition_indexes=[0])]
+    groups = [OffsetFetchRequestGroup(group_id=group, topics=topics)]
+    while True:
+        (answer,) = (await client.ask(OffsetFetchRequest(groups=groups), 8)).groups
+        if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            break
+    if answer.error_code:
+        return answer.error_code, -1
+    return 0, answer.topics[0].partitions[0].committed_offset
+
+
+async def test_groups_of_a_disk_that_fails_have_no_coordinator_and_the_others_theirs() -> None:
+    """
+    A member that waits for others hears of it at once. After a start without that disk each group
+    still belongs to the partition that it belonged to.
+    """
+    files = FailingFiles()
+    async with running(files, SystemClock(), **TWO_DISKS) as broker:
+        await broker.create("orders")
+        async with await broker.client() as client, await broker.client() as member:
+            assert ErrorCode.NONE == await find(client, "g")
+            on_lost = indexes(broker, GROUP_METADATA_TOPIC, OTHER)
+            assert 0 < len(on_lost) < 4
+            lost, waiting, *_ = names_in(on_lost)
+            kept = list(names_in({0, 1, 2, 3} - on_lost))[:8]
+            for group in (lost, *kept):
+                assert ErrorCode.NONE == await commit(client, group)
+            first = await join(client, waiting)
+            await client.ask(sync_request(waiting, first), 3)
+            second = asyncio.create_task(join(member, waiting))
+            while await state(client, waiting) != "PreparingRebalance":
+                pass
+
+            files.fail(only=frozenset({"write"}), under=OTHER, forever=True)
+
+            assert ErrorCode.NOT_COORDINATOR == await commit(client, lost)
+            assert ErrorCode.NOT_COORDINATOR == (await second).error_code
+            assert ErrorCode.NOT_COORDINATOR == await commit(client, lost)
+            while await find(client, lost) == ErrorCode.NONE:
+                pass
+            assert ErrorCode.COORDINATOR_NOT_AVAILABLE == await find(client, lost)
+            for group in kept:
+                assert ErrorCode.NONE == await find(client, group)
+                assert ErrorCode.NONE == await commit(client, group)
+
+    async with (
+        running(files, SystemClock(), **TWO_DISKS) as broker,
+        await broker.client() as client,
+    ):
+        assert ErrorCode.COORDINATOR_NOT_AVAILABLE == await find(client, lost)
+        assert (ErrorCode.NOT_COORDINATOR, -1) == await committed(client, lost)
+        for group in kept:
+            assert (ErrorCode.NONE, 5) == await committed(client, group)
+
+    files.heal()
+    async with (
+        running(files, SystemClock(), **TWO_DISKS) as broker,
+        await broker.client() as client,
+    ):
+        for group in (lost, *kept):
+            assert (ErrorCode.NONE, 5) == await committed(client, group)
+
+
+def sync_request(group: str, joined: JoinGroupResponse) -> SyncGroupRequest:
+    return SyncGroupRequest(
+        group_id=group,
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")],
+    )
+
+
+async def state(client: WireClient, group: str) -> str:
+    (found,) = (await client.ask(DescribeGroupsRequest(groups=[group]), 5)).groups
+    name: str = found.group_state
+    return name
+
+
+async def test_a_commit_reaches_what_is_healthy_and_the_rest_after_the_disk_is_healed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """
+    A transaction of partitions on both disks. The one that fails gets its markers after a start
+    with the disk; meanwhile that is tried again and again, and said once.
+    """
+    files, clock = FailingFiles(), ManualClock(START_MS)
+    options = TWO_DISKS | {"transaction_state_log_num_partitions": "1"}
+    async with running(files, clock, **options) as broker:
+        await broker.create(TOPIC, partitions=2)
+        lost, kept = indexes(broker, TOPIC, OTHER), indexes(broker, TOPIC, DATA)
+        assert 1 == len(lost) == len(kept)
+        async with await broker.client() as wire:
+            assert ErrorCode.NONE == await find(wire, ID, TRANSACTION)
+            assert {0} == indexes(broker, TRANSACTION_STATE_TOPIC, DATA)
+            client = Client(wire, SECOND)
+            await client.init()
+            for index in (*lost, *kept):
+                assert ErrorCode.NONE == await client.produce("x", index)
+
+            files.fail(only=frozenset({"write"}), under=OTHER, forever=True)
+
+            assert ErrorCode.NONE == await client.end(commit=True)
+            assert (["x"], []) == await client.read(*kept)
+            await clock.pass_time(30)
+            assert "PrepareCommit" == await client.state()
+            assert await serves(wire, TOPIC, *kept)
+    said = [record for record in caplog.records if "marker" in record.getMessage()]
+    assert 1 == len(said)
+
+    files.heal()
+    async with running(files, clock, **options) as broker, await broker.client() as wire:
+        client = Client(wire, SECOND)
+        await client.wait_for("CompleteCommit")
+        assert (["x"], []) == await client.read(*lost)

@@ -1,0 +1,619 @@
+"""
+A partition: when an append counts, and who is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple, cast
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import (
+    FencedLeaderEpoch,
+    KafkaError,
+    OffsetOutOfRange,
+    UnknownLeaderEpoch,
+    UnknownTopicOrPartition,
+)
+from barnabas.server.clock import ManualClock
+from barnabas.server.fetch import delayed as delayed_fetch
+from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory, Watch
+from barnabas.server.partitions.partition import EpochEnd, Partition
+from barnabas.server.turns import TURN_S
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log.log import OffsetAndEpoch
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+
+NEVER = 2**63 - 1
+
+
+class Info(NamedTuple):
+    first_offset: int
+    last_offset: int
+    valid_bytes: int
+    flush_due: bool
+    is_duplicate: bool = False
+
+
+@dataclass
+class Config:
+    flush_messages: int = NEVER
+
+
+@dataclass
+class FakeLog:
+    """
+    A log of which only the offsets are there.
+    """
+
+    config: Config = field(default_factory=Config)
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    high_watermark: int = 0
+    recovery_point: int = 0
+    open_transaction: int | None = None
+    epochs: dict[int, OffsetAndEpoch] = field(default_factory=dict)
+    flush_error: Exception | None = None
+    flushes: int = 0
+    active_segment: int = 0
+
+    @property
+    def log_end_offset_metadata(self) -> LogOffsetMetadata:
+        return LogOffsetMetadata(self.log_end_offset, self.active_segment, 0)
+
+    @property
+    def last_stable_offset(self) -> int:
+        first = self.open_transaction
+        return self.high_watermark if first is None else min(first, self.high_watermark)
+
+    def append_as_leader(
+        self, records: memoryview, leader_epoch: int, at_once: bool = False
+    ) -> Info:
+        first = self.log_end_offset
+        self.log_end_offset += 1
+        flush_due = self.log_end_offset - self.recovery_point >= self.config.flush_messages
+        return Info(first, first, len(records), flush_due)
+
+    def update_high_watermark(self, offset: int) -> None:
+        assert offset <= self.log_end_offset
+        self.high_watermark = offset
+
+    def flush(self) -> None:
+        end = self.log_end_offset
+        self.flushes += 1
+        if self.flush_error is not None:
+            raise self.flush_error
+        self.recovery_point = end
+
+    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch | None:
+        return self.epochs.get(epoch)
+
+    def read(self, offset: int, *_: Any, nowait: bool) -> str:
+        return f"data from {offset}"
+
+
+class Executor(ThreadPoolExecutor):
+    """
+    An executor whose work is done when the test says so.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(1)
+        self.waiting: list[Callable[[], None]] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        from concurrent.futures import Future  # noqa: PLC0415  # shadows the name above
+
+        future: Future[Any] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(work(*args))
+            except Exception as error:
+                future.set_exception(error)
+
+        self.waiting.append(run)
+        return future
+
+    async def run(self) -> None:
+        """
+        Do what was asked for so far, and let the loop hear of it.
+        """
+        waiting, self.waiting = self.waiting, []
+        for work in waiting:
+            work()
+        self.meanwhile()
+        self.meanwhile = lambda: None
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+def log() -> FakeLog:
+    return FakeLog()
+
+
+@pytest.fixture
+def io() -> Executor:
+    return Executor()
+
+
+@pytest.fixture
+def partition(log: FakeLog, io: Executor) -> Partition:
+    return Partition("orders", 3, topic_id=UUID(int=9), leader_epoch=4, log=cast(Any, log), io=io)
+
+
+def batch(size: int = 100) -> memoryview:
+    return memoryview(bytearray(size))
+
+
+def test_an_append_counts_at_once(partition: Partition, log: FakeLog) -> None:
+    told: list[KafkaError | None] = []
+    partition.when_committed(1, told.append)
+
+    partition.append(batch())
+
+    assert 1 == log.high_watermark
+    assert [None] == told
+
+
+def test_what_counts_already_is_told_at_once(partition: Partition) -> None:
+    partition.append(batch())
+    told: list[KafkaError | None] = []
+
+    partition.when_committed(1, told.append)
+
+    assert [None] == told
+
+
+async def test_with_flush_messages_an_append_counts_after_the_fsync(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    told: list[KafkaError | None] = []
+
+    partition.append(batch())
+    partition.when_committed(1, told.append)
+
+    assert (0, []) == (log.high_watermark, told)
+    await io.run()
+    assert (1, [None]) == (log.high_watermark, told)
+
+
+async def test_appends_that_wait_together_share_one_fsync(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    told: list[int] = []
+
+    def note(offset: int, _error: KafkaError | None) -> None:
+        told.append(offset)
+
+    for offset in range(10):
+        partition.append(batch())
+        partition.when_committed(offset + 1, partial(note, offset))
+
+    await io.run()
+
+    assert list(range(10)) == told
+    assert 1 == log.flushes
+    assert [] == io.waiting
+
+
+async def test_what_comes_while_an_fsync_runs_shares_the_next_one(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    told: list[int] = []
+
+    def append(offset: int) -> None:
+        partition.append(batch())
+        partition.when_committed(offset + 1, lambda _: told.append(offset))
+
+    def append_more() -> None:
+        for offset in range(1, 10):
+            append(offset)
+
+    append(0)
+    io.meanwhile = append_more
+    await io.run()
+    first = list(told)
+    await io.run()
+
+    assert [0] == first
+    assert list(range(10)) == told
+    assert 2 == log.flushes
+
+
+async def test_an_append_during_an_fsync_waits_although_it_owes_none_itself(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 2
+    partition.append(batch())
+    partition.append(batch())
+    partition.append(batch())
+
+    assert 1 == log.high_watermark
+    await io.run()
+
+    assert 3 == log.high_watermark
+
+
+async def test_a_failed_fsync_takes_the_partition_away(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    log.flush_error = KafkaStorageError("the disk is gone")
+    told: list[KafkaError | None] = []
+    partition.append(batch())
+    partition.when_committed(1, told.append)
+
+    await io.run()
+
+    assert [log.flush_error] == told
+    assert 0 == log.high_watermark
+    with pytest.raises(KafkaStorageError):
+        partition.append(batch())
+
+
+@pytest.mark.parametrize("ends", ["committed", "closed"])
+def test_a_listener_that_fails_concerns_nobody_else(
+    partition: Partition, log: FakeLog, caplog: pytest.LogCaptureFixture, ends: str
+) -> None:
+    """
+    Neither the listeners behind it nor the append that it waited for.
+    """
+    told: list[KafkaError | None] = []
+
+    def fail(_: KafkaError | None) -> None:
+        raise ValueError("nobody has foreseen this")
+
+    partition.when_committed(1, fail)
+    partition.when_committed(1, told.append)
+    if ends == "committed":
+        partition.append(batch())
+    else:
+        partition.close(KafkaStorageError("the disk is gone"))
+
+    assert 1 == len(told)
+    assert "nobody has foreseen this" in caplog.text
+
+
+async def test_a_fetch_that_fails_concerns_nobody_else() -> None:
+    purgatory = FetchPurgatory()
+    answers: list[object] = []
+
+    def read(fetch: DelayedFetch) -> None:
+        if fetch is broken:
+            raise ValueError("nobody has foreseen this")
+        fetch.answer(cast(Any, "records"))
+
+    broken, sound = (DelayedFetch(purgatory, read) for _ in range(2))
+    for fetch in (broken, sound):
+        fetch.then(answers.append)
+        purgatory.ready(fetch)
+
+    await asyncio.sleep(0)
+
+    assert ["ValueError", "str"] == [type(answer).__name__ for answer in answers]
+
+
+async def test_others_are_served_while_very_many_fetches_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = itertools.count()
+    monkeypatch.setattr(delayed_fetch, "perf_counter", lambda: next(ticks) * TURN_S / 10)
+    purgatory = FetchPurgatory()
+    answers: list[object] = []
+    for _ in range(100):
+        fetch = DelayedFetch(purgatory, lambda fetch: fetch.answer(cast(Any, "records")))
+        fetch.then(lambda _: answers.append("records"))
+        purgatory.ready(fetch)
+
+    answered = []
+    while len(answers) < 100:
+        await asyncio.sleep(0)
+        answered.append(len(answers))
+
+    assert 10 == answered[0]
+    assert len(answered) < 20
+
+
+def test_the_high_watermark_never_moves_back(partition: Partition, log: FakeLog) -> None:
+    """
+    A listener appends, which counts at once, before the append that it waited for has returned.
+    """
+    seen = []
+
+    def append(_: KafkaError | None) -> None:
+        partition.append(batch())
+
+    partition.when_committed(1, append)
+    partition.when_committed(2, lambda _: seen.append(log.high_watermark))
+
+    partition.append(batch())
+    partition._advance(1, 0)
+
+    assert [2] == seen
+    assert 2 == log.high_watermark
+
+
+def test_the_error_of_a_partition_does_not_grow(partition: Partition) -> None:
+    """
+    It is raised for each request that comes after, which are many where clients try again.
+    """
+    error = KafkaStorageError("the disk is gone")
+    partition.close(error)
+    for _ in range(100):
+        with pytest.raises(KafkaStorageError):
+            partition.append(batch())
+
+    assert len(traceback.extract_tb(error.__traceback__)) < 10
+
+
+async def test_committed_returns_when_it_counts(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    partition.append(batch())
+    task = asyncio.create_task(partition.committed(1))
+    await asyncio.sleep(0)
+
+    waiting = not task.done()
+    await io.run()
+    await task
+
+    assert waiting
+
+
+async def test_committed_raises_when_the_topic_goes(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    partition.append(batch())
+    task = asyncio.create_task(partition.committed(1))
+    await asyncio.sleep(0)
+
+    partition.close()
+
+    with pytest.raises(UnknownTopicOrPartition):
+        await task
+
+
+@pytest.mark.parametrize(
+    ("epoch", "error"), [(3, FencedLeaderEpoch), (5, UnknownLeaderEpoch)], ids=["old", "new"]
+)
+def test_the_leader_epoch_is_compared(
+    partition: Partition, epoch: int, error: type[KafkaError]
+) -> None:
+    with pytest.raises(error):
+        partition.check_leader_epoch(epoch)
+
+
+@pytest.mark.parametrize("epoch", [-1, 4], ids=["not checked", "the same"])
+def test_a_leader_epoch_that_fits_is_fine(partition: Partition, epoch: int) -> None:
+    partition.check_leader_epoch(epoch)
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_fetched", "diverging"),
+    [
+        (10, 2, None),
+        (11, 2, EpochEnd(2, 10)),
+        (5, 3, EpochEnd(2, 10)),
+        (20, 4, None),
+    ],
+    ids=["at the end", "behind the end", "epoch unknown here", "current"],
+)
+def test_a_read_finds_where_the_logs_part(
+    partition: Partition,
+    log: FakeLog,
+    offset: int,
+    last_fetched: int,
+    diverging: EpochEnd | None,
+) -> None:
+    log.log_end_offset = 20
+    log.epochs = {2: OffsetAndEpoch(10, 2), 3: OffsetAndEpoch(10, 2), 4: OffsetAndEpoch(20, 4)}
+
+    result = partition.read(
+        offset, 100, cast(Any, None), min_one_message=True, last_fetched_epoch=last_fetched
+    )
+
+    assert diverging == result.diverging
+    assert (result.data is None) == (diverging is not None)
+
+
+@pytest.mark.parametrize(("offset", "epoch"), [(2, 2), (9, 7)], ids=["too old", "epoch unknown"])
+def test_a_position_that_cannot_be_checked_is_out_of_range(
+    partition: Partition, log: FakeLog, offset: int, epoch: int
+) -> None:
+    log.log_start_offset = 5
+    log.epochs = {2: OffsetAndEpoch(10, 2)}
+
+    with pytest.raises(OffsetOutOfRange):
+        partition.read(offset, 100, cast(Any, None), min_one_message=True, last_fetched_epoch=epoch)
+
+
+class Fetches:
+    """
+    Waiting fetches of one partition.
+    """
+
+    def __init__(self, partition: Partition) -> None:
+        self.purgatory = FetchPurgatory()
+        self.clock = ManualClock()
+        self.read: list[DelayedFetch] = []
+        self._partition = partition
+
+    def wait(
+        self, missing: int, *, limit: int = 10_000, read_committed: bool = False
+    ) -> DelayedFetch:
+        fetch = DelayedFetch(self.purgatory, self.read.append)
+        watch = Watch(
+            fetch,
+            self._partition,
+            available=0,
+            limit=limit,
+            segment=0,
+            read_committed=read_committed,
+        )
+        fetch.wait([watch], missing, self.clock.call_later(0.5, fetch.wake))
+        return fetch
+
+
+async def test_a_fetch_wakes_when_enough_bytes_are_there(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(250)
+
+    partition.append(batch(100))
+    partition.append(batch(100))
+    await asyncio.sleep(0)
+    early = list(fetches.read)
+    partition.append(batch(100))
+    await asyncio.sleep(0)
+
+    assert ([], [fetch]) == (early, fetches.read)
+    assert not fetches.purgatory.waiting
+
+
+async def test_bytes_beyond_the_limit_of_the_partition_do_not_count(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    fetches.wait(250, limit=200)
+
+    for _ in range(10):
+        partition.append(batch(100))
+    await asyncio.sleep(0)
+
+    assert [] == fetches.read
+
+
+async def test_a_fetch_wakes_once_for_what_is_appended_together(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(1)
+
+    partition.append(batch())
+    at_once = list(fetches.read)
+    partition.append(batch())
+    await asyncio.sleep(0)
+
+    assert ([], [fetch]) == (at_once, fetches.read)
+
+
+async def test_a_fetch_wakes_when_its_time_is_up(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(1)
+
+    await fetches.clock.pass_time(0.5)
+
+    assert [fetch] == fetches.read
+
+
+async def test_a_fetch_wakes_when_its_topic_goes(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(1)
+
+    partition.close()
+    await asyncio.sleep(0)
+
+    assert [fetch] == fetches.read
+
+
+async def test_a_fetch_of_a_topic_that_is_gone_wakes_at_once(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    partition.close()
+
+    fetch = fetches.wait(1)
+    await asyncio.sleep(0)
+
+    assert [fetch] == fetches.read
+    assert not fetches.purgatory.waiting
+
+
+async def test_a_cancelled_fetch_is_forgotten(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    fetches.wait(1).cancel()
+
+    partition.append(batch())
+    await fetches.clock.pass_time(1.0)
+
+    assert [] == fetches.read
+    assert not fetches.purgatory.waiting
+
+
+async def test_a_read_committed_fetch_waits_for_the_last_stable_offset(
+    partition: Partition, log: FakeLog
+) -> None:
+    fetches = Fetches(partition)
+    log.open_transaction = 0
+    fetch = fetches.wait(1, read_committed=True)
+
+    partition.append(batch())
+    await asyncio.sleep(0)
+    early = list(fetches.read)
+    log.open_transaction = None
+    partition.append(batch())
+    await asyncio.sleep(0)
+
+    assert ([], [fetch]) == (early, fetches.read)
+
+
+async def test_a_read_committed_fetch_counts_bytes_while_no_transaction_is_open(
+    partition: Partition,
+) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(150, read_committed=True)
+
+    partition.append(batch(100))
+    await asyncio.sleep(0)
+    early = list(fetches.read)
+    partition.append(batch(100))
+    await asyncio.sleep(0)
+
+    assert ([], [fetch]) == (early, fetches.read)
+
+
+async def test_a_fetch_wakes_when_its_segment_gets_no_more(
+    partition: Partition, log: FakeLog
+) -> None:
+    fetches = Fetches(partition)
+    fetch = fetches.wait(1000)
+
+    log.active_segment = 7
+    partition.append(batch(1))
+    await asyncio.sleep(0)
+
+    assert [fetch] == fetches.read
+
+
+async def test_nothing_is_readable_before_its_fsync(
+    partition: Partition, log: FakeLog, io: Executor
+) -> None:
+    log.config.flush_messages = 1
+    fetches = Fetches(partition)
+    fetch = fetches.wait(1)
+
+    partition.append(batch())
+    await asyncio.sleep(0)
+    early = list(fetches.read)
+    await io.run()
+
+    assert ([], [fetch]) == (early, fetches.read)
+
+
+async def test_all_waiting_fetches_can_be_woken(partition: Partition) -> None:
+    fetches = Fetches(partition)
+    waiting = {fetches.wait(1), fetches.wait(1)}
+
+    fetches.purgatory.wake_all()
+    await asyncio.sleep(0)
+
+    assert waiting == set(fetches.read)

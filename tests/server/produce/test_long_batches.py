@@ -1,0 +1,272 @@
+"""
+Batches that take long to examine: a thread does that, and nothing else is different.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from barnabas.protocol.messages.produce import ProduceRequest
+from barnabas.protocol.record_batch import batches as batches_of
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.clock import ManualClock
+from barnabas.storage.log.log import Log
+from barnabas.storage.log.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined
+from tests.support.bombs import bomb
+from tests.support.disk import MemoryFiles
+from tests.support.limits import stated
+from tests.support.server import (
+    PATIENCE,
+    START_MS,
+    TestBroker,
+    batch,
+    fetch_request,
+    fetch_topic,
+    produce_request,
+    produce_topic,
+    running,
+)
+from tests.support.transactional_client import SECOND, Client
+from tests.support.wire_client import WireClient
+
+BY_NAME = 12
+SHORT = batch("short")
+LONG_VALUES = ("x" * EXAMINED_AT_ONCE_BYTES, "y")
+LONG = batch(*LONG_VALUES, compression=CompressionType.GZIP)
+
+
+@pytest.fixture
+async def broker() -> AsyncIterator[TestBroker]:
+    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
+        await broker.create("orders", partitions=3)
+        yield broker
+
+
+@pytest.fixture
+async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
+    async with await broker.client() as client:
+        yield client
+
+
+@contextmanager
+def held(broker: TestBroker) -> Iterator[None]:
+    """
+    Nothing is examined until the block has ended.
+    """
+    may = threading.Event()
+    broker.examiner.submit(may.wait, PATIENCE)
+    try:
+        yield
+    finally:
+        may.set()
+
+
+def told(answer: Any) -> list[tuple[int, int]]:
+    """
+    Error and base offset of each partition of a Produce.
+    """
+    return [
+        (partition.error_code, partition.base_offset)
+        for topic in answer.responses
+        for partition in topic.partition_responses
+    ]
+
+
+async def end_of(client: WireClient, partition: int = 0) -> int:
+    asked = ListOffsetsPartition(partition_index=partition, timestamp=-1)
+    topic = ListOffsetsTopic(name="orders", partitions=[asked])
+    answer = await client.ask(ListOffsetsRequest(replica_id=-1, topics=[topic]), 7)
+    end: int = answer.topics[0].partitions[0].offset
+    return end
+
+
+async def values(client: WireClient, partition: int = 0) -> list[bytes | None]:
+    request = fetch_request(
+        fetch_topic("orders", {partition: 0}, partition_max_bytes=2**30), max_bytes=2**30
+    )
+    answer = await client.ask(request, BY_NAME)
+    records = answer.responses[0].partitions[0].records
+    return [record.value for batch in batches_of(records) for record in batch.records()]
+
+
+async def test_others_are_served_meanwhile(broker: TestBroker, client: WireClient) -> None:
+    async with await broker.client() as other:
+        with held(broker):
+            client.send(produce_request("orders", LONG), version=BY_NAME)
+
+            assert [(0, 0)] == told(await other.ask(produce_request("orders", SHORT), BY_NAME))
+        assert [(0, 1)] == told(await client.receive())
+
+    assert [b"short", *map(str.encode, LONG_VALUES)] == await values(client)
+
+
+async def test_what_is_behind_it_on_its_connection_comes_later(
+    broker: TestBroker, client: WireClient
+) -> None:
+    with held(broker):
+        for records in (SHORT, LONG, SHORT):
+            client.send(produce_request("orders", records), version=BY_NAME)
+        first = await client.receive()
+        early = asyncio.create_task(client.receive())
+        await asyncio.sleep(0.05)
+        assert not early.done()
+
+    assert [0, 1, 3] == [
+        told(answer)[0][1] for answer in (first, await early, await client.receive())
+    ]
+
+
+@pytest.mark.parametrize("transactional_id", [None, "of the general way"])
+@pytest.mark.parametrize("behind", ["other topics", "nothing"])
+async def test_each_partition_stands_for_itself(
+    broker: TestBroker, client: WireClient, behind: str, transactional_id: str | None
+) -> None:
+    """
+    The short one, one that takes long, and one that takes long and is refused, whichever way the
+    request goes: one with records that are behind the batch is none of the plain form.
+    """
+    torn = bomb(CompressionType.LZ4)
+    short = SHORT if behind == "nothing" else SHORT + SHORT[:20]
+    request = ProduceRequest(
+        transactional_id=transactional_id,
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[produce_topic("orders", {0: short, 1: LONG, 2: torn})],
+    )
+
+    answer = await client.ask(request, BY_NAME)
+
+    assert [(0, 0), (0, 0), (ErrorCode.UNKNOWN_SERVER_ERROR, -1)] == told(answer)
+    assert [1, 2, 0] == [await end_of(client, partition) for partition in range(3)]
+
+
+async def test_a_sync_is_waited_for_as_well(broker: TestBroker, client: WireClient) -> None:
+    await broker.create("durable", flush_messages="1")
+    for records in (LONG, LONG + LONG[:20]):
+        answer = await client.ask(produce_request("durable", records, acks=-1), BY_NAME)
+        assert [0] == [code for code, _ in told(answer)]
+    log = broker.partitions.expect("durable", 0).log
+    assert 4 == log.recovery_point == log.high_watermark
+
+
+async def test_a_producer_that_wants_no_answer_gets_none(
+    broker: TestBroker, client: WireClient
+) -> None:
+    client.send(produce_request("orders", LONG, acks=0), version=BY_NAME)
+    client.expect_no_answer()
+    assert 2 == await end_of(client)
+
+    client.send(produce_request("orders", bomb(CompressionType.LZ4), acks=0), version=BY_NAME)
+    assert await client.disconnected()
+
+
+async def test_a_transaction_may_have_them(broker: TestBroker, client: WireClient) -> None:
+    find = FindCoordinatorRequest(key_type=1, coordinator_keys=["tx"])
+    assert 0 == (await client.ask(find, 6)).coordinators[0].error_code
+    producer = Client(client, SECOND)
+    assert ErrorCode.NONE == await producer.init()
+    records = [SimpleRecord(START_MS, None, b"x" * EXAMINED_AT_ONCE_BYTES)] * 2
+    for sequence in (0, 2):
+        data = build_batch(
+            records,
+            compression=CompressionType.GZIP,
+            producer_id=producer.producer.producer_id,
+            producer_epoch=producer.producer.producer_epoch,
+            base_sequence=sequence,
+            is_transactional=True,
+        )
+        request = produce_request("orders", bytes(data), acks=-1, transactional_id="tx")
+        assert [(0, sequence)] == told(await client.ask(request, BY_NAME))
+    assert ErrorCode.NONE == await producer.end(commit=True)
+    assert [record.value for record in records] * 2 == (await values(client))[:4]
+
+
+async def test_the_configuration_at_the_end_counts(
+    broker: TestBroker, client: WireClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    A topic that gets another codec after a batch was examined stores it with that.
+    """
+    examine = Log.examine
+    is_examined, may_go_on = threading.Event(), threading.Event()
+
+    def examine_and_wait(log: Log, records: memoryview) -> Examined:
+        examined = examine(log, records)
+        is_examined.set()
+        may_go_on.wait(PATIENCE)
+        return examined
+
+    monkeypatch.setattr(Log, "examine", examine_and_wait)
+    client.send(produce_request("orders", LONG), version=BY_NAME)
+    assert await asyncio.to_thread(is_examined.wait, PATIENCE)
+    config = AlterableConfig(name="compression.type", config_operation=0, value="lz4")
+    resource = AlterConfigsResource(resource_type=2, resource_name="orders", configs=[config])
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    async with await broker.client() as other:
+        assert 0 == (await other.ask(request, 1)).responses[0].error_code
+    may_go_on.set()
+    assert [(0, 0)] == told(await client.receive())
+
+    assert [*map(str.encode, LONG_VALUES)] == await values(client)
+    answer = await client.ask(fetch_request(fetch_topic("orders", {0: 0})), BY_NAME)
+    (stored,) = batches_of(answer.responses[0].partitions[0].records)
+    assert CompressionType.LZ4 == stored.compression
+
+
+async def test_a_topic_may_go_meanwhile(broker: TestBroker, client: WireClient) -> None:
+    with held(broker):
+        client.send(produce_request("orders", LONG), version=BY_NAME)
+        await broker.delete("orders")
+
+    assert [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)] == told(await client.receive())
+
+
+@pytest.mark.parametrize("target", ["producer", "gzip", "uncompressed"])
+async def test_the_loop_examines_only_what_takes_no_time(broker: TestBroker, target: str) -> None:
+    """
+    The processor time of the longest turn of the loop, while a batch is examined that becomes
+    nearly as much as any may.
+    """
+    await broker.create("long", compression_type=target)
+    value = bytes(2**20)
+    count = int(stated("decompressed")) // len(value) - 1
+    data = bytes(
+        build_batch([SimpleRecord(1, None, value)] * count, compression=CompressionType.ZSTD)
+    )
+    longest_s = 0.0
+    async with await broker.client() as client:
+        answer = asyncio.create_task(client.ask(produce_request("long", data), BY_NAME))
+        last = time.thread_time()
+        while not answer.done():
+            await asyncio.sleep(0)
+            now = time.thread_time()
+            longest_s, last = max(longest_s, now - last), now
+        code = ErrorCode.MESSAGE_TOO_LARGE if target == "uncompressed" else 0
+        assert [code] == [code for code, _ in told(await answer)]
+    assert longest_s <= stated("longest-turn")
+
+
+def test_the_page_says_what_is_examined_at_once() -> None:
+    assert stated("examined-at-once") == EXAMINED_AT_ONCE_BYTES
+    assert stated("rebuilt-at-once") == REBUILT_AT_ONCE_BYTES

@@ -1,0 +1,210 @@
+"""
+Requests that are well-formed and absurdly large: they are answered or refused, and the event loop
+belongs to everybody meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Iterator
+from struct import pack, unpack
+from typing import Any, Final
+
+import pytest
+import uvloop
+
+from barnabas.protocol.messages import REQUESTS
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from barnabas.server.handlers import SERVED
+from barnabas.server.process import BUSY_THRESHOLDS, COLLECT_AFTER, USUAL_THRESHOLDS
+from barnabas.server.requests.dispatch import MOST_ENTRIES
+from tests.support.absurd_requests import Path, absurd_request, array_paths
+from tests.support.disk import MemoryFiles
+from tests.support.limits import stated
+from tests.support.server import TestBroker, broker_config
+from tests.support.wire_client import request_frame
+
+ENTRIES: Final = int(os.environ.get("BARNABAS_ABSURD", "100000"))
+PATIENCE_S: Final = 120
+TRIES: Final = 3
+"""
+The longest of all turns is what is asked for, and a busy machine makes some of them longer: the
+shortest of so many tries counts.
+"""
+
+ORDINARY: Final = {
+    "group_id": "g",
+    "timeout_ms": 1000,
+    "acks": 1,
+    "max_wait_ms": 0,
+    "session_timeout_ms": 10_000,
+    "rebalance_timeout_ms": 1000,
+    "member_id": "",
+    "generation_id": -1,
+    "generation_id_or_member_epoch": -1,
+}
+"""
+Fields that would keep a request from being looked at, if they were made up like all others.
+"""
+
+CASES: Final = [
+    (REQUESTS[key], path)
+    for key in sorted(SERVED)
+    for path in array_paths(REQUESTS[key], REQUESTS[key].api.versions[-1])
+]
+
+
+class Broker:
+    """
+    A broker on a loop and a thread of its own, which measures the turns of that loop.
+    """
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.longest_s = 0.0
+        self._last = 0.0
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=lambda: uvloop.run(self._serve()))
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop = asyncio.Event()
+
+    def __enter__(self) -> Broker:
+        self._thread.start()
+        assert self._ready.wait(PATIENCE_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._loop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(PATIENCE_S)
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        config = broker_config(offsets_topic_num_partitions="1", auto_create_topics_enable="false")
+        broker = TestBroker(config, files=MemoryFiles())
+        broker.turns.on_busy = collect_less
+        await broker.start()
+        self.port = broker.port
+        self._last = time.thread_time()
+        self._loop.call_soon(self._tick)
+        self._ready.set()
+        await self._stop.wait()
+        await broker.stop()
+
+    def _tick(self) -> None:
+        """
+        Measure the processor time since the last turn of the loop.
+        """
+        now = time.thread_time()
+        self.longest_s = max(self.longest_s, now - self._last)
+        self._last = time.thread_time()
+        if not self._stop.is_set():
+            assert self._loop is not None
+            self._loop.call_later(0, self._tick)
+
+
+def collect_less(is_busy: bool) -> None:
+    import gc  # noqa: PLC0415  # what the broker's own process does
+
+    gc.set_threshold(COLLECT_AFTER, *(BUSY_THRESHOLDS if is_busy else USUAL_THRESHOLDS))
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    import gc  # noqa: PLC0415  # as above
+
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    collect_less(False)
+    with Broker() as broker:
+        yield broker
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+async def ask(port: int, frame: bytes) -> int | None:
+    """
+    The size of the answer; None if the connection is closed instead.
+    """
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(frame)
+        (size,) = unpack(">i", await reader.readexactly(4))
+        left = size
+        while left:
+            left -= len(await reader.readexactly(min(left, 1 << 16)))
+        return int(size)
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return None
+    finally:
+        writer.close()
+
+
+async def turn_of(broker: Broker, frame: bytes) -> float:
+    """
+    The longest turn of the loop, in seconds, while that request is answered.
+    """
+    broker.longest_s = 0.0
+    async with asyncio.timeout(PATIENCE_S):
+        await ask(broker.port, frame)
+    return broker.longest_s
+
+
+@pytest.mark.parametrize(
+    ("cls", "path"), CASES, ids=lambda each: getattr(each, "__name__", None) or ".".join(each)
+)
+async def test_no_request_holds_the_loop_for_long(broker: Broker, cls: Any, path: Path) -> None:
+    """
+    Whichever of its arrays has very many entries.
+    """
+    version = cls.api.versions[-1]
+    frame = request_frame(absurd_request(cls, version, path, ENTRIES, **ORDINARY), version)
+
+    longest = [await turn_of(broker, frame)]
+    while min(longest) > stated("longest-turn") and len(longest) < TRIES:
+        longest.append(await turn_of(broker, frame))
+
+    assert min(longest) <= stated("longest-turn")
+    assert await ask(broker.port, request_frame(ApiVersionsRequest(), 0)) is not None
+
+
+async def test_a_request_has_no_more_than_so_many_entries(broker: Broker) -> None:
+    """
+    One more closes the connection, whatever is in them.
+    """
+    assert stated("entries") == MOST_ENTRIES
+    topics = [MetadataRequestTopic(name="x")] * MOST_ENTRIES
+
+    def frame(count: int) -> bytes:
+        request = MetadataRequest(topics=topics[:count], allow_auto_topic_creation=False)
+        return request_frame(request, 4)
+
+    async with asyncio.timeout(PATIENCE_S):
+        assert await ask(broker.port, frame(MOST_ENTRIES)) is not None
+        too_many = bytearray(frame(MOST_ENTRIES))
+        body = len(too_many) - (4 + 3 * MOST_ENTRIES + 1)
+        too_many[body : body + 4] = pack(">i", MOST_ENTRIES + 1)
+        too_many[-1:-1] = b"\0\1x"
+        too_many[:4] = pack(">i", len(too_many) - 4)
+        assert await ask(broker.port, bytes(too_many)) is None
+
+
+async def test_others_are_answered_while_a_large_request_is_served(broker: Broker) -> None:
+    """
+    Many times, before the large one has its answer.
+    """
+    cls = REQUESTS[3]
+    large = request_frame(absurd_request(cls, 12, ("topics",), ENTRIES), 12)
+    answer = asyncio.ensure_future(ask(broker.port, large))
+
+    served = 0
+    while not answer.done():
+        assert await ask(broker.port, request_frame(ApiVersionsRequest(), 0)) is not None
+        served += 1
+
+    assert served > 10

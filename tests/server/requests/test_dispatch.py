@@ -1,0 +1,267 @@
+"""
+From the bytes of a request to those of its answer, and what becomes of what goes wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from struct import pack
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
+from barnabas.protocol.messages.api_versions import ApiVersionsResponse
+from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.structs import replace
+from barnabas.server.handlers import HANDLERS, Handler, ReadQuestion, Registration
+from barnabas.server.metrics import Metrics
+from barnabas.server.network.connection import Connection
+from barnabas.server.requests.context import CloseConnection, Context, Parts
+from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.dispatch import Dispatcher
+from barnabas.server.requests.error_response import error_response
+from barnabas.server.requests.repeated_requests import Question
+from barnabas.server.turns import Turns, finished
+from tests.support.samples import sample
+from tests.support.unconnected import unconnected
+from tests.support.wire_client import request_frame
+
+HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+
+
+def dispatcher(
+    handler: Handler,
+    metrics: Metrics | None = None,
+    read_question: ReadQuestion | None = None,
+) -> Dispatcher:
+    """
+    A dispatcher that knows Heartbeat, and ApiVersions as it is.
+    """
+    versions = HeartbeatRequest.api.versions
+    registration = Registration(
+        key=12,
+        request=HeartbeatRequest,
+        response=HeartbeatResponse,
+        handler=handler,
+        versions=versions,
+        advertised=versions,
+        error_response=None,
+        read_question=read_question,
+    )
+    table = {12: registration, 18: HANDLERS[18]}
+    return Dispatcher(
+        table, cast(Any, SimpleNamespace(metrics=metrics or Metrics(), turns=Turns()))
+    )
+
+
+def call(dispatch: Dispatcher, frame: bytes, connection: Connection | None = None) -> Any:
+    return dispatch(memoryview(bytearray(frame[4:])), connection or unconnected())
+
+
+def answered(answer: Any, version: int) -> HeartbeatResponse:
+    """
+    The response in the parts of a frame to the request with correlation id 7.
+    """
+    data = b"".join(answer)
+    head = pack(">ii", len(data) - 4, 7) + (b"\0" if version >= 4 else b"")
+    assert data.startswith(head)
+    return decode(HeartbeatResponse, version, data[len(head) :])
+
+
+@pytest.mark.parametrize("version", HeartbeatRequest.api.versions)
+def test_a_handler_gets_the_request_and_its_response_is_framed(version: int) -> None:
+    seen: list[tuple[Any, ...]] = []
+
+    def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+        seen.append((request, context.version, context.client_id))
+        return HeartbeatResponse(error_code=27)
+
+    answer = call(dispatcher(heartbeat), request_frame(HEARTBEAT, version, 7, "me"))
+
+    assert [(HEARTBEAT, version, "me")] == seen
+    assert 27 == answered(answer, version).error_code
+
+
+def test_a_question_is_read_once_and_answered_each_time() -> None:
+    class Asked:
+        def answer(self, correlation_id: bytes, parts: Parts) -> bytes | None:
+            assert parts.metrics is metrics
+            return correlation_id + b"no" if is_known else None
+
+    def read(frame: memoryview, position: int, version: int) -> Question | None:
+        body = frame[position:].tobytes()
+        read_bodies.append((body, version))
+        return Asked() if body == encode(HEARTBEAT, 4) else None
+
+    def heartbeat(request: HeartbeatRequest, _: Context) -> HeartbeatResponse:
+        handled.append(request)
+        return HeartbeatResponse(error_code=0)
+
+    is_known = True
+    read_bodies: list[tuple[bytes, int]] = []
+    handled: list[HeartbeatRequest] = []
+    metrics = Metrics()
+    connection = unconnected()
+    dispatch = dispatcher(heartbeat, metrics, read)
+
+    for correlation_id in (7, 8):
+        frame = request_frame(HEARTBEAT, 4, correlation_id, "me")
+        assert [pack(">i", correlation_id) + b"no"] == call(dispatch, frame, connection)
+        assert connection.client_id == "me"
+        connection.client_id = None
+    assert [(encode(HEARTBEAT, 4), 4)] == read_bodies
+    assert not handled
+
+    is_known = False
+    call(dispatch, request_frame(HEARTBEAT, 4, 7, "me"), connection)
+    other = replace(HEARTBEAT, generation_id=2)
+    call(dispatch, request_frame(other, 4, 7, "me"), connection)
+    assert [HEARTBEAT, other] == handled
+    assert 4 == metrics.value("requests", api="Heartbeat")
+
+
+def test_a_request_without_answer_has_none() -> None:
+    assert None is call(dispatcher(lambda *_: None), request_frame(HEARTBEAT, 4, 7))
+
+
+def test_the_error_of_a_handler_is_answered() -> None:
+    def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+        raise RebalanceInProgress
+
+    metrics = Metrics()
+    answer = call(dispatcher(heartbeat, metrics), request_frame(HEARTBEAT, 4, 7))
+
+    assert ErrorCode.REBALANCE_IN_PROGRESS == answered(answer, 4).error_code
+    assert 1 == metrics.value("errors", api="Heartbeat", code="REBALANCE_IN_PROGRESS")
+
+
+def test_what_a_handler_did_not_expect_is_answered_and_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+        raise ZeroDivisionError("oops")
+
+    connection = unconnected(address="10.0.0.1")
+    answer = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7, "me"), connection)
+
+    assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code
+    (record,) = caplog.records
+    assert "Heartbeat v4 of 'me' at 10.0.0.1:5 failed" == record.getMessage()
+    assert record.exc_info is not None
+
+
+def test_a_response_that_cannot_be_encoded_is_answered_as_a_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    wrong = HeartbeatResponse(error_code=2**20)
+    frame = request_frame(HEARTBEAT, 4, 7)
+
+    at_once = call(dispatcher(lambda *_: wrong), frame)
+    exchange, _ = call(dispatcher(lambda *_: Delayed()), frame)
+    later = exchange.parts(wrong)
+
+    for answer in (at_once, later):
+        assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code
+    assert 2 == len(caplog.records)
+
+
+async def test_a_coroutine_is_handed_on_with_the_means_to_answer() -> None:
+    async def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+        await asyncio.sleep(0)
+        return HeartbeatResponse(error_code=0)
+
+    exchange, work = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
+
+    assert 0 == answered(exchange.parts(await work), 4).error_code
+    assert 27 == answered(exchange.parts(RebalanceInProgress()), 4).error_code
+
+
+def test_a_delayed_answer_is_handed_on_with_the_means_to_answer() -> None:
+    delayed = Delayed()
+
+    exchange, result = call(dispatcher(lambda *_: delayed), request_frame(HEARTBEAT, 3, 7))
+
+    assert delayed is result
+    response = HeartbeatResponse(error_code=0)
+    assert response == answered(exchange.parts(response), 3)
+    assert [] == exchange.parts(None)
+
+
+@pytest.mark.parametrize(
+    ("frame", "reason"),
+    [
+        (pack(">hhih", 9999, 0, 7, -1), "9999"),
+        (pack(">hhih", 12, 5, 7, -1) + b"\0", r"v5 is not supported, only v0 to v4"),
+        (pack(">hhih", 12, -1, 7, -1), r"v-1 is not supported"),
+        (
+            pack(">hhih", 12, 0, 7, -1) + b"\0\x05ab",
+            r"Heartbeat is malformed: HeartbeatRequest version 0",
+        ),
+        (pack(">hhih", 12, 0, 7, 100) + b"abc", "header"),
+        (b"\0\x0c\0", "header"),
+    ],
+    ids=["key", "version", "negative", "body", "client id", "short"],
+)
+def test_what_cannot_be_understood_ends_the_connection(frame: bytes, reason: str) -> None:
+    dispatch = dispatcher(lambda *_: None)
+
+    with pytest.raises(CloseConnection, match=reason):
+        call(dispatch, b"size" + frame)
+
+
+def test_an_api_without_a_handler_ends_the_connection() -> None:
+    frame = request_frame(MetadataRequest(topics=None), 9, 7)
+
+    with pytest.raises(CloseConnection, match="API key 3 is unknown"):
+        call(dispatcher(lambda *_: None), frame)
+
+
+@pytest.mark.parametrize("version", [5, 99, -1])
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0(version: int) -> None:
+    frame = b"size" + pack(">hhih", 18, version, 7, -1) + b"\0whatever"
+
+    data = b"".join(call(dispatcher(lambda *_: None), frame))
+
+    response = decode(ApiVersionsResponse, 0, data[8:])
+    assert ErrorCode.UNSUPPORTED_VERSION == response.error_code
+    assert [(18, 0, 4)] == [
+        (entry.api_key, entry.min_version, entry.max_version) for entry in response.api_keys
+    ]
+
+
+def test_requests_are_counted_by_api() -> None:
+    metrics = Metrics()
+    dispatch = dispatcher(lambda *_: None, metrics)
+    for _ in range(3):
+        call(dispatch, request_frame(HEARTBEAT, 4, 7))
+
+    assert 3 == metrics.value("requests", api="Heartbeat")
+
+
+def test_bytes_behind_a_request_are_ignored() -> None:
+    frame = request_frame(HEARTBEAT, 4, 7) + b"trailing"
+
+    assert None is call(dispatcher(lambda *_: None), frame)
+
+
+@pytest.mark.parametrize("key", sorted(HANDLERS))
+def test_every_api_can_say_that_a_request_failed(key: int) -> None:
+    """
+    In every version, with an error that a client of that version finds.
+    """
+    registration = HANDLERS[key]
+    for version in registration.versions:
+        request = sample(registration.request)
+
+        response = error_response(
+            registration, request, version, ErrorCode.UNKNOWN_SERVER_ERROR, None
+        )
+        if isinstance(response, Generator):
+            response = finished(response)
+
+        assert b"\xff\xff" in encode(response, version), f"v{version} hides the error"

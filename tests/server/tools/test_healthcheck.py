@@ -1,0 +1,144 @@
+"""
+Asking a broker whether it answers.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.codec import encode
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.api_versions import ApiVersionsResponse
+from barnabas.server.cli import main
+from barnabas.server.tools.healthcheck import BadAddress, address_of, check, configured_address
+
+
+@contextmanager
+def answering(answer: Callable[[bytes], bytes]) -> Iterator[int]:
+    """
+    A server that gives one *answer* to what it is sent and closes; yields its port.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(answer(connection.recv(1000)))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join()
+
+
+def respond(error: ErrorCode) -> Callable[[bytes], bytes]:
+    """
+    A broker's answer to a request for its API versions.
+    """
+
+    def answer(request: bytes) -> bytes:
+        _, api_key, version, correlation_id = struct.unpack_from(">ihhi", request)
+        assert (18, 0) == (api_key, version)
+        body = encode(ApiVersionsResponse(error_code=error, api_keys=[]), version)
+        return struct.pack(">ii", 4 + len(body), correlation_id) + body
+
+    return answer
+
+
+def test_a_broker_that_answers_is_well() -> None:
+    """
+    Nothing is wrong, and the command says so by its exit status.
+    """
+    with answering(respond(ErrorCode.NONE)) as port:
+        assert check("127.0.0.1", port, 10) is None
+    with answering(respond(ErrorCode.NONE)) as port:
+        assert 0 == main(["healthcheck", "--bootstrap-server", f"127.0.0.1:{port}"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (respond(ErrorCode.UNKNOWN_SERVER_ERROR), "error -1"),
+        (lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n", "no Kafka broker"),
+        (lambda _: b"", "closed"),
+        (lambda _: struct.pack(">ii", 6, 1) + b"\xff\xff", ""),
+    ],
+)
+def test_anything_else_is_not(
+    answer: Callable[[bytes], bytes], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    An error, another protocol, silence and nonsense fail with a sentence.
+    """
+    with answering(answer) as port:
+        failure = check("127.0.0.1", port, 10)
+
+    assert failure is not None
+    assert said in failure
+
+
+def test_a_port_that_nobody_listens_on_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    """
+    The command exits with 1 and says which address it asked.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+    assert 1 == main(["healthcheck", "--bootstrap-server", f"127.0.0.1:{port}"])
+    assert f"127.0.0.1:{port}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("broker:19092", ("broker", 19092)),
+        (":19092", ("127.0.0.1", 19092)),
+        ("[::1]:19092", ("::1", 19092)),
+    ],
+)
+def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
+    """
+    The host may be left out, and an IPv6 address is in brackets.
+    """
+    assert address == address_of(text)
+
+
+@pytest.mark.parametrize("text", ["broker", "broker:", "broker:kafka", ""])
+def test_what_is_no_address_is_refused(text: str) -> None:
+    """
+    It is a wrong use of the command.
+    """
+    with pytest.raises(BadAddress):
+        address_of(text)
+    assert 2 == main(["healthcheck", "--bootstrap-server", text])
+
+
+@pytest.mark.parametrize(
+    ("listeners", "address"),
+    [
+        ("PLAINTEXT://0.0.0.0:9092", ("127.0.0.1", 9092)),
+        ("PLAINTEXT://[::]:9092", ("::1", 9092)),
+        ("PLAINTEXT://:9093", ("127.0.0.1", 9093)),
+        ("PLAINTEXT://10.0.0.7:9092", ("10.0.0.7", 9092)),
+        ("CONTROLLER://0.0.0.0:9093,PLAINTEXT://0.0.0.0:9094", ("127.0.0.1", 9094)),
+    ],
+)
+def test_the_configured_broker_is_asked_where_it_listens(
+    tmp_path: Path, listeners: str, address: tuple[str, int]
+) -> None:
+    """
+    From its own machine, by the first listener for clients; the environment wins over the file.
+    """
+    file = tmp_path / "server.properties"
+    file.write_text("listeners=PLAINTEXT://127.0.0.1:1\nadvertised.listeners=PLAINTEXT://far:2\n")
+
+    assert ("127.0.0.1", 1) == configured_address(file, {})
+    assert address == configured_address(None, {"KAFKA_LISTENERS": listeners})
+    assert address == configured_address(file, {"KAFKA_LISTENERS": listeners})

@@ -1,0 +1,181 @@
+"""
+DeleteRecords, on a node without a network. What is expected is what an Apache Kafka 4.3.1 answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
+from barnabas.protocol.messages.delete_records import DeleteRecordsPartition
+from barnabas.storage.log.log import FetchIsolation
+from tests.support.clock import StillClock
+from tests.support.cluster_node import ClusterNode, ask
+from tests.support.config_requests import told, trim
+from tests.support.disk import CrashableFiles, MemoryFiles
+from tests.support.server import batch
+
+E = ErrorCode
+
+
+async def started(files: MemoryFiles | None = None) -> ClusterNode:
+    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
+
+
+async def with_records(node: ClusterNode, topic: str, count: int, **configs: str) -> None:
+    """
+    A topic with so many records, a batch each.
+    """
+    await node.create(topic, 1, **configs)
+    partition = node.partitions.expect(topic, 0)
+    for number in range(count):
+        partition.append(batch_of(number))
+
+
+def batch_of(number: int) -> memoryview:
+    return memoryview(bytearray(batch(f"{number}")))
+
+
+async def told_by(node: ClusterNode, request: Any, version: int = 2) -> Any:
+    return told(await ask(node, request, version))
+
+
+@pytest.mark.scenario(55)
+@pytest.mark.parametrize("version", range(3))
+async def test_records_are_deleted(version: int) -> None:
+    """
+    What is below the offset cannot be read any more; what is not can.
+    """
+    node = await started()
+    await with_records(node, "t", 12)
+
+    assert {("t", 0): (7, E.NONE)} == await told_by(node, trim("t", (0, 7)), version)
+
+    log = node.partitions.expect("t", 0).log
+    assert 7 == log.log_start_offset
+    assert log.read(7, 1000, FetchIsolation.HIGH_WATERMARK, True).records is not None
+    with pytest.raises(OffsetOutOfRange):
+        log.read(6, 1000, FetchIsolation.HIGH_WATERMARK, True)
+
+
+@pytest.mark.scenario(55)
+async def test_the_new_start_outlives_a_restart() -> None:
+    """
+    Once it is in the checkpoint; before that a crash brings the records back, as in Kafka.
+    """
+    files = CrashableFiles()
+    node = await started(files)
+    await with_records(node, "t", 12)
+    node.partitions.expect("t", 0).log.flush()
+    await told_by(node, trim("t", (0, 5)))
+
+    files.crash()
+    node = await started(files)
+    assert 0 == node.partitions.expect("t", 0).log.log_start_offset
+
+    await told_by(node, trim("t", (0, 7)))
+    node.log_manager.upkeep.checkpoint_log_start_offsets()
+    files.crash()
+    node = await started(files)
+    assert 7 == node.partitions.expect("t", 0).log.log_start_offset
+
+
+@pytest.mark.scenario(56)
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        (0, (3, E.NONE)),
+        (3, (3, E.NONE)),
+        (11, (11, E.NONE)),
+        (12, (12, E.NONE)),
+        (-1, (12, E.NONE)),
+        (13, (-1, E.OFFSET_OUT_OF_RANGE)),
+        (-2, (-1, E.OFFSET_OUT_OF_RANGE)),
+        (2**63 - 1, (-1, E.OFFSET_OUT_OF_RANGE)),
+    ],
+)
+async def test_offsets(offset: int, expected: tuple[int, int]) -> None:
+    """
+    Of a log of offsets 3 to 11: -1 is its end, and a start that lies behind it stays.
+    """
+    node = await started()
+    await with_records(node, "t", 12)
+    await told_by(node, trim("t", (0, 3)))
+
+    assert {("t", 0): expected} == await told_by(node, trim("t", (0, offset)))
+
+
+@pytest.mark.scenario(56)
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("compact", (-1, E.POLICY_VIOLATION)),
+        ("compact,delete", (1, E.NONE)),
+        ("delete", (1, E.NONE)),
+        ("", (1, E.NONE)),
+    ],
+)
+async def test_a_log_that_is_only_compacted_is_left_alone(
+    policy: str, expected: tuple[int, int]
+) -> None:
+    node = await started()
+    await with_records(node, "t", 2, cleanup_policy=policy.replace("compact", "delete"))
+    node.log.image.configs[2, "t"]["cleanup.policy"] = policy
+    node.log_manager.update_topic_config("t", node.configs.log_config("t"))
+
+    assert {("t", 0): expected} == await told_by(node, trim("t", (0, 1)))
+
+
+@pytest.mark.parametrize(
+    ("name", "partition", "code"),
+    [
+        ("nope", 0, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", 1, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("t", -1, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("b@d", 0, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("__cluster_metadata", 0, E.UNKNOWN_TOPIC_OR_PARTITION),
+        ("__consumer_offsets", 0, E.INVALID_TOPIC_EXCEPTION),
+    ],
+)
+async def test_partitions_of_which_nothing_can_be_deleted(
+    name: str, partition: int, code: ErrorCode
+) -> None:
+    """
+    They do not spoil what else is asked for.
+    """
+    node = await started()
+    await with_records(node, "t", 3)
+    await node.create("__consumer_offsets")
+    request = trim(name, (partition, 1))
+    request.topics.append(trim("t", (0, 2)).topics[0])
+
+    answer = await told_by(node, request)
+
+    assert (-1, code) == answer[name, partition]
+    assert (2, E.NONE) == answer["t", 0]
+
+
+async def test_a_partition_that_is_named_twice() -> None:
+    """
+    The last offset counts; a topic without partitions is not answered.
+    """
+    node = await started()
+    await with_records(node, "t", 9)
+    request = trim("t", (0, 3), (0, 5))
+    request.topics[0].partitions.append(DeleteRecordsPartition(partition_index=0, offset=4))
+    request.topics.append(trim("u").topics[0])
+
+    assert {("t", 0): (4, E.NONE)} == await told_by(node, request)
+
+
+async def test_a_log_that_cannot_be_served() -> None:
+    """
+    The answer has the error of the partition.
+    """
+    node = await started()
+    await with_records(node, "t", 9)
+    node.partitions.expect("t", 0).close(KafkaStorageError("the disk is gone"))
+
+    assert {("t", 0): (-1, E.KAFKA_STORAGE_ERROR)} == await told_by(node, trim("t", (0, 3)))

@@ -1,0 +1,292 @@
+"""
+ElectLeaders and the reassignments, on a node that has outlived the rest of its cluster. What is
+expected is what an Apache Kafka 4.3.1 answered, or what its sources say where it takes a second
+broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
+from barnabas.server.cluster.image import Topic, Versioned
+from barnabas.server.cluster.partition_registration import (
+    NO_LEADER,
+    LeaderRecoveryState,
+    PartitionRegistration,
+)
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.clock import StillClock
+from tests.support.cluster_node import NODE_ID, ClusterNode, ask, creatable
+from tests.support.cluster_requests import election, moves, moving
+from tests.support.disk import MemoryFiles
+
+E = ErrorCode
+GONE = 2
+PREFERRED, UNCLEAN = 0, 1
+DIRECTORY = UUID(int=99)
+
+
+async def write(node: ClusterNode, made: Sequence[Versioned]) -> None:
+    await node.controller.change(lambda: node.controller.write(made))
+
+
+async def survivor(
+    *replicas: int, files: MemoryFiles | None = None, name: str = "t"
+) -> ClusterNode:
+    """
+    A node that knows of a second broker, which is gone, with a topic on *replicas*.
+    """
+    node = await ClusterNode(files or MemoryFiles(), StillClock()).start()
+    other = records.RegisterBrokerRecord(
+        broker_id=GONE,
+        incarnation_id=UUID(int=5),
+        broker_epoch=7,
+        end_points=[],
+        features=[],
+        rack=None,
+        log_dirs=[DIRECTORY],
+    )
+    await write(node, [(other, 4)])
+    plan = await node.topics.create([creatable(name, -1, -1, [(0, list(replicas))])])
+    assert {} == plan.errors
+    return node
+
+
+async def leaderless(files: MemoryFiles, name: str = "t") -> ClusterNode:
+    """
+    A node whose replica was not in sync when the leader went.
+    """
+    node = await survivor(NODE_ID, GONE, files=files, name=name)
+    topic = node.topics.get(name)
+    assert topic is not None
+    change = records.PartitionChangeRecord(
+        partition_id=0, topic_id=topic.id, isr=[GONE], leader=NO_LEADER
+    )
+    await write(node, [(change, 2)])
+    await node.stop()
+    return await ClusterNode(files, StillClock()).start()
+
+
+def registration(node: ClusterNode) -> PartitionRegistration:
+    topic = node.topics.get("t")
+    assert topic is not None
+    return topic.partitions[0]
+
+
+async def move(
+    node: ClusterNode, replicas: list[int] | None, **options: bool
+) -> tuple[int, str | None]:
+    """
+    The code and the sentence that answer the wish to have the topic on *replicas*.
+    """
+    answer = await ask(node, moves(("t", 0, replicas), **options), 1)
+    [[partition]] = [topic.partitions for topic in answer.responses]
+    return partition.error_code, partition.error_message
+
+
+async def under_way(node: ClusterNode) -> list[tuple[list[int], list[int], list[int]]]:
+    """
+    The replicas of the partitions that move, those that come and those that go.
+    """
+    answer = await ask(node, moving(), 0)
+    return [
+        (partition.replicas, partition.adding_replicas, partition.removing_replicas)
+        for topic in answer.topics
+        for partition in topic.partitions
+    ]
+
+
+async def elect(node: ClusterNode, kind: int, name: str = "t") -> int:
+    answer = await ask(node, election(kind, (name, [0])), 2)
+    [[partition]] = [topic.partition_result for topic in answer.replica_election_results]
+    code: int = partition.error_code
+    return code
+
+
+# Moves
+
+
+async def test_a_replica_on_a_broker_that_is_gone_is_taken_away_at_once() -> None:
+    """
+    In a new epoch, which the log knows of, and in which the partition goes on.
+    """
+    node = await survivor(GONE, NODE_ID)
+
+    assert (0, None) == await move(node, [NODE_ID])
+
+    now = registration(node)
+    assert ((NODE_ID,), (NODE_ID,), NODE_ID, 1) == (
+        now.replicas,
+        now.isr,
+        now.leader,
+        now.leader_epoch,
+    )
+    partition = node.partitions.expect("t", 0)
+    assert (1, 1) == (partition.leader_epoch, partition.log.latest_epoch)
+    assert [] == await under_way(node)
+
+
+async def test_a_move_to_a_broker_that_is_gone_waits_until_it_is_cancelled() -> None:
+    node = await survivor(NODE_ID)
+
+    assert (0, None) == await move(node, [GONE])
+
+    assert [([GONE, NODE_ID], [GONE], [NODE_ID])] == await under_way(node)
+    assert (NODE_ID, 0) == (registration(node).leader, registration(node).leader_epoch)
+    assert DIRECTORY == registration(node).directories[0]
+
+    assert (0, None) == await move(node, None)
+
+    assert [] == await under_way(node)
+    assert ((NODE_ID,), NODE_ID) == (registration(node).replicas, registration(node).leader)
+
+
+async def test_a_move_survives_a_restart() -> None:
+    files = MemoryFiles()
+    node = await survivor(NODE_ID, files=files)
+    await move(node, [NODE_ID, GONE])
+    await node.stop()
+
+    node = await ClusterNode(files, StillClock()).start()
+
+    assert [([NODE_ID, GONE], [GONE], [])] == await under_way(node)
+    assert NODE_ID == registration(node).leader
+
+
+async def test_a_move_to_where_the_partition_is_changes_nothing() -> None:
+    node = await survivor(NODE_ID)
+    end = node.log.end_offset
+
+    assert (0, None) == await move(node, [NODE_ID])
+
+    assert end == node.log.end_offset
+
+
+@pytest.mark.parametrize(
+    ("replicas", "factor", "code"),
+    [
+        ([3], True, E.INVALID_REPLICA_ASSIGNMENT),
+        ([], True, E.INVALID_REPLICA_ASSIGNMENT),
+        ([NODE_ID, NODE_ID], True, E.INVALID_REPLICA_ASSIGNMENT),
+        ([NODE_ID, GONE], False, E.INVALID_REPLICATION_FACTOR),
+        (None, True, E.NO_REASSIGNMENT_IN_PROGRESS),
+    ],
+)
+async def test_a_move_that_cannot_be_is_refused(
+    replicas: list[int] | None, factor: bool, code: int
+) -> None:
+    node = await survivor(NODE_ID)
+    end = node.log.end_offset
+
+    found, _ = await move(node, replicas, factor=factor)
+
+    assert code == found
+    assert end == node.log.end_offset
+
+
+async def test_only_what_exists_moves() -> None:
+    node = await survivor(NODE_ID)
+
+    answer = await ask(node, moves(("t", 1, [NODE_ID]), ("nope", 0, [NODE_ID])), 1)
+
+    assert [E.UNKNOWN_TOPIC_OR_PARTITION] * 2 == [
+        partition.error_code for topic in answer.responses for partition in topic.partitions
+    ]
+
+
+async def test_what_was_not_in_sync_before_is_not_gone_back_to() -> None:
+    """
+    Unless the topic allows unclean elections: then this replica counts as in sync.
+    """
+    node = await survivor(NODE_ID)
+    await move(node, [GONE])
+    topic = node.topics.get("t")
+    assert topic is not None
+    in_sync = records.PartitionChangeRecord(partition_id=0, topic_id=topic.id, isr=[GONE])
+    await write(node, [(in_sync, 2)])
+
+    code, sentence = await move(node, None)
+
+    assert E.INVALID_REPLICA_ASSIGNMENT == code
+    assert sentence is not None
+    assert "unclean" in sentence
+
+    option = records.ConfigRecord(
+        resource_type=2, resource_name="t", name="unclean.leader.election.enable", value="true"
+    )
+    await write(node, [(option, 0)])
+    assert (0, None) == await move(node, None)
+    assert ((NODE_ID,), (NODE_ID,)) == (registration(node).replicas, registration(node).isr)
+
+
+# Elections
+
+
+@pytest.mark.parametrize("kind", [PREFERRED, UNCLEAN])
+async def test_the_one_replica_leads_already(kind: int) -> None:
+    assert E.ELECTION_NOT_NEEDED == await elect(await survivor(NODE_ID), kind)
+
+
+async def test_a_preferred_leader_that_is_gone_is_not_elected() -> None:
+    node = await survivor(GONE, NODE_ID)
+
+    assert E.PREFERRED_LEADER_NOT_AVAILABLE == await elect(node, PREFERRED)
+    assert NODE_ID == registration(node).leader
+
+
+async def test_an_unclean_election_makes_a_partition_available() -> None:
+    """
+    It has no leader until then, whose records would be the right ones, but is gone.
+    """
+    node = await leaderless(MemoryFiles())
+    with pytest.raises(NotLeaderOrFollower):
+        node.partitions.expect("t", 0)
+    assert E.PREFERRED_LEADER_NOT_AVAILABLE == await elect(node, PREFERRED)
+
+    assert 0 == await elect(node, UNCLEAN)
+
+    now = registration(node)
+    assert ((NODE_ID,), NODE_ID) == (now.isr, now.leader)
+    assert LeaderRecoveryState.RECOVERING == now.leader_recovery_state
+    assert now.leader_epoch == node.partitions.expect("t", 0).leader_epoch
+    assert node.log_manager.get_log(TopicPartition("t", 0)) is not None
+
+
+async def test_of_all_partitions_only_those_are_told_of_that_needed_an_election() -> None:
+    node = await leaderless(MemoryFiles())
+    await node.create("u")
+
+    answer = await ask(node, election(UNCLEAN, everything=True), 2)
+
+    assert {"t": [0], "u": []} == {
+        topic.topic: [result.partition_id for result in topic.partition_result]
+        for topic in answer.replica_election_results
+    }
+
+
+async def test_coordinators_hear_of_partitions_that_are_led_again() -> None:
+    files = MemoryFiles()
+    node = await leaderless(files, "__consumer_offsets")
+    heard: list[tuple[str, int]] = []
+
+    def note(topic: Topic) -> None:
+        heard.append((topic.name, len(node.partitions.of_topic(topic.name))))
+
+    node.topics.on_topic_created.append(note)
+
+    await elect(node, UNCLEAN, "__consumer_offsets")
+
+    assert [("__consumer_offsets", 1)] == heard
+
+
+async def test_elections_of_another_kind_are_refused() -> None:
+    node = await survivor(NODE_ID)
+
+    answer = await ask(node, election(2, ("t", [0])), 2)
+
+    assert E.INVALID_REQUEST == answer.error_code

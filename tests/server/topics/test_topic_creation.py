@@ -1,0 +1,320 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol import metadata_records as records
+from barnabas.protocol.errors import ErrorCode, InvalidConfig, PolicyViolation
+from barnabas.protocol.messages.create_topics import CreatableTopic
+from barnabas.protocol.structs import replace
+from barnabas.server.cluster.image import MetadataImage
+from barnabas.server.topics.creation import CreationPlan, CreationRules, plan_creation
+from barnabas.server.turns import finished
+from tests.support.cluster_node import creatable
+
+DIRECTORY = UUID(int=4711)
+
+
+def image(*, existing: Sequence[str] = (), brokers: int = 1) -> MetadataImage:
+    """
+    A cluster with topics and brokers, numbered from 1, that are all up.
+    """
+    made = MetadataImage()
+    made.apply(records.FeatureLevelRecord(name="metadata.version", feature_level=30))
+    made.apply(records.FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=1))
+    for broker in range(1, brokers + 1):
+        made.apply(
+            records.RegisterBrokerRecord(
+                broker_id=broker,
+                incarnation_id=UUID(int=broker),
+                broker_epoch=broker,
+                end_points=[],
+                features=[],
+                rack=None,
+                fenced=False,
+            )
+        )
+    for number, name in enumerate(existing):
+        made.apply(records.TopicRecord(name=name, topic_id=UUID(int=10_000 + number)))
+    return made
+
+
+def check_config(configs: Mapping[str, str]) -> None:
+    if "bad" in configs:
+        raise InvalidConfig("Unknown topic config name: bad")
+
+
+def rules() -> CreationRules:
+    ids = count(1)
+    return CreationRules(
+        num_partitions=2,
+        replication_factor=1,
+        clamp_replication_factor=False,
+        directory=DIRECTORY,
+        check_config=check_config,
+        new_id=lambda: UUID(int=next(ids)),
+    )
+
+
+def plan(*topics: CreatableTopic, **facts: object) -> CreationPlan:
+    made = plan_creation(image(**facts), topics, rules())  # type: ignore[arg-type]  # as given
+    return finished(made)
+
+
+def test_the_records_of_a_topic() -> None:
+    """
+    The topic comes first, then its configs, then its partitions, as Kafka writes them.
+    """
+    made = plan(creatable("t", 2, 1, configs={"retention.ms": "5", "cleanup.policy": "compact"}))
+
+    assert made.errors == {}
+    expected = [
+        (records.TopicRecord(name="t", topic_id=UUID(int=1)), 0),
+        *[
+            (
+                records.ConfigRecord(resource_type=2, resource_name="t", name=name, value=value),
+                0,
+            )
+            for name, value in (("retention.ms", "5"), ("cleanup.policy", "compact"))
+        ],
+        *[
+            (
+                records.PartitionRecord(
+                    partition_id=index,
+                    topic_id=UUID(int=1),
+                    replicas=[1],
+                    isr=[1],
+                    removing_replicas=[],
+                    adding_replicas=[],
+                    leader=1,
+                    leader_epoch=0,
+                    partition_epoch=0,
+                    directories=[DIRECTORY],
+                ),
+                2,
+            )
+            for index in range(2)
+        ],
+    ]
+    assert expected == made.records
+
+
+def test_min_insync_replicas_clears_the_eligible_leaders() -> None:
+    """
+    Kafka writes CLEAR_ELR behind the configs of such a topic.
+    """
+    made = plan(creatable("t", configs={"min.insync.replicas": "2"}))
+
+    assert records.ClearElrRecord(topic_name="t") == made.records[2][0]
+
+
+def test_defaults_stand_in_for_minus_one() -> None:
+    """
+    -1 asks for what the broker is configured to.
+    """
+    made = plan(creatable("t", -1, -1))
+
+    assert (2, 1) == (made.created["t"].num_partitions, made.created["t"].replication_factor)
+
+
+REGISTERED = "broker(s) are registered or some brokers have all their log directories cordoned."
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "message"),
+    [
+        (creatable("old"), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'old' already exists."),
+        (creatable("old.x"), ErrorCode.TOPIC_ALREADY_EXISTS, "Topic 'old.x' already exists."),
+        (
+            creatable("old_x"),
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            "Topic 'old_x' collides with existing topic: old.x",
+        ),
+        (
+            creatable("b@d", 0, 0, configs={"bad": "1"}),
+            ErrorCode.INVALID_TOPIC_EXCEPTION,
+            "Topic name is invalid: 'b@d' contains one or more characters other than ASCII"
+            " alphanumerics, '.', '_' and '-'",
+        ),
+        (
+            creatable("t", 0, configs={"bad": "1"}),
+            ErrorCode.INVALID_CONFIG,
+            "Unknown topic config name: bad",
+        ),
+        (
+            creatable("t", configs={"a": None, "b": "1", "c": None}),
+            ErrorCode.INVALID_CONFIG,
+            "Null value not supported for topic configs: a,c",
+        ),
+        (
+            creatable("t", configs={"a": "x" * 32_768}),
+            ErrorCode.INVALID_CONFIG,
+            "The configuration value cannot be added because it exceeds the maximum value size of"
+            " 32767 bytes.",
+        ),
+        (
+            creatable("t", 0),
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        ),
+        (
+            creatable("t", -2),
+            ErrorCode.INVALID_PARTITIONS,
+            "Number of partitions was set to an invalid non-positive value.",
+        ),
+        (
+            creatable("t", 0, 0),
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        ),
+        (
+            creatable("t", 1, -2),
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Replication factor must be larger than 0, or -1 to use the default value.",
+        ),
+        (
+            creatable("t", 1, 3),
+            ErrorCode.INVALID_REPLICATION_FACTOR,
+            "Unable to replicate the partition 3 time(s): The target replication factor of 3"
+            f" cannot be reached because only 1 {REGISTERED}",
+        ),
+        (
+            creatable("t", 1, 1, [(0, [1])]),
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but replication factor was not set to"
+            " -1.",
+        ),
+        (
+            creatable("t", 1, -1, [(0, [1])]),
+            ErrorCode.INVALID_REQUEST,
+            "A manual partition assignment was specified, but numPartitions was not set to -1.",
+        ),
+        (
+            creatable("t", -1, -1, [(0, [1]), (2, [1])]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        ),
+        (
+            creatable("t", -1, -1, [(0, [1]), (0, [1])]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "Found multiple manual partition assignments for partition 0",
+        ),
+        (
+            creatable("t", -1, -1, [(0, [2])]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "The manual partition assignment includes broker 2, but no such broker is registered.",
+        ),
+        (
+            creatable("t", -1, -1, [(0, [1, 1])]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "The manual partition assignment includes the broker 1 more than once.",
+        ),
+        (
+            creatable("t", -1, -1, [(0, [])]),
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            "The manual partition assignment includes an empty replica list.",
+        ),
+    ],
+)
+def test_errors_in_the_words_of_kafka(
+    wanted: CreatableTopic, code: ErrorCode, message: str
+) -> None:
+    """
+    Code, text and the order of the checks are what an Apache Kafka 4.3.1 answered.
+    """
+    made = plan(wanted, existing=["old", "old.x"])
+
+    error = made.errors[wanted.name]
+    assert (code, message) == (error.code, str(error))
+    assert made.records == []
+    assert made.created == {}
+
+
+def test_replicas_of_unequal_number() -> None:
+    """
+    All partitions of a topic have as many replicas as the first.
+    """
+    made = plan(creatable("t", -1, -1, [(0, [2, 1]), (1, [1])]), brokers=2)
+
+    assert str(made.errors["t"]) == (
+        "The manual partition assignment includes a partition with 1 replica(s), but this is not"
+        " consistent with previous partitions, which have 2 replica(s)."
+    )
+
+
+def test_a_manual_assignment_says_who_leads() -> None:
+    """
+    The first replica of a partition leads it, and partitions are written in their order.
+    """
+    made = plan(creatable("t", -1, -1, [(1, [1, 2]), (0, [2, 1])]), brokers=2)
+
+    partitions = [
+        record for record, _ in made.records if isinstance(record, records.PartitionRecord)
+    ]
+    assert [(0, 2, [2, 1]), (1, 1, [1, 2])] == [
+        (p.partition_id, p.leader, p.replicas) for p in partitions
+    ]
+
+
+def test_one_bad_topic_does_not_spoil_the_others() -> None:
+    """
+    Each topic of a request succeeds or fails by itself.
+    """
+    made = plan(creatable("good"), creatable("b@d"), creatable("too", 0))
+
+    assert ["good"] == list(made.created)
+    assert {"b@d", "too"} == set(made.errors)
+    assert 2 == len(made.records)
+
+
+@pytest.mark.parametrize(("factor", "clamped"), [(3, 1), (1, 1), (-1, 1)])
+def test_the_replication_factor_can_be_clamped(factor: int, clamped: int) -> None:
+    """
+    With the option, a factor made for a larger cluster works on one node.
+    """
+    made = finished(
+        plan_creation(
+            image(), [creatable("t", 1, factor)], replace(rules(), clamp_replication_factor=True)
+        )
+    )
+
+    assert clamped == made.created["t"].replication_factor
+
+
+def test_a_fenced_broker_gets_no_topics() -> None:
+    """
+    Before the broker is ready, and while it stops, nothing can be created.
+    """
+    cluster = image()
+    cluster.apply(records.BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=1, fenced=1))
+
+    topics = [creatable("a"), creatable("b", -1, -1, [(0, [1])])]
+    made = finished(plan_creation(cluster, topics, rules()))
+
+    assert [ErrorCode.INVALID_REPLICATION_FACTOR, ErrorCode.INVALID_REPLICA_ASSIGNMENT] == [
+        error.code for error in made.errors.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        ([creatable("a", 10_001)], "Excessively large number of partitions per request."),
+        (
+            [creatable("a", 9_999), creatable("b", -1)],
+            "Excessively large number of partitions per request.",
+        ),
+        ([creatable("a", 10_000)], "Unable to perform excessively large batch operation."),
+    ],
+)
+def test_requests_that_are_too_large(topics: list[CreatableTopic], message: str) -> None:
+    """
+    Kafka's limits are on the partitions and on the records of a request.
+    """
+    with pytest.raises(PolicyViolation) as caught:
+        plan(*topics)
+
+    assert message == str(caught.value)

@@ -1,0 +1,532 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from errno import EMFILE
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    NotLeaderOrFollower,
+    PolicyViolation,
+    UnknownTopicOrPartition,
+)
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.cluster.image import Topic
+from barnabas.server.topics import topics
+from barnabas.storage.errors import TooManyOpenFiles
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.clock import StillClock
+from tests.support.cluster_node import DATA, ClusterNode, creatable
+from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+
+
+def batch(text: str) -> memoryview:
+    return memoryview(build_batch([SimpleRecord(1_700_000_000_000, b"key", text.encode())]))
+
+
+def directories(files: MemoryFiles, log_dir: Path = DATA) -> list[str]:
+    return [n for n in files.names(log_dir) if files.is_directory(log_dir / n) and n[:2] != "__"]
+
+
+def content(node: ClusterNode) -> list[str]:
+    return [repr(record) for record in node.log.image.as_records()]
+
+
+NEVER = 10**9
+
+
+async def started(files: MemoryFiles, **config: str) -> ClusterNode:
+    given = {name.replace("_", "."): value for name, value in config.items()}
+    return await ClusterNode(files, StillClock(), given).start()
+
+
+async def test_a_created_topic_can_be_used() -> None:
+    """
+    It is found by name and by id, its logs are there, and its partitions take records.
+    """
+    files = MemoryFiles()
+    node = await started(files)
+
+    await node.create("t", 2)
+
+    topic = node.topics.get("t")
+    assert topic is not None
+    assert topic is node.topics.get_by_id(topic.id)
+    assert "t" in node.topics
+    assert (["t"], 1) == ([t.name for t in node.topics], len(node.topics))
+    assert ["t-0", "t-1"] == directories(files)
+    partition = node.partitions.get("t", 1)
+    assert partition is not None
+    assert 0 == partition.append(batch("x")).first_offset
+    assert 1 == partition.log.high_watermark
+    assert b"0\n1\n0 0\n" == files.read_bytes(DATA / "t-1" / "leader-epoch-checkpoint")
+
+
+async def test_very_many_partitions_have_their_epochs_written_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    By the thread that does what was put off, by a stop, or before the first record.
+    """
+    monkeypatch.setattr(topics, "EPOCHS_AT_ONCE", 2)
+    files = MemoryFiles()
+    node = await started(files)
+
+    def epochs() -> list[bytes]:
+        paths = (DATA / f"t-{index}" / "leader-epoch-checkpoint" for index in range(3))
+        return [files.read_bytes(path) for path in paths]
+
+    await node.create("t", 3)
+    assert [b""] * 3 == epochs()
+
+    partition = node.partitions.get("t", 1)
+    assert partition is not None
+    partition.append(batch("x"))
+    assert [b"", b"0\n1\n0 0\n", b""] == epochs()
+
+    node.log_manager.remove_deleted()
+    assert [b"0\n1\n0 0\n"] * 3 == epochs()
+
+    await node.stop()
+    node = await started(files)
+    assert [0, 1, 0] == [log.log_end_offset for _, log in sorted(node.log_manager.logs().items())]
+    assert [b"0\n1\n0 0\n"] * 3 == epochs()
+
+    await node.stop()
+    assert [b"0\n1\n2 0\n", b"0\n2\n0 0\n2 1\n", b"0\n1\n2 0\n"] == epochs()
+
+
+async def test_a_deleted_topic_is_gone() -> None:
+    """
+    Its partitions serve no more, its directories are marked, its configs are forgotten.
+    """
+    files = MemoryFiles()
+    node = await started(files)
+    await node.create("t", 2, retention_ms="5")
+    partition = node.partitions.get("t", 0)
+    assert partition is not None
+
+    await node.delete("t")
+
+    assert node.topics.get("t") is None
+    assert node.partitions.get("t", 0) is None
+    with pytest.raises(UnknownTopicOrPartition):
+        partition.append(batch("x"))
+    assert all(name.endswith("-delete") for name in directories(files))
+    assert {} == node.configs.of("t")
+
+
+async def test_a_topic_made_again_is_another_one() -> None:
+    """
+    It has another id, and its records begin at 0.
+    """
+    node = await started(MemoryFiles())
+    await node.create("t")
+    first = node.topics.get("t")
+    partition = node.partitions.get("t", 0)
+    assert first is not None
+    assert partition is not None
+    partition.append(batch("x"))
+
+    await node.delete("t")
+    await node.create("t")
+
+    second = node.topics.get("t")
+    assert second is not None
+    assert first.id != second.id
+    assert node.topics.get_by_id(first.id) is None
+    again = node.partitions.get("t", 0)
+    assert again is not None
+    assert 0 == again.append(batch("y")).first_offset
+
+
+async def test_unknown_ids_are_not_deleted() -> None:
+    """
+    Each id succeeds or fails by itself.
+    """
+    node = await started(MemoryFiles())
+    await node.create("a")
+    topic = node.topics.get("a")
+    assert topic is not None
+    other = node.controller.image.brokers[1].incarnation_id
+
+    errors = await node.topics.delete([other, topic.id])
+
+    assert {other: ErrorCode.UNKNOWN_TOPIC_ID} == {i: e.code for i, e in errors.items()}
+    assert "a" not in node.topics
+
+
+async def test_validating_changes_nothing() -> None:
+    """
+    The plan says what would be, with an id that belongs to nothing.
+    """
+    node = await started(MemoryFiles())
+    end = node.log.end_offset
+
+    plan = await node.topics.create([creatable("t", 3)], validate_only=True)
+
+    assert 3 == plan.created["t"].num_partitions
+    assert plan.created["t"].id.int > 0
+    assert "t" not in node.topics
+    assert end == node.log.end_offset
+
+
+@pytest.mark.parametrize("clean", [True, False])
+async def test_a_restart_finds_everything(clean: bool) -> None:
+    """
+    Topics, ids, configs and records are as before, the leader epoch is two higher.
+    """
+    files = MemoryFiles()
+    node = await started(files)
+    await node.create("a", 2, cleanup_policy="compact")
+    await node.create("b")
+    await node.delete("b")
+    partition = node.partitions.get("a", 1)
+    assert partition is not None
+    partition.append(batch("x"))
+    ids = {topic.name: topic.id for topic in node.topics}
+    node.log_manager.remove_deleted()  # The thread of it also writes what was put off.
+    if clean:
+        await node.stop()
+    files.locked.clear()
+
+    again = await started(files)
+
+    assert ids == {topic.name: topic.id for topic in again.topics}
+    assert again.configs.log_config("a").compact
+    reopened = again.partitions.get("a", 1)
+    assert reopened is not None
+    assert 2 == reopened.leader_epoch
+    assert 1 == reopened.append(batch("y")).first_offset
+    assert b"0\n2\n0 0\n2 1\n" == files.read_bytes(DATA / "a-1" / "leader-epoch-checkpoint")
+    assert [] == again.report.strays
+
+
+async def test_the_clean_shutdown_file_has_the_broker_epoch() -> None:
+    """
+    It is the offset of the registration in the metadata log, and other at each start.
+    """
+    files = MemoryFiles()
+    epochs = []
+    for _ in range(2):
+        node = await started(files)
+        epochs.append(node.controller.broker_epoch)
+        assert epochs[-1] == node.controller.image.brokers[1].broker_epoch
+        await node.stop()
+        marker = json.loads(files.read_bytes(DATA / ".kafka_cleanshutdown"))
+        assert {"version": 0, "brokerEpoch": epochs[-1]} == marker
+
+    assert epochs[0] < epochs[1]
+
+
+async def test_listeners_hear_of_topics_in_order() -> None:
+    """
+    Of a new one when it can be used, of the end of one when it no longer can; what they wait for
+    is waited for, and one that fails does not keep the others from hearing.
+    """
+    node = await started(MemoryFiles())
+    heard: list[str] = []
+
+    def created(topic: Topic) -> None:
+        assert node.partitions.get(topic.name, 0) is not None
+        heard.append(f"created {topic.name}")
+
+    def failing(_: object) -> None:
+        raise RuntimeError("a listener failed")
+
+    async def deleted(topics: Sequence[Topic]) -> None:
+        (topic,) = topics
+        assert node.partitions.get(topic.name, 0) is None
+        await asyncio.sleep(0)
+        heard.append(f"deleted {topic.name}")
+
+    node.topics.on_topic_created += [failing, created]
+    node.topics.on_topics_deleted += [failing, deleted]
+
+    await node.create("t")
+    await node.delete("t")
+
+    assert ["created t", "deleted t"] == heard
+
+
+async def test_many_at_once() -> None:
+    """
+    Requests that come together do not see each other's halves.
+    """
+    node = await started(MemoryFiles())
+
+    plans = await asyncio.gather(*[node.topics.create([creatable("t")]) for _ in range(5)])
+
+    assert 1 == sum("t" in plan.created for plan in plans)
+    assert 4 == sum(plan.errors.keys() == {"t"} for plan in plans)
+
+
+async def test_a_cancelled_request_is_finished() -> None:
+    """
+    A client that goes away in the middle leaves a whole topic behind.
+    """
+    files = MemoryFiles()
+    node = await started(files)
+    task = asyncio.ensure_future(node.topics.create([creatable("t")]))
+    await asyncio.sleep(0)
+
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await node.create("u")
+
+    assert {"t", "u"} == {topic.name for topic in node.topics}
+    assert node.partitions.get("t", 0) is not None
+
+
+async def test_topics_that_a_client_only_asks_for() -> None:
+    """
+    They have the broker's defaults; names that are not legal are passed over.
+    """
+    node = await started(MemoryFiles(), num_partitions="3")
+
+    await node.topics.create_missing(["t", "b@d", "t2"])
+    await node.topics.create_missing(["t"])
+
+    assert {"t": 3, "t2": 3} == {topic.name: len(topic.partitions) for topic in node.topics}
+
+
+async def test_internal_topics_have_their_own_settings() -> None:
+    """
+    Those of the coordinator options, whoever asks for them.
+    """
+    node = await started(MemoryFiles(), offsets_topic_num_partitions="5")
+
+    await node.topics.create_missing(["__consumer_offsets", "__transaction_state"])
+
+    offsets = node.topics.get("__consumer_offsets")
+    assert offsets is not None
+    assert offsets.is_internal
+    assert 5 == len(offsets.partitions)
+    assert {
+        "compression.type": "producer",
+        "cleanup.policy": "compact",
+        "segment.bytes": "104857600",
+    } == node.configs.of("__consumer_offsets")
+    transactions = node.topics.get("__transaction_state")
+    assert transactions is not None
+    assert 50 == len(transactions.partitions)
+    assert "uncompressed" == node.configs.of("__transaction_state")["compression.type"]
+
+
+async def test_a_topic_that_cannot_be_created_on_the_way(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    Why is in the log; who asked hears that it does not exist.
+    """
+    node = await started(MemoryFiles(), default_replication_factor="3")
+
+    await node.topics.create_missing(["t"])
+
+    assert "t" not in node.topics
+    assert "The target replication factor of 3 cannot be reached" in caplog.text
+
+
+async def test_a_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    The topic exists, as in Kafka; the partition does not, until a restart can open it.
+    """
+    node = await started(MemoryFiles())
+
+    await node.create("t", segment_index_bytes="4")
+
+    assert "t" in node.topics
+    with pytest.raises(NotLeaderOrFollower):
+        node.partitions.expect("t", 0)
+    assert "The log of t-0 cannot be opened" in caplog.text
+
+
+async def test_strays_are_put_aside() -> None:
+    """
+    Directories of topics that are gone, or of no topic, are renamed at the start.
+    """
+    files = MemoryFiles()
+    node = await started(files)
+    await node.create("t")
+    await node.stop()
+    files.rename(DATA / "t-0", DATA / "other-0")
+
+    again = await started(files)
+
+    assert 1 == len(again.report.strays)
+    assert again.partitions.get("t", 0) is not None
+    assert again.partitions.get("other", 0) is None
+
+
+A, B = Path("/a"), Path("/b")
+
+
+async def test_several_directories_share_the_partitions() -> None:
+    """
+    The metadata knows which directory has which, also after a restart.
+    """
+    files, clock = MemoryFiles(), StillClock()
+    node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    await node.create("t", 4)
+
+    for _ in range(2):
+        topic = node.topics.get("t")
+        assert topic is not None
+        for index, partition in topic.partitions.items():
+            log = node.log_manager.get_log(TopicPartition("t", index))
+            assert log is not None
+            assert (node.log_manager.directories.ids[log.parent_dir],) == partition.directories
+        assert [2, 2] == [len(directories(files, A)), len(directories(files, B))]
+        await node.stop()
+        node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+
+
+async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
+    """
+    Also if there are more of them than threads that make logs.
+    """
+    files = MemoryFiles()
+    node = await ClusterNode(files, StillClock(), log_dirs=(A, B)).start()
+
+    await node.create("t", 24)
+
+    assert {f"t-{index}" for index in range(0, 24, 2)} == set(directories(files, A))
+    assert {f"t-{index}" for index in range(1, 24, 2)} == set(directories(files, B))
+
+
+async def test_a_directory_that_is_missing_is_not_made_up_for() -> None:
+    """
+    Its partitions are not led rather than begun anew: their records are on the disk that is away.
+    """
+    files, clock = MemoryFiles(), StillClock()
+    node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    await node.create("t", 4)
+    await node.stop()
+    files.remove_tree(B)
+
+    again = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+
+    topic = again.topics.get("t")
+    assert topic is not None
+    led = [index for index, p in topic.partitions.items() if p.leader == 1]
+    assert 2 == len(led)
+    assert led == [p.index for p in again.partitions.of_topic("t")]
+    (lost, *_) = set(range(4)) - set(led)
+    with pytest.raises(NotLeaderOrFollower):
+        again.partitions.expect("t", lost)
+    assert [] == directories(files, B)
+
+
+async def test_requests_that_are_too_large() -> None:
+    """
+    As many topics as Kafka's controller takes in one batch.
+    """
+    node = await started(MemoryFiles())
+
+    with pytest.raises(PolicyViolation):
+        await node.topics.create([creatable(f"t{number}") for number in range(5001)])
+    assert 0 == len(node.topics)
+
+
+async def _crash_at_each_step(
+    files_made: list[CrashableFiles], prepare: str | None, change: str
+) -> None:
+    """
+    Make or delete topic ``t`` and stop the machine before each step of it in turn.
+    """
+    step = 0
+    while True:
+        files = CrashableFiles()
+        node = await started(files)
+        if prepare is not None:
+            await node.create("t", 2)
+        files.crash_before(step)
+        try:
+            if change == "create":
+                await node.create("t", 2)
+            else:
+                await node.delete("t")
+        except Crashed:
+            files.crash()
+            files_made.append(files)
+            step += 1
+            continue
+        files.crash()
+        files_made.append(files)
+        return
+
+
+@pytest.mark.parametrize("change", ["create", "delete"])
+async def test_a_crash_leaves_all_of_a_change_or_nothing(change: str) -> None:
+    """
+    A topic exists with all of its partitions, or not at all, and what is answered stays.
+    """
+    disks: list[CrashableFiles] = []
+    await _crash_at_each_step(disks, None if change == "create" else "t", change)
+
+    found = []
+    for files in disks:
+        node = await started(files)
+        topic = node.topics.get("t")
+        found.append(topic is not None)
+        opened = node.partitions.of_topic("t")
+        if topic is None:
+            assert [] == opened
+            marked = ("-delete", "-stray")
+            assert all(name.endswith(marked) for name in directories(files))
+        else:
+            assert [0, 1] == [partition.index for partition in opened]
+            assert 0 == opened[0].append(batch("x")).first_offset
+        await node.stop()
+
+    assert {True, False} == set(found)
+    # The last disk is the one that nothing was stopped on: it was answered.
+    assert (change == "create") == found[-1]
+    assert len(disks) > 5
+
+
+async def test_a_topic_without_descriptors_for_its_logs_is_refused() -> None:
+    """
+    It may be created later, and nothing is offline.
+    """
+    files = FailingFiles()
+    node = await started(files)
+    openings = frozenset({"open", "map", "sync directory"})
+
+    files.fail(errno=EMFILE, only=openings, forever=True)
+    with pytest.raises(TooManyOpenFiles):
+        await node.create("t")
+    assert "t" not in node.topics
+    files.fail(NEVER)
+    await node.create("t")
+
+    assert not node.log_manager.failures.any_offline
+    assert node.partitions.expect("t", 0).error is None
+
+
+async def test_an_error_of_the_disk_while_creating() -> None:
+    """
+    Whatever operation fails, the broker does not take a topic for created that is not durable.
+    """
+    step = 0
+    while True:
+        files = FailingFiles()
+        node = await started(files)
+        files.fail(step)
+        try:
+            await node.create("t")
+        except Exception:
+            assert node.partitions.get("t", 0) is None or "t" in node.topics
+            step += 1
+            if step > 200:
+                raise
+            continue
+        if node.partitions.get("t", 0) is not None and files._countdown is not None:
+            break
+        step += 1
+
+    assert step > 3

@@ -1,0 +1,612 @@
+"""
+Transactions over the wire, in both protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from barnabas.protocol.errors import ErrorCode, KafkaStorageError
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
+from barnabas.protocol.messages.produce import ProduceRequest
+from barnabas.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from barnabas.server.clock import ManualClock
+from barnabas.server.groups.changes import Producer
+from tests.support.disk import MemoryFiles
+from tests.support.server import (
+    START_MS,
+    TestBroker,
+    batch,
+    produce_request,
+    produce_topic,
+    running,
+)
+from tests.support.transactional_client import FIRST, ID, SECOND, TOPIC, VERSIONS, Client
+
+SMALL = {"transaction_state_log_num_partitions": "3", "offsets_topic_num_partitions": "2"}
+
+
+def list_request(**options: Any) -> ListTransactionsRequest:
+    """
+    A request without filters, but for *options*.
+    """
+    return ListTransactionsRequest(**({"state_filters": [], "producer_id_filters": []} | options))
+
+
+def advance(broker: TestBroker, seconds: float) -> None:
+    """
+    Let that much time go by.
+    """
+    assert isinstance(broker.clock, ManualClock)
+    broker.clock.advance(seconds)
+
+
+class World:
+    """
+    A broker on files that outlive it, and a clock that moves when it is told to.
+    """
+
+    def __init__(self) -> None:
+        self.files = MemoryFiles()
+        self.clock = ManualClock(START_MS)
+
+    def running(self, **options: str) -> Any:
+        return running(self.files, self.clock, **SMALL, **options)
+
+
+@pytest_asyncio.fixture
+async def broker() -> AsyncIterator[TestBroker]:
+    async with World().running() as broker:
+        await prepare(broker)
+        yield broker
+
+
+async def prepare(broker: TestBroker) -> None:
+    """
+    Make the topics.
+    """
+    await broker.create(TOPIC, partitions=3)
+    async with await broker.client() as client:
+        for kind in (0, 1):
+            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"])
+            answer = await client.ask(request, 6)
+            assert 0 == answer.coordinators[0].error_code
+
+
+@pytest_asyncio.fixture(params=[FIRST, SECOND], ids=["first protocol", "second protocol"])
+async def client(broker: TestBroker, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    async with await broker.client() as wire:
+        yield Client(wire, request.param)
+
+
+@pytest_asyncio.fixture
+async def first(broker: TestBroker) -> AsyncIterator[Client]:
+    async with await broker.client() as wire:
+        yield Client(wire, FIRST)
+
+
+@pytest_asyncio.fixture
+async def second(broker: TestBroker) -> AsyncIterator[Client]:
+    async with await broker.client() as wire:
+        yield Client(wire, SECOND)
+
+
+# What a producer does
+
+
+async def test_what_is_committed_is_read_and_what_is_aborted_is_not(client: Client) -> None:
+    assert ErrorCode.NONE is await client.init()
+    for value, commit in (("a", True), ("b", False), ("c", True)):
+        for partition in range(3):
+            assert ErrorCode.NONE is await client.produce(f"{value}{partition}", partition)
+        assert ErrorCode.NONE is await client.end(commit=commit)
+
+    for partition in range(3):
+        values, aborted = await client.read(partition)
+        assert [f"a{partition}", f"c{partition}"] == values
+        assert 1 == len(aborted)
+    assert "CompleteCommit" == await client.state()
+
+
+async def test_an_open_transaction_hides_what_comes_behind_it(
+    broker: TestBroker, client: Client
+) -> None:
+    await client.init()
+    await client.produce("open")
+    async with await broker.client() as other:
+        await other.ask(produce_request(TOPIC, batch("plain")), 9)
+
+    assert ([], []) == await client.read()
+    await client.end(commit=True)
+    assert (["open", "plain"], []) == await client.read()
+
+
+async def test_offsets_count_when_the_transaction_is_committed(client: Client) -> None:
+    await client.init()
+
+    assert ErrorCode.NONE is await client.commit_offset(17)
+    assert (-1, ErrorCode.UNSTABLE_OFFSET_COMMIT) == await client.committed_offset()
+    await client.end(commit=True)
+    assert (17, ErrorCode.NONE) == await client.committed_offset()
+    await client.commit_offset(99)
+    await client.end(commit=False)
+    assert (17, ErrorCode.NONE) == await client.committed_offset()
+
+
+async def test_the_second_protocol_gives_each_transaction_an_epoch(second: Client) -> None:
+    await second.init()
+    epochs = []
+    for _ in range(3):
+        await second.produce("x")
+        await second.end(commit=True)
+        epochs.append(second.producer.producer_epoch)
+
+    assert [1, 2, 3] == epochs
+    assert ErrorCode.NONE is await second.end(commit=False), "nothing was begun"
+    assert 4 == second.producer.producer_epoch
+
+
+async def test_an_end_may_be_asked_for_twice(client: Client) -> None:
+    await client.init()
+    before = client.producer
+    await client.produce("x")
+    await client.end(commit=True)
+    after, client.producer = client.producer, before
+
+    assert ErrorCode.NONE is await client.end(commit=True)
+    assert after == client.producer
+    client.producer = before
+    assert ErrorCode.INVALID_TXN_STATE is await client.end(commit=False)
+
+
+# What is refused
+
+
+async def test_a_partition_that_was_not_added_takes_nothing(first: Client) -> None:
+    await first.init()
+    await first.add(1)
+
+    assert ErrorCode.TRANSACTION_ABORTABLE is await first.produce_only("x", 0)
+    assert ErrorCode.NONE is await first.produce_only("x", 1)
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (9, ErrorCode.INVALID_TXN_STATE),
+        (10, ErrorCode.INVALID_TXN_STATE),
+        (11, ErrorCode.TRANSACTION_ABORTABLE),
+    ],
+)
+async def test_old_producers_know_no_abortable_transactions(
+    first: Client, version: int, code: ErrorCode
+) -> None:
+    await first.init()
+    await first.add(1)
+
+    assert code is await first.produce_only("x", 0, version=version)
+
+
+async def test_a_request_has_transactions_of_one_producer(first: Client) -> None:
+    await first.init()
+    one, other = (
+        batch("x", is_transactional=True, producer_id=n, producer_epoch=0, base_sequence=0)
+        for n in (0, 1)
+    )
+    request = ProduceRequest(
+        transactional_id=ID,
+        acks=1,
+        timeout_ms=1000,
+        topic_data=[produce_topic(TOPIC, {0: one, 1: other})],
+    )
+
+    answer = await first.wire.ask(request, 11)
+
+    assert [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2 == [
+        each.error_code for each in answer.responses[0].partition_responses
+    ]
+
+
+async def test_offsets_of_a_group_that_was_not_added_are_refused(first: Client) -> None:
+    await first.init()
+    await first.add(0)
+
+    assert ErrorCode.TRANSACTION_ABORTABLE is await first.commit_offset(1, add=False)
+
+
+async def test_one_partition_that_does_not_exist_keeps_out_the_others(first: Client) -> None:
+    await first.init()
+
+    assert [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == (
+        await first.add(0, 9)
+    )
+    assert "Empty" == await first.state()
+
+
+@pytest.mark.parametrize(
+    ("version", "fenced"), [(1, ErrorCode.INVALID_PRODUCER_EPOCH), (2, ErrorCode.PRODUCER_FENCED)]
+)
+async def test_old_clients_know_no_fenced_producers(
+    first: Client, version: int, fenced: ErrorCode
+) -> None:
+    await first.init()
+    old = first.producer
+    await first.init()
+    first.producer = old
+
+    assert [fenced] == await first.add(0, version=version)
+    assert fenced is await first.end(commit=True, version=version)
+
+
+async def test_an_id_that_nobody_has_is_told(client: Client) -> None:
+    client.producer = Producer(7, 0)
+
+    assert [ErrorCode.INVALID_PRODUCER_ID_MAPPING] == await client.add(0)
+    assert ErrorCode.INVALID_PRODUCER_ID_MAPPING is await client.end(commit=True)
+    assert ErrorCode.TRANSACTIONAL_ID_NOT_FOUND == (await client.describe()).error_code
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, 900_001])
+async def test_a_timeout_has_limits(first: Client, timeout_ms: int) -> None:
+    assert ErrorCode.INVALID_TRANSACTION_TIMEOUT is await first.init(timeout_ms)
+
+
+async def test_a_producer_that_was_not_the_last_cannot_go_on(first: Client) -> None:
+    await first.init()
+    old = first.producer
+    await first.init()
+    await first.init()
+
+    was = {"producer_id": old.producer_id, "producer_epoch": old.producer_epoch}
+    assert ErrorCode.PRODUCER_FENCED is await first.init(version=4, **was)
+    assert ErrorCode.INVALID_PRODUCER_EPOCH is await first.init(version=3, **was)
+
+
+# Fencing, time, and restarts
+
+
+async def test_a_new_producer_ends_what_the_one_before_has_begun(
+    broker: TestBroker, client: Client
+) -> None:
+    await client.init()
+    await client.produce("lost")
+    async with await broker.client() as wire:
+        other = Client(wire, client.protocol)
+
+        assert ErrorCode.CONCURRENT_TRANSACTIONS is await other.init()
+        assert ErrorCode.NONE is await other.init()
+
+        assert client.producer.producer_epoch + 2 == other.producer.producer_epoch
+        assert ErrorCode.INVALID_PRODUCER_EPOCH is await client.produce_only("late")
+        assert ErrorCode.PRODUCER_FENCED is await client.end(commit=True)
+        await other.produce("kept")
+        await other.end(commit=True)
+    assert ["kept"] == (await client.read())[0]
+
+
+async def test_a_transaction_that_takes_too_long_is_aborted(
+    broker: TestBroker, client: Client
+) -> None:
+    await client.init(timeout_ms=30_000)
+    await client.produce("lost")
+
+    advance(broker, 25)
+    assert "Ongoing" == await client.state()
+    advance(broker, 16)
+
+    await client.wait_for("CompleteAbort")
+    assert ([], [client.producer.producer_id]) == await client.read()
+    assert ErrorCode.INVALID_PRODUCER_EPOCH is await client.produce_only("late")
+
+
+async def test_an_id_that_nobody_uses_is_forgotten() -> None:
+    world = World()
+    soon = {
+        "transactional_id_expiration_ms": "60000",
+        "transaction_remove_expired_transaction_cleanup_interval_ms": "10000",
+    }
+    async with world.running(**soon) as broker, await broker.client() as wire:
+        await prepare(broker)
+        client = Client(wire, FIRST)
+        await client.init()
+        advance(broker, 50)
+        assert "Empty" == await client.state()
+
+        advance(broker, 20)
+
+        await client.wait_for("")
+        assert ErrorCode.TRANSACTIONAL_ID_NOT_FOUND == (await client.describe()).error_code
+
+
+@pytest.mark.parametrize("protocol", [FIRST, SECOND])
+async def test_an_open_transaction_goes_on_after_a_restart(protocol: int) -> None:
+    world = World()
+    async with world.running() as broker, await broker.client() as wire:
+        await prepare(broker)
+        client = Client(wire, protocol)
+        await client.init()
+        await client.produce("before")
+        producer, sequences = client.producer, client.sequences
+
+    async with world.running() as broker, await broker.client() as wire:
+        client = Client(wire, protocol)
+        client.producer, client.sequences = producer, sequences
+        await until_loaded(client)
+        assert ErrorCode.NONE is await client.produce("after")
+        assert ErrorCode.NONE is await client.end(commit=True)
+        assert ["before", "after"] == (await client.read())[0]
+
+
+async def until_loaded(client: Client) -> None:
+    while (await client.describe()).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        pass
+
+
+@pytest.mark.parametrize("commit", [True, False])
+@pytest.mark.parametrize("protocol", [FIRST, SECOND])
+async def test_what_is_decided_is_completed_after_a_restart(
+    protocol: int, commit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The broker dies when the outcome is in its log, and the markers are in no partition.
+    """
+    world = World()
+    async with world.running() as broker, await broker.client() as wire:
+        await prepare(broker)
+        client = Client(wire, protocol)
+        await client.init()
+        for partition in range(3):
+            await client.produce("x", partition)
+        await client.commit_offset(5)
+        with monkeypatch.context() as patch:
+
+            async def fails(*_: object, **__: object) -> None:
+                raise KafkaStorageError("not today")
+
+            patch.setattr("barnabas.server.transactions.markers.MarkerWriter.write", fails)
+            await client.end(commit=commit)
+            assert ("PrepareCommit" if commit else "PrepareAbort") == await client.state()
+            assert ErrorCode.CONCURRENT_TRANSACTIONS is await client.init()
+
+    async with world.running() as broker, await broker.client() as wire:
+        client = Client(wire, protocol)
+        await until_loaded(client)
+        while (await client.state()).startswith("Prepare"):
+            world.clock.advance(1)
+
+        assert ("CompleteCommit" if commit else "CompleteAbort") == await client.state()
+        assert (["x"] if commit else []) == (await client.read(2))[0]
+        assert (5 if commit else -1, ErrorCode.NONE) == await client.committed_offset()
+
+
+async def test_a_marker_that_could_not_be_written_is_written_later(
+    broker: TestBroker, second: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await second.init()
+    await second.produce("x")
+    with monkeypatch.context() as patch:
+
+        async def fails(*_: object, **__: object) -> None:
+            raise KafkaStorageError("not today")
+
+        patch.setattr("barnabas.server.transactions.markers.MarkerWriter.write", fails)
+        assert ErrorCode.NONE is await second.end(commit=True), "the outcome is decided"
+    assert "PrepareCommit" == await second.state()
+
+    advance(broker, 1)
+
+    await second.wait_for("CompleteCommit")
+    assert ["x"] == (await second.read())[0]
+
+
+async def test_a_deleted_topic_does_not_keep_a_transaction_from_ending(
+    broker: TestBroker, second: Client
+) -> None:
+    await second.init()
+    await second.produce("x")
+    await broker.delete(TOPIC)
+
+    assert ErrorCode.NONE is await second.end(commit=True)
+    assert "CompleteCommit" == await second.state()
+
+
+# What administrators see
+
+
+async def test_transactions_are_described_and_listed(client: Client) -> None:
+    await client.init(timeout_ms=40_000)
+    await client.produce("x", 2)
+    found = await client.describe()
+    listed = await client.wire.ask(list_request(), 2)
+
+    assert ("Ongoing", 40_000, START_MS) == (
+        found.transaction_state,
+        found.transaction_timeout_ms,
+        found.transaction_start_time_ms,
+    )
+    assert client.producer == (found.producer_id, found.producer_epoch)
+    assert [(TOPIC, [2])] == [(topic.topic, topic.partitions) for topic in found.topics]
+    assert [(ID, "Ongoing")] == [
+        (state.transactional_id, state.transaction_state) for state in listed.transaction_states
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "is_listed"),
+    [
+        ({"state_filters": ["Ongoing", "What", "What"]}, True),
+        ({"state_filters": ["Empty"]}, False),
+        ({"state_filters": ["What"]}, False),
+        ({"producer_id_filters": [0]}, True),
+        ({"producer_id_filters": [5]}, False),
+        ({"duration_filter": 999}, True),
+        ({"duration_filter": 1000}, False),
+        ({"transactional_id_pattern": "t."}, True),
+        ({"transactional_id_pattern": "t"}, False),
+        ({"transactional_id_pattern": ""}, True),
+    ],
+)
+async def test_listed_is_what_passes_the_filters(
+    broker: TestBroker, second: Client, options: dict[str, Any], is_listed: bool
+) -> None:
+    await second.init()
+    await second.produce("x")
+    advance(broker, 1)
+
+    answer = await second.wire.ask(list_request(**options), 2)
+
+    assert is_listed == bool(answer.transaction_states)
+    unknown = ["What"] if "What" in options.get("state_filters", []) else []
+    assert unknown == answer.unknown_state_filters
+
+
+async def test_a_bad_pattern_is_told(second: Client) -> None:
+    answer = await second.wire.ask(list_request(transactional_id_pattern="("), 2)
+
+    assert ErrorCode.INVALID_REGULAR_EXPRESSION == answer.error_code
+
+
+async def test_producers_of_a_partition_are_described(client: Client) -> None:
+    await client.init()
+    await client.produce("x")
+    request = DescribeProducersRequest(topics=[TopicRequest(name=TOPIC, partition_indexes=[0, 9])])
+
+    found, missing = (await client.wire.ask(request, 0)).topics[0].partitions
+
+    [producer] = found.active_producers
+    assert client.producer == (producer.producer_id, producer.producer_epoch)
+    assert (0, 0) == (producer.last_sequence, producer.current_txn_start_offset)
+    assert (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None) == (
+        missing.error_code,
+        missing.error_message,
+    )
+
+
+async def test_an_administrator_can_abort_what_hangs(first: Client) -> None:
+    await first.init()
+    await first.produce("x")
+    marker = WritableTxnMarker(
+        producer_id=first.producer.producer_id,
+        producer_epoch=first.producer.producer_epoch,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0, 9])],
+        coordinator_epoch=0,
+    )
+
+    answer = await first.wire.ask(WriteTxnMarkersRequest(markers=[marker]), 1)
+
+    results = answer.markers[0].topics[0].partitions
+    assert [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] == [r.error_code for r in results]
+    assert ([], [first.producer.producer_id]) == await first.read()
+
+
+async def test_an_id_is_stuck_whose_coordinator_is_fenced(first: Client) -> None:
+    """
+    By an administrator who claims to be a later coordinator.
+    """
+    await first.init()
+    await first.produce("x")
+    marker = WritableTxnMarker(
+        producer_id=first.producer.producer_id,
+        producer_epoch=first.producer.producer_epoch,
+        transaction_result=False,
+        topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[0])],
+        coordinator_epoch=7,
+    )
+    await first.wire.ask(WriteTxnMarkersRequest(markers=[marker]), 1)
+
+    assert ErrorCode.NONE is await first.end(commit=True)
+
+    assert ErrorCode.CONCURRENT_TRANSACTIONS is await first.end(commit=False)
+    assert ErrorCode.CONCURRENT_TRANSACTIONS is await first.init()
+
+
+async def test_clients_cannot_add_internal_topics(first: Client) -> None:
+    await first.init()
+
+    assert [ErrorCode.TOPIC_AUTHORIZATION_FAILED] == await first.add(0, topic="__consumer_offsets")
+
+
+async def test_offsets_of_a_group_without_name_are_refused(client: Client) -> None:
+    await client.init()
+    partition = TxnOffsetCommitRequestPartition(
+        partition_index=0, committed_offset=5, committed_metadata=""
+    )
+    request = TxnOffsetCommitRequest(
+        transactional_id=ID,
+        group_id="",
+        producer_id=client.producer.producer_id,
+        producer_epoch=client.producer.producer_epoch,
+        topics=[TxnOffsetCommitRequestTopic(name=TOPIC, partitions=[partition])],
+    )
+
+    answer = await client.wire.ask(request, VERSIONS[client.protocol]["commit"])
+
+    assert ErrorCode.INVALID_GROUP_ID == answer.topics[0].partitions[0].error_code
+
+
+async def test_brokers_add_and_verify_many_transactions_at_once(second: Client) -> None:
+    await second.init()
+
+    def transaction(partition: int, *, verify: bool) -> AddPartitionsToTxnTransaction:
+        return AddPartitionsToTxnTransaction(
+            transactional_id=ID,
+            producer_id=second.producer.producer_id,
+            producer_epoch=second.producer.producer_epoch,
+            verify_only=verify,
+            topics=[AddPartitionsToTxnTopic(name=TOPIC, partitions=[partition])],
+        )
+
+    codes = []
+    for made in (
+        transaction(0, verify=False),
+        transaction(0, verify=True),
+        transaction(1, verify=True),
+    ):
+        answer = await second.wire.ask(AddPartitionsToTxnRequest(transactions=[made]), 5)
+        [result] = answer.results_by_transaction[0].topic_results[0].results_by_partition
+        codes.append(result.partition_error_code)
+
+    assert [0, 0, ErrorCode.TRANSACTION_ABORTABLE] == codes
+
+
+async def test_what_a_broker_says_last_of_an_id_is_done_and_answered_like_the_first(
+    second: Client,
+) -> None:
+    def transaction(partition: int) -> AddPartitionsToTxnTransaction:
+        return AddPartitionsToTxnTransaction(
+            transactional_id=ID,
+            producer_id=12345,
+            producer_epoch=0,
+            verify_only=False,
+            topics=[AddPartitionsToTxnTopic(name=TOPIC, partitions=[partition])],
+        )
+
+    request = AddPartitionsToTxnRequest(transactions=[transaction(-2), transaction(0)])
+    answer = await second.wire.ask(request, 5)
+
+    expected = (-2, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    for result in answer.results_by_transaction:
+        [partition] = result.topic_results[0].results_by_partition
+        assert expected == (partition.partition_index, partition.partition_error_code)
+    assert 2 == len(answer.results_by_transaction)

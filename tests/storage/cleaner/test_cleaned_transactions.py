@@ -1,0 +1,161 @@
+"""
+Which markers still decide about something.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.record_batch import RecordBatch, build_batch, control_batch, read_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
+from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
+from tests.support.disk import MemoryFiles
+
+ABORTED = AbortedTxn(1, 10, 20, 21)
+KEPT, SUPERFLUOUS = False, True
+
+
+def data(offset: int, producer_id: int = 1, *, transactional: bool = True) -> RecordBatch:
+    batch = build_batch(
+        [SimpleRecord(0, b"k", b"v")],
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=transactional,
+    )
+    return read_batch(memoryview(batch))
+
+
+def marker(offset: int, kind: ControlRecordType, producer_id: int = 1) -> RecordBatch:
+    batch = EndTransactionMarker(kind, 0).batch(
+        0, base_offset=offset, producer_id=producer_id, producer_epoch=0
+    )
+    return read_batch(memoryview(batch))
+
+
+def abort(offset: int, producer_id: int = 1) -> RecordBatch:
+    return marker(offset, ControlRecordType.ABORT, producer_id)
+
+
+def commit(offset: int, producer_id: int = 1) -> RecordBatch:
+    return marker(offset, ControlRecordType.COMMIT, producer_id)
+
+
+@pytest.fixture
+def transactions() -> CleanedTransactionMetadata:
+    made = CleanedTransactionMetadata()
+    made.add_aborted_transactions([ABORTED])
+    return made
+
+
+@pytest.fixture
+def index() -> TransactionIndex:
+    files = MemoryFiles()
+    files.make_directory(Path("/data"))
+    return TransactionIndex(files, Path("/data"), "0.txnindex", 0)
+
+
+def test_data_of_an_aborted_transaction_is_told_from_all_other(
+    transactions: CleanedTransactionMetadata,
+) -> None:
+    assert not transactions.on_batch_read(data(8))
+    assert not transactions.on_batch_read(data(11, producer_id=2))
+    assert not transactions.on_batch_read(data(12, transactional=False))
+    assert transactions.on_batch_read(data(13))
+
+
+def test_a_transaction_begins_with_the_batch_that_holds_its_first_offset(
+    transactions: CleanedTransactionMetadata,
+) -> None:
+    assert not transactions.on_batch_read(data(9))
+    assert transactions.on_batch_read(data(10))
+
+
+def test_a_marker_stays_with_its_entry_while_data_was_met(
+    transactions: CleanedTransactionMetadata, index: TransactionIndex
+) -> None:
+    transactions.cleaned_index = index
+    transactions.on_batch_read(data(10))
+
+    assert KEPT == transactions.on_control_batch_read(abort(20))
+
+    assert [ABORTED] == index.all_aborted_txns()
+    # The next transaction of the producer is another one.
+    assert not transactions.on_batch_read(data(25))
+
+
+def test_a_marker_without_data_is_superfluous_and_so_is_its_entry(
+    transactions: CleanedTransactionMetadata, index: TransactionIndex
+) -> None:
+    transactions.cleaned_index = index
+    transactions.on_batch_read(data(12, producer_id=2))
+
+    assert SUPERFLUOUS == transactions.on_control_batch_read(abort(20))
+
+    assert index.is_empty
+
+
+def test_an_abort_that_no_index_knows_is_superfluous() -> None:
+    transactions = CleanedTransactionMetadata()
+    transactions.on_batch_read(data(10))
+
+    assert SUPERFLUOUS == transactions.on_control_batch_read(abort(20))
+
+
+def test_a_commit_stays_while_data_was_met() -> None:
+    transactions = CleanedTransactionMetadata()
+    transactions.on_batch_read(data(10))
+
+    assert SUPERFLUOUS == transactions.on_control_batch_read(commit(11, producer_id=2))
+    assert KEPT == transactions.on_control_batch_read(commit(12))
+    assert SUPERFLUOUS == transactions.on_control_batch_read(commit(13))
+
+
+def test_a_marker_that_only_has_its_header_left_is_superfluous() -> None:
+    empty = read_batch(memoryview(build_batch([], is_control=True, producer_id=1)))
+
+    assert SUPERFLUOUS == CleanedTransactionMetadata().on_control_batch_read(empty)
+
+
+def test_other_control_records_stay() -> None:
+    leader_change = marker(5, ControlRecordType.LEADER_CHANGE)
+    unknown = read_batch(memoryview(control_batch(77, b"", 0)))
+
+    assert KEPT == CleanedTransactionMetadata().on_control_batch_read(leader_change)
+    assert KEPT == CleanedTransactionMetadata().on_control_batch_read(unknown)
+
+
+def test_a_control_batch_without_a_type_is_an_error() -> None:
+    strange = build_batch([SimpleRecord(0, b"k", b"v")], is_control=True)
+
+    with pytest.raises(InvalidRecord):
+        CleanedTransactionMetadata().on_control_batch_read(read_batch(memoryview(strange)))
+
+
+def test_a_transaction_over_two_segments_is_added_twice(
+    transactions: CleanedTransactionMetadata,
+) -> None:
+    transactions.on_batch_read(data(10))
+    transactions.add_aborted_transactions([ABORTED])
+
+    assert transactions.on_batch_read(data(15))
+    assert KEPT == transactions.on_control_batch_read(abort(20))
+    assert not transactions.on_batch_read(data(25))
+
+
+def test_transactions_begin_in_the_order_of_their_first_offsets() -> None:
+    transactions = CleanedTransactionMetadata()
+    later = AbortedTxn(1, 30, 40, 41)
+    transactions.add_aborted_transactions([later, ABORTED])
+
+    assert transactions.on_batch_read(data(10))
+    assert KEPT == transactions.on_control_batch_read(abort(20))
+    assert not transactions.on_batch_read(data(25))
+    assert KEPT == transactions.on_control_batch_read(commit(26))
+    assert transactions.on_batch_read(data(30))

@@ -1,0 +1,508 @@
+"""
+Cleaning whole logs: what is left, when it is cut off, and when something fails.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
+from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted, LogToClean
+from barnabas.storage.errors import KafkaError, KafkaStorageError
+from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.cleaning import clean, new_cleaner, pairs, put
+from tests.support.clock import StillClock
+from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+from tests.support.logs import (
+    DIRECTORY,
+    LogHome,
+    bases,
+    end_transaction,
+    offsets,
+    read_batches,
+)
+from tests.support.random_logs import RandomLog
+from tests.support.segments import FIRST_TIMESTAMP
+
+KEYS = [b"a", b"b", b"c"]
+STEPS = 64
+"""What a cleaning of ``four_segments`` does to the disk."""
+
+
+def four_segments(files: MemoryFiles | None = None) -> tuple[LogHome, Log]:
+    """
+    Three segments of six records of three keys each, and an empty one.
+    """
+    home = LogHome(files=files, cleanup_policy=("compact",), segment_bytes=500)
+    log = home.open()
+    for _ in range(3):
+        for value in (b"old", b"new"):
+            put(log, *((key, value + bytes(50)) for key in KEYS))
+        log.roll()
+    assert [0, 6, 12, 18] == bases(log)
+    return home, log
+
+
+class AbortAfter:
+    """
+    Lets some questions pass, then aborts.
+    """
+
+    def __init__(self, questions: int) -> None:
+        self.left = questions
+
+    def __call__(self, partition: TopicPartition) -> None:
+        assert "t-0" == str(partition)
+        if self.left == 0:
+            raise LogCleaningAborted
+        self.left -= 1
+
+
+def unfinished(home: LogHome) -> list[str]:
+    return [name for name in home.names() if name.endswith((".cleaned", ".swap"))]
+
+
+# What is left.
+
+
+def test_every_segment_is_cleaned_and_the_end_of_the_log_stays() -> None:
+    home, log = four_segments()
+
+    end, stats = clean(log, home.clock)
+
+    assert (18, 18) == (end, log.log_end_offset)
+    assert [15, 16, 17] == offsets(log)
+    assert (18, 18, 3) == (stats.map_messages_read, stats.messages_read, stats.messages_written)
+    assert 3 / 1000 == stats.buffer_utilization
+    assert [] == unfinished(home)
+
+
+def test_small_segments_become_one_and_the_snapshots_of_the_others_go() -> None:
+    home, log = four_segments()
+    clean(log, home.clock)
+    # What is empty is merged the next time.
+    put(log, (b"x", b"1"))
+    log.roll()
+
+    clean(log, home.clock, first_dirty_offset=18)
+
+    assert [0, 19] == bases(log)
+    assert {"00000000000000000019.snapshot"} == {
+        name for name in home.names() if name.endswith(".snapshot")
+    }
+    assert [15, 16, 17, 18] == offsets(log)
+    home.clock.advance(60_000)
+    log.remove_deleted_files()
+    assert not [name for name in home.names() if name.endswith(".deleted")]
+
+
+def test_a_segment_of_which_nothing_stays_is_empty() -> None:
+    home, log = four_segments()
+
+    clean(log, home.clock)
+
+    assert [0, 6, 12, 18] == bases(log)
+    assert [0, 0] == [segment.size for segment in log.segments.values()[:2]]
+    for suffix in (".log", ".index", ".timeindex"):
+        assert b"" == home.file(0, suffix)
+
+
+def test_the_time_of_the_last_old_segment_stays() -> None:
+    """
+    Retention goes by it where records have no timestamps.
+    """
+    home, log = four_segments()
+    home.clock.advance(1000)
+    put(log, (b"x", b"1"))
+    log.roll()
+    home.clock.advance(1000)
+    clean(log, home.clock, first_dirty_offset=0)
+    home.clock.advance(1000)
+    put(log, (b"x", b"2"))
+    log.roll()
+    times = [segment.last_modified() - FIRST_TIMESTAMP for segment in log.segments.values()[:5]]
+    assert [0, 0, 0, 1000, 3000] == times
+
+    clean(log, home.clock, first_dirty_offset=19)
+
+    assert [0, 20] == bases(log)
+    assert 3000 == log.segments.values()[0].last_modified() - FIRST_TIMESTAMP
+
+
+def test_what_is_above_the_uncleanable_offset_supersedes_nothing() -> None:
+    home, log = four_segments()
+
+    end, _ = clean(log, home.clock, uncleanable_offset=6)
+
+    assert 6 == end
+    assert [3, 4, 5, *range(6, 18)] == offsets(log)
+
+
+def test_keys_of_the_clean_part_are_not_looked_at() -> None:
+    home, log = four_segments()
+
+    end, stats = clean(log, home.clock, first_dirty_offset=12)
+
+    assert (18, 6) == (end, stats.map_messages_read)
+    assert [15, 16, 17] == offsets(log)
+
+
+def test_a_full_map_ends_the_cleaning_at_the_last_key_that_it_took() -> None:
+    """
+    Which may be in the middle of a batch; the next cleaning begins there.
+    """
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    put(log, (b"a", b"1"), (b"b", b"1"))
+    put(log, (b"a", b"2"), (b"c", b"1"), (b"d", b"1"))
+    put(log, (b"b", b"2"))
+    log.roll()
+    rounds = []
+    first_dirty = 0
+    while first_dirty < 6:
+        first_dirty, _ = clean(
+            log, home.clock, first_dirty_offset=first_dirty, slots=4, load_factor=0.75
+        )
+        rounds.append((first_dirty, offsets(log)))
+
+    # a, b, c fit; d does not.
+    assert [(4, [1, 2, 3, 4, 5]), (6, [2, 3, 4, 5])] == rounds
+
+
+def test_offsets_that_no_batch_has_any_more_are_clean_too() -> None:
+    home, log = four_segments()
+    clean(log, home.clock)
+    assert 0 == log.segments.values()[0].size
+
+    end, stats = clean(log, home.clock, uncleanable_offset=6)
+
+    assert (6, 0) == (end, stats.map_messages_read)
+
+
+def test_the_last_batch_of_a_cleaning_leaves_its_header_and_so_the_last_offset() -> None:
+    """
+    It may be the first one that a restart looks at.
+    """
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    put(log, (b"a", b"1"), (b"b", None))
+    put(log, (b"b", None))
+    log.roll()
+    clean(log, home.clock)
+    home.clock.advance(86_400_000)
+    clean(log, home.clock)
+
+    assert [0] == offsets(log)
+    assert [2] == [batch.last_offset for batch in read_batches(log) if batch.record_count == 0]
+    end = log.log_end_offset
+    home.stop(log)
+    assert end == home.open().log_end_offset
+
+
+def test_a_reader_who_has_found_its_bytes_reads_on() -> None:
+    home, log = four_segments()
+    found = log.read(0, 1_000_000, FetchIsolation.LOG_END, True).records
+    assert found is not None
+    before = found.read()
+
+    clean(log, home.clock)
+
+    assert before == found.read()
+
+
+def test_aborted_data_supersedes_nothing() -> None:
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    put(log, (b"a", b"1"))
+    transaction = {"producer_id": 5, "producer_epoch": 0, "is_transactional": True}
+    put(log, (b"a", b"2"), base_sequence=0, **transaction)
+    end_transaction(log, 5, commit=False)
+    put(log, (b"b", b"1"))
+    log.roll()
+
+    _, stats = clean(log, home.clock)
+
+    assert (4, 1) == (stats.map_messages_read, stats.messages_read - stats.messages_written)
+    assert [(0, b"a", b"1"), (3, b"b", b"1")] == [pair for pair in pairs(log) if pair[0] != 2]
+
+
+# What it tells.
+
+
+def test_throttle_is_told_of_all_that_is_read_and_written() -> None:
+    home, log = four_segments()
+    size = log.size
+    throttled: list[int] = []
+
+    _, stats = clean(log, home.clock, throttle=throttled.append)
+
+    assert size == stats.map_bytes_read == stats.bytes_read
+    assert stats.bytes_written == log.size
+    assert 2 * size + log.size == sum(throttled)
+
+
+@pytest.mark.parametrize("records", [1, 90])
+def test_others_get_their_turn_between_batches(records: int) -> None:
+    """
+    After as much work as a thousand records are.
+    """
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    for _ in range(200):
+        put(log, *[(b"a", b"1")] * records)
+    log.roll()
+    pauses: list[int] = []
+
+    clean(log, home.clock, pause=lambda: pauses.append(1), io_buffer_bytes=1_000_000)
+
+    batches_per_pause = -(-RECORDS_PER_STEP // (records + 10))
+    # Each pass, and once more after each read.
+    assert 2 * (200 // batches_per_pause + 1) == len(pauses)
+
+
+def test_one_line_says_what_was_done(caplog: pytest.LogCaptureFixture) -> None:
+    home, log = four_segments()
+
+    with caplog.at_level(logging.INFO, "barnabas.storage.cleaner.cleaner"):
+        clean(log, home.clock)
+
+    (line,) = [record.message for record in caplog.records if record.name.endswith("cleaner")]
+    assert line.startswith("t-0: cleaned up to offset 18 in 0.0 s: read 1.4 KiB of dirty batches")
+
+
+def test_a_map_that_cannot_hold_a_key_is_refused() -> None:
+    with pytest.raises(ValueError, match="too small to fit in even a single message"):
+        new_cleaner(StillClock(), slots=1)
+    new_cleaner(StillClock(), slots=2)
+
+
+# When it is cut off.
+
+
+@pytest.mark.parametrize("questions", range(12))
+def test_an_aborted_cleaning_leaves_whole_segments(questions: int) -> None:
+    """
+    Those that were ready are cleaned, the others as before. Nothing unfinished is left.
+    """
+    home, log = four_segments()
+    cleaner = new_cleaner(home.clock, check_done=AbortAfter(questions))
+    to_clean = LogToClean(log=log, first_dirty_offset=0, uncleanable_offset=18)
+
+    with pytest.raises(LogCleaningAborted):
+        cleaner.clean(to_clean)
+
+    assert [] == unfinished(home)
+    assert 0 == cleaner.offset_map.size
+    assert offsets(log) in ([*range(18)], [*range(6, 18)], [*range(12, 18)])
+    assert ([*range(18)] == offsets(log)) == (questions < 8)
+    clean(log, home.clock)
+    assert [15, 16, 17] == offsets(log)
+
+
+def test_batches_that_are_none_stop_a_cleaning_and_nothing_changes() -> None:
+    home, log = four_segments()
+    before = bytes(home.file(6, ".log"))
+    home.file(6, ".log")[16] = 9
+
+    with pytest.raises(CorruptMessage):
+        clean(log, home.clock)
+
+    assert [] == unfinished(home)
+    home.file(6, ".log")[:] = before
+    assert [*range(18)] == offsets(log)
+
+
+def test_a_batch_that_turns_bad_in_the_second_pass_leaves_nothing_unfinished() -> None:
+    home, log = four_segments()
+
+    with pytest.raises(CorruptMessage):
+        clean(log, home.clock, check_done=Spoil(home, questions=9))
+
+    assert [] == unfinished(home)
+    assert [0, 6, 12, 18] == bases(log)
+
+
+class Spoil:
+    """
+    Makes a batch unreadable when it was asked so often.
+    """
+
+    def __init__(self, home: LogHome, questions: int) -> None:
+        self.home = home
+        self.left = questions
+
+    def __call__(self, partition: TopicPartition) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.home.file(6, ".log")[16] = 9
+
+
+def test_a_segment_with_offsets_too_far_apart_is_split_first() -> None:
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    put(log, (b"a", b"1"))
+    put(log, (b"b", b"1"))
+    log.roll()
+    far = build_batch([SimpleRecord(FIRST_TIMESTAMP, b"b", b"2")], base_offset=2**31)
+    # A broker before 2.0 could write that.
+    segment = log.segments.values()[0]
+    segment.log.append(far)
+    end = 2**31 + 1
+
+    with pytest.raises(LogCleaningAborted, match="overflow"):
+        clean(log, home.clock, uncleanable_offset=2)
+
+    assert [0, 2, 2**31] == bases(log) or [0, 2**31, 2] == bases(log)
+    assert [] == unfinished(home)
+    assert end > log.log_end_offset
+
+
+# When the disk fails.
+
+
+def test_a_disk_that_does_not_read_dirty_batches_concerns_the_log_alone() -> None:
+    files = FailingFiles()
+    home, log = four_segments(files)
+    files.fail(only=frozenset({"read"}), errno=errno.EIO)
+
+    with pytest.raises(KafkaError, match="while loading offset map") as error:
+        clean(log, home.clock)
+
+    assert not isinstance(error.value, KafkaStorageError)
+    assert isinstance(error.value.__cause__, KafkaStorageError)
+    assert [*range(18)] == offsets(log)
+
+
+@pytest.mark.parametrize("action", ["write", "sync", "rename"])
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+def test_a_disk_that_fails_later_is_an_error_of_the_disk(action: str, number: int) -> None:
+    files = FailingFiles()
+    home, log = four_segments(files)
+    files.fail(only=frozenset({action}), errno=number)
+
+    with pytest.raises(KafkaStorageError):
+        clean(log, home.clock)
+
+    log.close_handlers()
+    home.failures = LogDirFailureChannel()
+    log = home.open(had_clean_shutdown=False)
+    assert [15, 16, 17] == offsets(log)[-3:]
+    assert [] == unfinished(home)
+
+
+# When the machine stops.
+
+
+@settings(max_examples=50)
+@given(data=st.data(), step=st.integers(0, STEPS))
+def test_whatever_survives_a_crash_has_the_last_record_of_each_key(
+    data: st.DataObject, step: int
+) -> None:
+    """
+    Whole segments are as they were or as they became; and the log can be cleaned again.
+    """
+    files = CrashableFiles()
+    home, log = four_segments(files)
+    log.flush(force_flush_active_segment=True)
+    files.crash_before(step)
+
+    with suppress(Crashed):
+        clean(log, home.clock)
+    files.crash(lambda most: data.draw(st.integers(0, most)))
+    log = home.open(had_clean_shutdown=False, recovery_point=18)
+
+    assert 18 == log.log_end_offset
+    assert offsets(log) in (
+        [*range(18)],
+        [*range(6, 18)],
+        [*range(12, 18)],
+        [15, 16, 17],
+    )
+    clean(log, home.clock)
+    assert [15, 16, 17] == offsets(log)
+
+
+def test_a_cleaning_takes_so_many_steps() -> None:
+    files = CrashableFiles()
+    home, log = four_segments(files)
+    log.flush(force_flush_active_segment=True)
+    before = files.steps
+
+    clean(log, home.clock)
+
+    assert STEPS == files.steps - before
+
+
+# Whatever is in the log.
+
+
+def committed(log: Log) -> dict[bytes, bytes | None]:
+    """
+    What a consumer of committed records ends up with.
+    """
+    aborted = log.collect_aborted_transactions(0, log.log_end_offset)
+    latest: dict[bytes, bytes | None] = {}
+    for batch in read_batches(log):
+        is_aborted = any(
+            txn.producer_id == batch.producer_id
+            and txn.first_offset <= batch.base_offset <= txn.last_offset
+            for txn in aborted
+        )
+        if batch.is_control or (batch.is_transactional and is_aborted):
+            continue
+        for record in batch.records():
+            if record.key is not None:
+                latest[record.key] = record.value
+    return latest
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32))
+def test_a_consumer_ends_up_with_the_same(seed: int) -> None:
+    clock = StillClock(FIRST_TIMESTAMP + 1_000_000)
+    random_log = RandomLog(seed, DIRECTORY, MemoryFiles(clock.now_ms), clock)
+    random_log.configs["segment.index.bytes"] = "10000"
+    random_log.write(25)
+    log = random_log.open("compact")
+    before = {key: value for key, value in committed(log).items() if value is not None}
+    size, end = log.size, log.log_end_offset
+
+    for _ in range(3):
+        clean(log, clock, io_buffer_bytes=random_log.random.choice((100, 1000, 100_000)))
+
+        after = committed(log)
+        assert before == {key: value for key, value in after.items() if value is not None}
+        assert end == log.log_end_offset
+        clock.advance(86_400_000)
+
+    assert log.size <= size + 3 * len(after)
+
+
+def test_cleaning_again_changes_nothing() -> None:
+    """
+    Once tombstones and markers have their horizons, and before these.
+    """
+    clock = StillClock(FIRST_TIMESTAMP + 1_000_000)
+    files = MemoryFiles(clock.now_ms)
+    random_log = RandomLog(5, DIRECTORY, files, clock)
+    random_log.configs["delete.retention.ms"] = "86400000"
+    random_log.write(60)
+    log = random_log.open("compact")
+    for _ in range(3):
+        clean(log, clock)
+    before = [bytes(batch.data) for batch in read_batches(log)]
+
+    clean(log, clock)
+
+    assert before == [bytes(batch.data) for batch in read_batches(log)]

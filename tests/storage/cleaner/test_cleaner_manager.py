@@ -1,0 +1,421 @@
+"""
+Which log the cleaner takes next, and what is noted about it.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.cleaner.manager import LogCleanerManager, LogCleaningFailed, PreCleanStats
+from barnabas.storage.cleaner.plan import CleaningPlan, Verdict
+from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.cleaner.states import Paused, Working
+from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log.log import Log
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.cleaner_world import CHECKPOINT, COMPACT, DATA, CleanerWorld, add, config
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.log_manager import T0, T1, TOPIC_ID, load, open_manager
+
+OTHER = Path("/other")
+
+
+def test_a_log_is_taken_and_let_go_with_the_offset_it_is_clean_up_to() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+
+    found = world.grab()
+
+    assert found is not None
+    assert (log, 0, 12) == (found.log, found.first_dirty_offset, found.uncleanable_offset)
+    assert (0, 1800, 1.0) == (found.clean_bytes, found.cleanable_bytes, found.cleanable_ratio)
+    assert not found.need_compaction_now
+    assert Working.IN_PROGRESS is world.manager.states.get(T0)
+    assert world.grab() is None
+    world.manager.done_cleaning(log, 12)
+    assert world.manager.states.get(T0) is None
+    assert "0\n1\nt 0 12\n" == world.checkpoint()
+    assert {T0: 12} == world.manager.first_dirty_offsets()
+    assert Verdict.NOTHING_TO_CLEAN is world.manager.plan(log).verdict
+
+
+def test_the_checkpoint_is_there_from_the_start_and_empty() -> None:
+    world = CleanerWorld(DATA, OTHER)
+
+    assert b"" == world.files.read_bytes(CHECKPOINT)
+    assert b"" == world.files.read_bytes(OTHER / CLEANER_CHECKPOINT)
+
+
+def test_after_a_restart_cleaning_goes_on_where_it_had_ended() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+    world.grab()
+    world.manager.done_cleaning(log, 12)
+
+    world.restart()
+
+    assert 12 == world.manager.plan(world.found(T0)).first_dirty.offset
+
+
+def test_only_logs_that_are_compacted_are_taken() -> None:
+    world = CleanerWorld()
+    world.log(T0, 13, config("delete"))
+
+    assert world.grab() is None
+    assert {} == world.manager.grab_deletable_logs()
+
+
+def test_the_dirtiest_log_is_taken_first() -> None:
+    world = CleanerWorld()
+    half, whole = world.log(T0, 13), world.log(T1, 13)
+    world.manager.update_checkpoints(DATA, put=(T0, 6))
+    half.update_config(config("compact", min_cleanable_dirty_ratio=0.1))
+    stats = PreCleanStats()
+
+    first = world.grab(stats)
+    second = world.grab()
+
+    assert (1.0, 2) == (0.5 + world.manager.dirtiest_ratio, stats.cleanable_partitions)
+    assert first is not None
+    assert second is not None
+    assert (whole, half) == (first.log, second.log)
+    assert (900, 900) == (second.clean_bytes, second.cleanable_bytes)
+
+
+def test_a_log_that_has_waited_for_too_long_is_taken_however_clean_it_is() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 19, config("compact", max_compaction_lag_ms=60_000))
+    world.manager.update_checkpoints(DATA, put=(T0, 12))
+    assert world.grab() is None
+
+    world.still_clock.advance(60_001)
+    stats = PreCleanStats()
+    found = world.grab(stats)
+
+    assert found is not None
+    assert (log, True) == (found.log, found.need_compaction_now)
+    assert (1, 1, 1) == (
+        stats.max_compaction_delay_ms,
+        stats.delayed_partitions,
+        stats.cleanable_partitions,
+    )
+
+
+def test_a_noted_offset_below_the_start_of_the_log_is_noted_anew(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13, config("compact", "delete", min_cleanable_dirty_ratio=0.1))
+    world.manager.update_checkpoints(DATA, put=(T0, 2))
+    log.delete_records(8)
+
+    found = world.grab()
+
+    assert found is not None
+    assert 8 == found.first_dirty_offset
+    assert "0\n1\nt 0 8\n" == world.checkpoint()
+    assert "the cleaner begins again" not in caplog.text
+
+
+def test_a_start_that_moved_without_a_policy_to_delete_is_worth_a_word(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13, config("compact", "delete"))
+    world.manager.update_checkpoints(DATA, put=(T0, 2))
+    log.delete_records(8)
+    log.update_config(COMPACT)
+
+    world.grab()
+
+    assert "t-0: the cleaner begins again at the log start offset 8" in caplog.text
+
+
+def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_anew(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = CleanerWorld()
+    world.log(T0, 13)
+    world.manager.update_checkpoints(DATA, put=(T0, 99))
+
+    found = world.grab()
+
+    assert found is not None
+    assert 0 == found.first_dirty_offset
+    assert "0\n1\nt 0 0\n" == world.checkpoint()
+    assert "t-0: the cleaner begins again at the log start offset 0" in caplog.text
+
+
+def test_of_what_was_aborted_only_the_beginning_is_noted() -> None:
+    """
+    So that a crash finds a log with gaps among those that the cleaner has been at.
+    """
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+    world.grab()
+    world.manager.states._states[T0] = Working.ABORTED
+
+    world.manager.done_cleaning(log, 12)
+
+    assert Paused(1) == world.manager.states.get(T0)
+    assert "0\n1\nt 0 0\n" == world.checkpoint()
+
+
+def test_a_paused_log_is_not_taken() -> None:
+    world = CleanerWorld()
+    world.log(T0, 13)
+
+    with world.manager.paused(T0):
+        assert world.grab() is None
+        assert {} == world.manager.grab_deletable_logs()
+    assert world.grab() is not None
+
+
+def test_all_compacted_logs_that_are_free_are_looked_at_for_retention() -> None:
+    world = CleanerWorld()
+    both, only = world.log(T0, 1, config("compact", "delete")), world.log(T1, 1)
+    world.log(TopicPartition("d", 0), 1, config("delete"))
+
+    logs = world.manager.grab_deletable_logs()
+
+    assert {T0: both, T1: only} == logs
+    assert world.grab() is None
+    for partition in logs:
+        world.manager.done_deleting(partition)
+    assert world.manager.states.get(T0) is None
+
+
+def test_a_log_without_records_is_passed_over_unless_a_checkpoint_names_it() -> None:
+    world = CleanerWorld()
+    empty = [world.log(partition, 0) for partition in (T0, T1)]
+    world.manager.update_checkpoints(DATA, put=(T1, 5))
+
+    logs = world.manager.grab_deletable_logs()
+
+    assert {T1: empty[1]} == logs
+
+
+def test_logs_without_compaction_are_kept_from_the_cleaner_while_retention_is_applied() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13, config("delete"))
+    world.log(T1, 13)
+
+    with world.manager.paused_uncompacted() as logs:
+        log.update_config(COMPACT)
+        found = world.grab()
+
+        assert {T0: log} == logs
+        assert found is not None
+        assert T1 == found.topic_partition
+        assert world.grab() is None
+    assert world.grab() is not None
+
+
+def test_a_log_in_the_hands_of_the_cleaner_is_left_to_it() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+    world.grab()
+    log.update_config(config("delete"))
+
+    with world.manager.paused_uncompacted() as logs:
+        assert {} == logs
+    assert Working.IN_PROGRESS is world.manager.states.get(T0)
+
+
+def test_a_log_that_cannot_be_cleaned_is_left_alone_until_it_is_deleted() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+
+    world.manager.mark_uncleanable(log)
+
+    assert world.grab() is None
+    assert {} == world.manager.grab_deletable_logs()
+    assert {T0} == world.manager.uncleanable_partitions(DATA)
+    assert 1800 == world.manager.uncleanable_bytes(DATA)
+    world.manager.maintain_uncleanable_partitions()
+    assert {T0} == world.manager.uncleanable_partitions(DATA)
+    world.logs.delete_log(T0)
+    assert 0 == world.manager.uncleanable_bytes(DATA)
+    world.manager.maintain_uncleanable_partitions()
+    assert set() == world.manager.uncleanable_partitions(DATA)
+
+
+def test_an_uncleanable_log_that_cannot_be_read_counts_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = CleanerWorld()
+    for partition in (T0, T1):
+        world.manager.mark_uncleanable(world.log(partition, 13))
+    plan = LogCleanerManager.plan
+
+    def fail(self: LogCleanerManager, log: Log) -> CleaningPlan[LogSegment]:
+        if log.topic_partition == T0:
+            raise KafkaStorageError("gone")
+        return plan(self, log)
+
+    monkeypatch.setattr(LogCleanerManager, "plan", fail)
+
+    assert 1800 == world.manager.uncleanable_bytes(DATA)
+
+
+def test_a_restart_gives_an_uncleanable_log_another_chance() -> None:
+    world = CleanerWorld()
+    world.manager.mark_uncleanable(world.log(T0, 13))
+
+    world.restart()
+
+    assert world.grab() is not None
+
+
+def test_a_log_that_cannot_be_looked_at_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+
+    def fail(_self: object, _log: Log) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(LogCleanerManager, "plan", fail)
+    with pytest.raises(LogCleaningFailed, match="for partition t-0") as caught:
+        world.grab()
+
+    assert log is caught.value.log
+    assert world.manager.states.get(T0) is None
+
+
+def test_a_deleted_log_leaves_the_checkpoint() -> None:
+    world = CleanerWorld()
+    for partition in (T0, T1):
+        log = world.log(partition, 13)
+        world.manager.states.begin(partition)
+        world.manager.done_cleaning(log, 12)
+    assert "0\n2\nt 0 12\nt 1 12\n" == world.checkpoint()
+
+    world.logs.delete_logs([T0])
+
+    assert "0\n1\nt 1 12\n" == world.checkpoint()
+
+
+def test_one_entry_can_be_removed() -> None:
+    world = CleanerWorld()
+    world.log(T0, 1)
+    world.log(T1, 1)
+    world.manager.update_checkpoints(DATA, put=(T0, 3))
+    world.manager.update_checkpoints(DATA, put=(T1, 4), remove=T0)
+
+    assert "0\n1\nt 1 4\n" == world.checkpoint()
+
+
+def test_a_log_that_lost_its_end_is_clean_up_to_its_active_segment_at_the_most() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 20)
+    world.manager.update_checkpoints(DATA, put=(T0, 18))
+
+    world.logs.truncate_to(T0, 19)
+    assert (19, "0\n1\nt 0 18\n") == (log.log_end_offset, world.checkpoint())
+    world.logs.truncate_to(T0, 14)
+    assert (14, "0\n1\nt 0 12\n") == (log.log_end_offset, world.checkpoint())
+    assert world.manager.states.get(T0) is None
+
+
+def test_a_log_is_not_cleaned_while_it_loses_its_end() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 20)
+
+    with world.manager.truncating(log):
+        assert Paused(1) == world.manager.states.get(T0)
+    assert world.manager.states.get(T0) is None
+
+
+def test_what_is_not_there_loses_nothing() -> None:
+    CleanerWorld().logs.truncate_to(T0, 0)
+
+
+def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_written() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+    world.manager.update_checkpoints(DATA, put=(T0, 12))
+
+    world.logs.update_topic_config("t", config("delete"))
+
+    assert {T0: 12} == world.manager.first_dirty_offsets()
+    world.logs.truncate_to(T0, 6)
+    assert 6 == log.log_end_offset
+    assert {T0: 12} == world.manager.first_dirty_offsets()
+
+
+def test_in_a_failed_directory_nothing_is_taken_and_nothing_noted() -> None:
+    world = CleanerWorld(DATA, OTHER)
+    logs = [world.log(partition, 13) for partition in (T0, T1)]
+    (lost,) = (log for log in logs if log.parent_dir == DATA)
+    (kept,) = (log for log in logs if log.parent_dir == OTHER)
+
+    world.manager.update_checkpoints(DATA, put=(lost.topic_partition, 1))
+    world.logs.failures.maybe_add_offline_log_dir(DATA, "gone", OSError())
+    found = world.grab()
+
+    assert found is not None
+    assert kept is found.log
+    assert world.grab() is None
+    before = world.checkpoint()
+    world.manager.update_checkpoints(DATA, put=(lost.topic_partition, 12))
+    assert before == world.checkpoint()
+    noted = {lost.topic_partition: 1, kept.topic_partition: 0}
+    assert noted == world.manager.first_dirty_offsets()
+    world.logs.handle_failures()
+    assert {kept.topic_partition: 0} == world.manager.first_dirty_offsets()
+
+
+def test_a_checkpoint_that_cannot_be_read_takes_its_directory_offline() -> None:
+    files = MemoryFiles()
+    for path in (DATA, OTHER):
+        files.make_directory(path)
+    files.open(CHECKPOINT).append(b"0\n2\nt 0 1\n")
+
+    world = CleanerWorld(DATA, OTHER, files=files)
+
+    assert [OTHER] == list(world.logs.directories.live)
+
+
+def test_a_checkpoint_that_cannot_be_written_takes_its_directory_offline() -> None:
+    files = FailingFiles()
+    world = CleanerWorld(files=files)
+    log = world.log(T0, 13)
+    world.grab()
+
+    files.fail(only=frozenset({"write"}))
+    world.manager.done_cleaning(log, 12)
+
+    assert world.logs.failures.has_offline_log_dir(DATA)
+    assert world.manager.states.get(T0) is None
+
+
+def test_the_time_since_the_last_look_is_known() -> None:
+    world = CleanerWorld()
+    world.grab()
+
+    world.still_clock.advance(1500)
+
+    assert 1500 == world.manager.ms_since_last_run
+
+
+def test_without_the_cleaner_there_is_no_checkpoint(caplog: pytest.LogCaptureFixture) -> None:
+    files = MemoryFiles()
+    with caplog.at_level(logging.WARNING):
+        manager = load(open_manager(files, cleaner=CleanerSettings(enabled=False)))
+
+    assert manager.cleaner is None
+    assert not files.exists(CHECKPOINT)
+    assert "log.cleaner.enable is false" in caplog.text
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID, config=COMPACT)
+    add(log, *(b"%d" % number for number in range(13)))
+    manager.update_topic_config("t", config("compact", "delete", retention_ms=1))
+    manager.upkeep.check_retention()
+    assert 0 == log.log_start_offset
+    manager.update_topic_config("t", config("delete", retention_ms=1))
+    manager.upkeep.check_retention()
+    manager.delete_log(T0)

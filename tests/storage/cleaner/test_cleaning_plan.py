@@ -1,0 +1,229 @@
+"""
+Which part of a log the cleaner may clean, and whether it is worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from barnabas.storage.cleaner.plan import (
+    NEVER,
+    CleanableLog,
+    CleaningPlan,
+    DirtyOrigin,
+    Limit,
+    Verdict,
+    plan_cleaning,
+)
+from barnabas.storage.config.log_config import LogConfig
+
+NOW = 1_700_000_000_000
+
+
+@dataclass(frozen=True)
+class Piece:
+    """
+    A segment as the rules see it.
+    """
+
+    base_offset: int
+    size: int = 100
+    latest: int = 0
+    first: int = 0
+
+    def largest_timestamp(self) -> int:
+        return self.latest
+
+    def first_batch_timestamp(self) -> int:
+        return self.first
+
+
+def plan(
+    segments: Sequence[Piece],
+    *,
+    checkpoint: int | None = None,
+    start: int = 0,
+    stable: int = 100,
+    end: int = 100,
+    **config: Any,
+) -> CleaningPlan[Piece]:
+    log = CleanableLog(segments, start, stable, end)
+    return plan_cleaning(log, LogConfig(**config), checkpoint, NOW)
+
+
+THREE = (Piece(0), Piece(10), Piece(20))
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "start", "offset", "origin", "must_be_noted"),
+    [
+        (None, 0, 0, DirtyOrigin.NEVER_CLEANED, False),
+        (None, 5, 5, DirtyOrigin.NEVER_CLEANED, False),
+        (5, 5, 5, DirtyOrigin.CHECKPOINT, False),
+        (12, 5, 12, DirtyOrigin.CHECKPOINT, False),
+        (100, 5, 100, DirtyOrigin.CHECKPOINT, False),
+        (4, 5, 5, DirtyOrigin.BELOW_LOG_START, True),
+        (101, 5, 5, DirtyOrigin.BEYOND_LOG_END, True),
+    ],
+)
+def test_where_the_dirty_part_begins(
+    checkpoint: int | None, start: int, offset: int, origin: DirtyOrigin, must_be_noted: bool
+) -> None:
+    first = plan(THREE, checkpoint=checkpoint, start=start).first_dirty
+
+    assert (offset, origin, checkpoint) == (first.offset, first.origin, first.checkpoint)
+    assert must_be_noted == first.must_be_noted
+
+
+def test_the_active_segment_is_never_cleaned() -> None:
+    found = plan(THREE)
+
+    assert (Limit.ACTIVE_SEGMENT, 20) == (found.bound.limit, found.uncleanable_offset)
+    assert list(THREE[:2]) == list(found.cleanable_segments)
+    assert (0, 200, 1.0) == (found.clean_bytes, found.cleanable_bytes, found.ratio)
+
+
+def test_a_log_of_one_segment_has_nothing_to_clean() -> None:
+    found = plan(THREE[:1])
+
+    assert (Verdict.NOTHING_TO_CLEAN, 0, 0.0) == (found.verdict, found.total_bytes, found.ratio)
+
+
+@pytest.mark.parametrize(
+    ("stable", "end"), [(10, 10), (15, 10), (19, 10), (9, 0), (0, 0), (20, 20)]
+)
+def test_what_is_undecided_protects_its_whole_segment(stable: int, end: int) -> None:
+    found = plan(THREE, stable=stable)
+
+    assert end == found.uncleanable_offset
+    assert Limit.LAST_STABLE_OFFSET in {bound.limit for bound in found.bounds}
+    if stable < 20:
+        assert (Limit.LAST_STABLE_OFFSET, stable) == (found.bound.limit, found.bound.offset)
+
+
+@pytest.mark.scenario(76)
+def test_what_is_younger_than_the_lag_stays_with_all_that_follows() -> None:
+    segments = (
+        Piece(0, latest=NOW - 60_000),
+        Piece(10, latest=NOW - 30_000),
+        Piece(20, latest=NOW - 90_000),
+        Piece(30),
+    )
+
+    found = plan(segments, min_compaction_lag_ms=60_000)
+
+    assert (Limit.MIN_COMPACTION_LAG, 10, 30_000) == (
+        found.bound.limit,
+        found.bound.offset,
+        found.bound.age_ms,
+    )
+    assert [segments[0]] == list(found.cleanable_segments)
+
+
+@pytest.mark.parametrize(("age", "end"), [(60_000, 20), (59_999, 10), (-5, 10)])
+def test_records_are_left_alone_while_they_are_younger_than_the_lag(age: int, end: int) -> None:
+    segments = (Piece(0, latest=0), Piece(10, latest=NOW - age), Piece(20))
+
+    assert end == plan(segments, min_compaction_lag_ms=60_000).uncleanable_offset
+
+
+def test_without_a_lag_the_age_is_nothing_to_go_by() -> None:
+    segments = (Piece(0, latest=NOW + 1000), Piece(10))
+
+    assert 10 == plan(segments, min_compaction_lag_ms=0).uncleanable_offset
+
+
+def test_the_lag_is_not_asked_of_what_is_clean() -> None:
+    segments = (Piece(0, latest=NOW), Piece(10, latest=0), Piece(20))
+
+    found = plan(segments, checkpoint=10, min_compaction_lag_ms=60_000)
+
+    assert 20 == found.uncleanable_offset
+    assert (100, 100, 0.5) == (found.clean_bytes, found.cleanable_bytes, found.ratio)
+
+
+def test_a_segment_in_which_the_dirty_part_begins_counts_on_both_sides() -> None:
+    found = plan(THREE, checkpoint=15)
+
+    assert (200, 100) == (found.clean_bytes, found.cleanable_bytes)
+    assert [THREE[1]] == list(found.cleanable_segments)
+
+
+def test_what_is_clean_already_bounds_the_rest_from_below() -> None:
+    found = plan(THREE, checkpoint=15, stable=5)
+
+    assert (5, 10, 0) == (found.bound.offset, found.uncleanable_offset, found.cleanable_bytes)
+
+
+def test_nothing_is_cleanable_beyond_the_active_segment() -> None:
+    found = plan(THREE, checkpoint=25)
+
+    assert (20, 0) == (found.uncleanable_offset, found.cleanable_bytes)
+    assert Verdict.NOTHING_TO_CLEAN is found.verdict
+
+
+@pytest.mark.scenario(75)
+def test_a_ratio_that_is_just_met_is_not_enough() -> None:
+    half = plan(THREE, checkpoint=10, min_cleanable_dirty_ratio=0.5)
+    more = plan((Piece(0), Piece(10, 101), Piece(20)), checkpoint=10, min_cleanable_dirty_ratio=0.5)
+
+    assert (0.5, Verdict.CLEAN_ENOUGH) == (half.ratio, half.verdict)
+    assert not half.verdict.is_due
+    assert Verdict.DIRTY is more.verdict
+    assert more.verdict.is_due
+
+
+def test_a_ratio_of_0_is_exceeded_by_any_byte_but_by_none() -> None:
+    any_byte = plan((Piece(0), Piece(10, 1), Piece(11)), checkpoint=10, min_cleanable_dirty_ratio=0)
+    none = plan((Piece(0), Piece(10)), checkpoint=10, min_cleanable_dirty_ratio=0)
+
+    assert Verdict.DIRTY is any_byte.verdict
+    assert Verdict.NOTHING_TO_CLEAN is none.verdict
+
+
+@pytest.mark.parametrize(
+    ("first", "delay", "verdict"),
+    [
+        (NOW - 60_001, 1, Verdict.LAG_EXCEEDED),
+        (NOW - 60_000, 0, Verdict.CLEAN_ENOUGH),
+        (NEVER, 0, Verdict.CLEAN_ENOUGH),
+        (0, 0, Verdict.CLEAN_ENOUGH),
+    ],
+)
+def test_a_record_that_has_waited_for_too_long_makes_a_log_due(
+    first: int, delay: int, verdict: Verdict
+) -> None:
+    segments = (Piece(0, 1000, first=1), Piece(10, first=first), Piece(20, first=1))
+
+    found = plan(segments, checkpoint=10, max_compaction_lag_ms=60_000)
+
+    assert (delay, verdict) == (found.delay.delay_ms, found.verdict)
+
+
+def test_the_earliest_dirty_record_counts() -> None:
+    segments = (Piece(0, first=NOW - 3000), Piece(10, first=NOW - 4000), Piece(20, first=1))
+
+    delay = plan(segments, max_compaction_lag_ms=1000).delay
+
+    assert (NOW - 4000, 3000) == (delay.earliest_timestamp, delay.delay_ms)
+
+
+def test_nothing_is_required_of_what_cannot_be_cleaned() -> None:
+    segments = (Piece(0, first=1), Piece(10))
+
+    found = plan(segments, stable=5, max_compaction_lag_ms=1000)
+
+    assert found.delay.delay_ms > 0
+    assert Verdict.NOTHING_TO_CLEAN is found.verdict
+
+
+def test_without_an_end_of_the_lag_no_segment_is_asked_for_its_time() -> None:
+    class Unread(Piece):
+        def first_batch_timestamp(self) -> int:
+            raise AssertionError("read")
+
+    assert Verdict.DIRTY is plan((Unread(0), Unread(10))).verdict

@@ -1,0 +1,645 @@
+"""
+The cleaner of a log manager, from the choice of a log to what is on the disk afterwards.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.structs import replace
+from barnabas.server.manual_clock import ManualClock
+from barnabas.storage.cleaner.cleaner import Cleaner
+from barnabas.storage.cleaner.log_to_clean import LogToClean
+from barnabas.storage.cleaner.manager import LogCleanerManager
+from barnabas.storage.cleaner.settings import CleanerSettings
+from barnabas.storage.cleaner.stats import CleanerStats
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
+from barnabas.storage.state_files.file_names import TopicPartition, log_file
+from tests.support.bombs import bomb, memory_below
+from tests.support.cleaner_world import COMPACT, DATA, SETTINGS, CleanerWorld, add, config
+from tests.support.cleaning import pairs, put
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.limits import stated
+from tests.support.log_manager import T0, T1
+from tests.support.logs import end_transaction
+
+OTHER = Path("/other")
+
+
+def offsets(log: Log) -> list[int]:
+    return [offset for offset, _, _ in pairs(log)]
+
+
+def of_one_key(world: CleanerWorld, partition: TopicPartition = T0) -> Log:
+    """
+    A log with one key in two segments, and in the active one.
+    """
+    log = world.log(partition)
+    add(log, *[b"k"] * 13)
+    return log
+
+
+def open_transaction(log: Log) -> None:
+    guard = log.maybe_start_transaction_verification(7, 0, 0, supports_epoch_bump=False)
+    batch = build_batch(
+        [SimpleRecord(log._clock.now_ms(), b"t", b"1")],
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    log.append_as_leader(memoryview(batch), 0, verification_guard=guard)
+    log.update_high_watermark(log.log_end_offset)
+
+
+# One round, in the thread of the test.
+
+
+@pytest.mark.scenario(72)
+def test_of_each_key_only_the_last_record_below_the_active_segment_stays() -> None:
+    world = CleanerWorld()
+    log = world.log(T0)
+    put(log, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"))
+    log.roll()
+    put(log, (b"c", b"1"))
+
+    assert world.cleaner.round()
+
+    assert [(1, b"b", b"1"), (2, b"a", b"2"), (3, b"c", b"1")] == pairs(log)
+    assert ("0\n1\nt 0 3\n", 4) == (world.checkpoint(), log.log_end_offset)
+    assert (0, 3) == tuple(segment.base_offset for segment in log.segments.values())
+    first = log.read(0, 1000, FetchIsolation.HIGH_WATERMARK, True).records
+    assert first is not None
+    assert not world.cleaner.round()
+
+
+@pytest.mark.scenario(75)
+def test_a_log_that_is_half_dirty_is_not_cleaned() -> None:
+    world = CleanerWorld()
+    log = world.log(T0, 13)
+    assert world.cleaner.round()
+    add(log, *[b"k"] * 12)
+    plan = world.manager.plan(log)
+
+    assert (0.5, 0.5) == (plan.ratio, plan.min_ratio)
+    assert not world.cleaner.round()
+    assert 25 == len(pairs(log))
+    add(log, *[b"k"] * 6)
+    assert world.cleaner.round()
+    assert [*range(13), 29, 30] == offsets(log)
+
+
+@pytest.mark.scenario(76)
+def test_what_is_younger_than_the_lag_is_left_alone_with_all_that_follows() -> None:
+    world = CleanerWorld(log_config=config("compact", min_compaction_lag_ms=60_000))
+    log = world.log(T0)
+    add(log, *[b"k"] * 6)
+    world.still_clock.advance(30_000)
+    add(log, *[b"k"] * 13)
+    world.still_clock.advance(30_000)
+
+    assert world.cleaner.round()
+
+    assert [5, *range(6, 19)] == offsets(log)
+    assert "0\n1\nt 0 6\n" == world.checkpoint()
+    assert not world.cleaner.round()
+    world.still_clock.advance(30_000)
+    assert world.cleaner.round()
+    assert [17, 18] == offsets(log)
+
+
+@pytest.mark.scenario(77)
+def test_nothing_is_cleaned_from_the_segment_on_in_which_an_open_transaction_began() -> None:
+    world = CleanerWorld()
+    log = world.log(T0)
+    add(log, *[b"k"] * 8)
+    open_transaction(log)
+    log.roll()
+    add(log, *[b"k"] * 12)
+
+    assert world.cleaner.round()
+
+    assert [5, *range(6, 21)] == offsets(log)
+    assert "0\n1\nt 0 6\n" == world.checkpoint()
+    end_transaction(log, 7)
+    log.update_high_watermark(log.log_end_offset)
+    assert world.cleaner.round()
+    assert [8, 14, *range(15, 22)] == offsets(log)
+
+
+def test_retention_of_a_log_that_is_also_compacted_is_left_to_the_cleaner() -> None:
+    world = CleanerWorld(log_config=config("compact", "delete", retention_ms=60_000))
+    log = world.log(T0, 13)
+    world.cleaner.round()
+    world.still_clock.advance(60_001)
+
+    world.logs.upkeep.check_retention()
+    assert 0 == log.log_start_offset
+    world.cleaner.round()
+    assert 13 == log.log_start_offset
+    assert world.manager.states.get(T0) is None
+
+
+def test_retention_of_other_logs_is_not_the_cleaners() -> None:
+    world = CleanerWorld(log_config=config("delete", retention_ms=60_000))
+    log = world.log(T0, 13)
+    world.still_clock.advance(60_001)
+
+    world.cleaner.round()
+    assert 0 == log.log_start_offset
+    world.logs.upkeep.check_retention()
+    assert 13 == log.log_start_offset
+    assert world.manager.states.get(T0) is None
+
+
+def test_records_that_were_deleted_by_request_go_without_a_policy_to_delete() -> None:
+    world = CleanerWorld(log_config=config("compact", "delete"))
+    log = world.log(T0, 13)
+    log.delete_records(7)
+    log.update_config(COMPACT)
+
+    world.cleaner.round()
+
+    assert 6 == log.first_segment_base_offset
+
+
+def test_records_can_be_deleted_between_two_rounds() -> None:
+    world = CleanerWorld(log_config=config("compact", "delete"))
+    log = world.log(T0, 13)
+    world.cleaner.round()
+    add(log, *[b"k"] * 30)
+
+    assert 20 == log.delete_records(20)
+    assert not world.cleaner.round()
+    assert (18, 20) == (log.first_segment_base_offset, world.manager.plan(log).first_dirty.offset)
+
+    assert world.cleaner.round()
+    assert [41, 42] == [offset for offset in offsets(log) if offset >= 20]
+    assert 20 == log.log_start_offset
+
+
+# When something goes wrong.
+
+
+@pytest.mark.parametrize("action", ["create", "write", "sync", "rename"])
+def test_a_disk_that_cannot_be_written_takes_its_directory_offline(action: str) -> None:
+    files = FailingFiles()
+    world = CleanerWorld(DATA, OTHER, files=files)
+    log = of_one_key(world)
+    files.fail(only=frozenset({action}))
+
+    assert world.cleaner.round()
+
+    assert world.logs.failures.has_offline_log_dir(log.parent_dir)
+    assert [T0] == world.logs.handle_failures()
+    assert set() == world.manager.uncleanable_partitions(log.parent_dir)
+    other = of_one_key(world, T1)
+    assert other.parent_dir != log.parent_dir
+    assert world.cleaner.round()
+    assert [11, 12] == offsets(other)
+
+
+def test_a_log_that_is_damaged_is_left_alone_and_others_are_cleaned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    world = CleanerWorld()
+    log, other = of_one_key(world), of_one_key(world, T1)
+    path = log_file(log.dir, 0)
+    # The first record of the second batch says that it is endless.
+    world.files.nodes[path].data[150 + 61 : 150 + 71] = b"\xff" * 10
+    before = world.files.read_bytes(path)
+    world.manager.update_checkpoints(DATA, put=(T1, 6))
+
+    with caplog.at_level(logging.WARNING):
+        assert not world.cleaner.round()
+
+    assert {T0} == world.manager.uncleanable_partitions(DATA)
+    assert "t-0, which is left alone from now on" in caplog.text
+    assert before == world.files.read_bytes(path)
+    assert not [name for name in world.files.names(log.dir) if "cleaned" in name]
+    assert not world.logs.failures.any_offline
+    other.update_config(config("compact", min_cleanable_dirty_ratio=0.1))
+    assert world.cleaner.round()
+    assert [11, 12] == offsets(other)
+    assert not world.cleaner.round()
+
+
+def test_a_log_whose_file_has_become_shorter_is_left_alone_and_others_are_cleaned() -> None:
+    """
+    Kafka's cleaner compares the next batch with the size that the file really has.
+    """
+    world = CleanerWorld()
+    log, other = of_one_key(world), of_one_key(world, T1)
+    world.files.nodes[log_file(log.dir, 0)].cut(200)
+
+    assert not world.cleaner.round()
+
+    assert {T0} == world.manager.uncleanable_partitions(DATA)
+    assert world.cleaner.round()
+    assert [11, 12] == offsets(other)
+
+
+def left_alone(world: CleanerWorld, log: Log) -> None:
+    """
+    Assert that *log* is marked, has not changed, and that others are cleaned.
+    """
+    end = log.log_end_offset
+    assert not world.cleaner.round()
+    assert {log.topic_partition} == world.manager.uncleanable_partitions(DATA)
+    assert end == log.log_end_offset
+    assert not [name for name in world.files.names(log.dir) if "cleaned" in name]
+    other = of_one_key(world, T1)
+    assert world.cleaner.round()
+    assert [11, 12] == offsets(other)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_a_bomb_makes_only_its_log_uncleanable(
+    codec: CompressionType, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    Or a stream that breaks off, for the codecs that cannot become so large.
+    """
+    world = CleanerWorld()
+    log = world.log(T0)
+    log.update_config(LogConfig(cleanup_policy=("compact",)))
+    # A leader would refuse it.
+    log.append_as_follower(memoryview(bomb(codec)), 0)
+    log.update_config(COMPACT)
+    add(log, *[b"k"] * 13)
+
+    with memory_below(2 * int(stated("decompressed"))):
+        left_alone(world, log)
+
+    (said,) = re.findall(
+        r"t-0, which is left alone from now on: Cleaning has failed: (\w+)", caplog.text
+    )
+    assert said in {"CorruptCompressedData", "CorruptRecord", "DecompressedTooLarge"}
+
+
+def test_a_batch_without_memory_makes_only_its_log_uncleanable(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = CleanerWorld()
+    log = of_one_key(world)
+    clean = Cleaner.clean
+
+    def clean_others(cleaner: Cleaner, to_clean: LogToClean) -> tuple[int, CleanerStats]:
+        if to_clean.log is log:
+            raise MemoryError
+        return clean(cleaner, to_clean)
+
+    monkeypatch.setattr(Cleaner, "clean", clean_others)
+    left_alone(world, log)
+
+    assert "t-0, which is left alone from now on: Cleaning has failed: MemoryError()" in caplog.text
+
+
+def test_a_log_that_is_deleted_is_not_counted_as_uncleanable_any_more() -> None:
+    world = CleanerWorld()
+    world.manager.mark_uncleanable(world.log(T0, 1))
+    world.logs.delete_log(T0)
+
+    world.cleaner.round()
+
+    assert set() == world.manager.uncleanable_partitions(DATA)
+
+
+def test_a_failure_of_retention_leaves_all_logs_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = CleanerWorld()
+    world.log(T0, 1)
+    world.log(T1, 1)
+
+    def fail(self: Log) -> int:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Log, "delete_old_segments", fail)
+    assert not world.cleaner.round()
+
+    assert 1 == len(world.manager.uncleanable_partitions(DATA))
+    assert (None, None) == (world.manager.states.get(T0), world.manager.states.get(T1))
+
+
+def test_a_disk_that_fails_under_retention_makes_nothing_uncleanable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = CleanerWorld()
+    world.log(T0, 1)
+
+    def fail(self: Log) -> int:
+        raise KafkaStorageError("gone")
+
+    monkeypatch.setattr(Log, "delete_old_segments", fail)
+    world.cleaner.round()
+
+    assert set() == world.manager.uncleanable_partitions(DATA)
+
+
+def test_memory_for_keys_is_kept_only_while_there_is_something_to_clean() -> None:
+    world = CleanerWorld()
+    log = of_one_key(world)
+
+    assert world.cleaner.round()
+    thread = world.cleaner._by_hand
+    assert thread is not None
+    assert thread._cleaner is not None
+    assert not world.cleaner.round()
+    assert thread._cleaner is None
+    add(log, *[b"k"] * 20)
+    assert world.cleaner.round()
+
+
+def test_other_threads_wait_less_for_their_turn_while_a_log_is_cleaned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = CleanerWorld()
+    of_one_key(world)
+    usual = sys.getswitchinterval()
+    during: list[float] = []
+    clean = Cleaner.clean
+
+    def clean_and_look(cleaner: Cleaner, to_clean: LogToClean) -> tuple[int, CleanerStats]:
+        during.append(sys.getswitchinterval())
+        return clean(cleaner, to_clean)
+
+    monkeypatch.setattr(Cleaner, "clean", clean_and_look)
+    world.cleaner.round()
+    after = sys.getswitchinterval()
+
+    assert [True] == [interval < usual for interval in during]
+    assert usual == after
+
+
+def test_what_was_done_can_be_asked_for() -> None:
+    world = CleanerWorld()
+    log = of_one_key(world)
+
+    world.cleaner.round()
+
+    assert world.cleaner._by_hand is not None
+    stats = world.cleaner._by_hand.last_stats
+    assert (12, 1) == (stats.messages_read, stats.messages_written)
+    assert 1.0 == world.manager.dirtiest_ratio
+    world.cleaner.round()
+    assert 0.0 == world.manager.dirtiest_ratio
+    assert 2 == len(pairs(log))
+
+
+# In threads, on a clock that the test moves.
+
+
+class Running(CleanerWorld):
+    """
+    The cleaner's thread runs; what it reads and writes it may at *rate* bytes a second.
+    """
+
+    def __init__(self, *, rate: float = 1e300, files: MemoryFiles | None = None) -> None:
+        self.moving_clock = ManualClock(1_700_000_000_000)
+        super().__init__(
+            clock=self.moving_clock,
+            files=files,
+            settings=replace(SETTINGS, max_io_bytes_per_second=rate),
+        )
+
+    def start(self) -> None:
+        self.cleaner.start()
+        self.moving_clock.until_waiting(self.cleaner.threads[0].thread)
+
+    def start_in_the_middle(self) -> Log:
+        """
+        The thread has a log in its hands, and rests for the sake of the throttle.
+        """
+        log = of_one_key(self)
+        self.moving_clock.advance(1.0)
+        self.start()
+        self.moving_clock.advance(0.0)
+        assert self.manager.states.get(T0) is not None
+        return log
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    world = Running()
+    yield world
+    world.cleaner.stop(10)
+
+
+@pytest.fixture
+def slow() -> Iterator[Running]:
+    world = Running(rate=1.0)
+    yield world
+    world.cleaner.stop(10)
+
+
+def test_a_dirty_log_is_cleaned_when_the_thread_has_rested(running: Running) -> None:
+    running.start()
+    running.moving_clock.advance(0.0)
+    log = of_one_key(running)
+
+    running.moving_clock.advance(14.9)
+    assert 13 == len(pairs(log))
+    running.moving_clock.advance(0.1)
+    assert [11, 12] == offsets(log)
+
+
+def test_all_logs_that_are_due_are_cleaned_without_a_rest(running: Running) -> None:
+    logs = [of_one_key(running, partition) for partition in (T0, T1)]
+    running.start()
+
+    running.moving_clock.advance(0.0)
+
+    assert [[11, 12]] * 2 == [offsets(log) for log in logs]
+
+
+def test_the_throttle_makes_it_slow_and_not_different(slow: Running) -> None:
+    log = slow.start_in_the_middle()
+
+    slow.moving_clock.advance(600.0)
+    assert 13 == len(pairs(log))
+    slow.moving_clock.advance(6000.0)
+
+    assert [11, 12] == offsets(log)
+
+
+def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None:
+    slow.start_in_the_middle()
+
+    slow.logs.delete_log(T0)
+
+    assert slow.logs.get_log(T0) is None
+    assert "0\n0\n" == slow.checkpoint()
+    assert slow.manager.states.get(T0) is None
+
+
+def test_the_throttle_goes_on_after_somebody_had_to_be_let_in(slow: Running) -> None:
+    slow.start_in_the_middle()
+    slow.logs.delete_log(T0)
+
+    log = of_one_key(slow, T1)
+    slow.moving_clock.advance(60.0)
+
+    assert slow.manager.states.get(T1) is not None
+    assert 13 == len(pairs(log))
+
+
+def test_a_log_in_the_hands_of_the_cleaner_can_be_taken_from_it_by_its_policy(
+    slow: Running,
+) -> None:
+    log = slow.start_in_the_middle()
+
+    slow.logs.update_topic_config("t", config("delete"))
+
+    assert slow.manager.states.get(T0) is None
+    slow.moving_clock.advance(100_000.0)
+    assert 13 == len(pairs(log))
+    assert "0\n1\nt 0 0\n" == slow.checkpoint()
+
+
+def test_the_thread_can_be_stopped_in_the_middle_of_a_log(slow: Running) -> None:
+    log = slow.start_in_the_middle()
+    (thread,) = slow.cleaner.threads
+
+    slow.cleaner.stop(10)
+
+    assert 13 == len(pairs(log))
+    assert not thread.thread.is_alive()
+    assert not [name for name in slow.files.names(log.dir) if "cleaned" in name]
+    assert slow.manager.states.get(T0) is None
+    assert (False, 0) == (thread.is_dead, slow.manager.plan(log).first_dirty.offset)
+    assert not slow.logs.failures.any_offline
+
+
+def test_a_stop_of_all_logs_ends_the_cleaner_first(slow: Running) -> None:
+    slow.start_in_the_middle()
+    (thread,) = slow.cleaner.threads
+
+    assert slow.logs.shutdown()
+
+    assert not thread.thread.is_alive()
+    again = CleanerWorld(files=slow.files)
+    assert again.cleaner.round()
+    assert [11, 12] == offsets(again.found(T0))
+
+
+def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
+    running: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LogCleanerManager, "grab_filthiest_compacted_log", fail)
+        running.start()
+        running.moving_clock.advance(0.0)
+        assert running.cleaner.threads[0].join(60)
+
+    assert 1 == running.cleaner.dead_thread_count
+    assert "log-cleaner-0 has died" in caplog.text
+    log = of_one_key(running)
+    running.cleaner.reconfigure(replace(running.cleaner.settings, threads=2))
+    assert 0 == running.cleaner.dead_thread_count
+    for thread in running.cleaner.threads:
+        running.moving_clock.until_waiting(thread.thread)
+    running.moving_clock.advance(0.0)
+    assert [11, 12] == offsets(log)
+
+
+def test_another_rate_is_gone_by_at_once(slow: Running) -> None:
+    log = slow.start_in_the_middle()
+
+    slow.cleaner.reconfigure(replace(slow.cleaner.settings, max_io_bytes_per_second=1e9))
+    slow.moving_clock.until_waiting(slow.cleaner.threads[0].thread)
+    slow.moving_clock.advance(0.0)
+
+    assert [11, 12] == offsets(log)
+
+
+def test_what_has_stopped_does_not_start_again(running: Running) -> None:
+    running.start()
+    running.cleaner.stop(10)
+
+    running.cleaner.start()
+    running.cleaner.reconfigure(replace(SETTINGS, threads=2))
+
+    assert () == running.cleaner.threads
+
+
+def test_settings_may_be_any_before_the_threads_start() -> None:
+    world = CleanerWorld()
+
+    world.cleaner.reconfigure(replace(SETTINGS, threads=7))
+
+    assert (7, ()) == (world.cleaner.settings.threads, world.cleaner.threads)
+    with pytest.raises(ValueError, match="too small"):
+        world.cleaner.reconfigure(replace(SETTINGS, load_factor=0))
+
+
+def test_without_a_thread_nothing_is_cleaned(caplog: pytest.LogCaptureFixture) -> None:
+    world = CleanerWorld(settings=replace(SETTINGS, threads=0))
+
+    world.cleaner.start()
+
+    assert () == world.cleaner.threads
+    assert "log.cleaner.threads is 0" in caplog.text
+    assert (0.0, 0.0, 0.0, 0) == (
+        world.cleaner.recopy_ratio,
+        world.cleaner.max_clean_seconds,
+        world.cleaner.max_buffer_utilization,
+        world.cleaner.dead_thread_count,
+    )
+
+
+# What it may take of the machine.
+
+
+def test_memory_is_shared_among_the_threads() -> None:
+    settings = CleanerSettings(threads=4)
+
+    assert (32 * 1024 * 1024, 64 * 1024) == (settings.map_bytes, settings.read_buffer_bytes)
+
+
+def test_a_map_has_2_gib_at_the_most() -> None:
+    assert 2**31 - 1 == CleanerSettings(dedupe_buffer_bytes=2**40).map_bytes
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        CleanerSettings(dedupe_buffer_bytes=24),
+        CleanerSettings(dedupe_buffer_bytes=48, load_factor=0.5),
+        CleanerSettings(dedupe_buffer_bytes=96, threads=4),
+        CleanerSettings(load_factor=0),
+    ],
+)
+def test_settings_without_room_for_a_key_are_refused(settings: CleanerSettings) -> None:
+    with pytest.raises(ValueError, match="offset map is too small"):
+        CleanerWorld(settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        (1, 0, "at least 1"),
+        (4, 1, "reduced to less than half the current value 4"),
+        (4, 9, "more than double the current value 4"),
+    ],
+)
+def test_the_number_of_threads_changes_in_steps(before: int, after: int, sentence: str) -> None:
+    settings = CleanerSettings(threads=before)
+
+    with pytest.raises(ValueError, match=sentence):
+        settings.check_change(CleanerSettings(threads=after))
+    settings.check_change(CleanerSettings(threads=before * 2))
+    settings.check_change(CleanerSettings(threads=max(1, before // 2)))

@@ -1,0 +1,186 @@
+"""
+A hash table of a fixed size.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.storage.cleaner import offset_map
+from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, NOT_FOUND, OffsetMap
+from tests.support.compiled import compiled, plain
+
+KEYS = st.lists(st.binary(max_size=3), max_size=40)
+PUTS = st.lists(
+    st.tuples(st.sampled_from([b"", b"a", b"b", b"c"]), st.integers(0, 30)), max_size=30
+)
+
+
+@pytest.fixture(params=["as it is", "plain"])
+def module(request: pytest.FixtureRequest) -> ModuleType:
+    return (
+        offset_map if request.param == "as it is" else plain("barnabas.storage.cleaner.offset_map")
+    )
+
+
+def memory_of(table: Any) -> bytes:
+    return bytes(table._table)
+
+
+def new(slots: int) -> OffsetMap:
+    return OffsetMap(slots * BYTES_PER_ENTRY)
+
+
+@given(KEYS)
+def test_what_was_put_last_is_found(keys: list[bytes]) -> None:
+    table = new(50)
+    expected: dict[bytes, int] = {}
+
+    for offset, key in enumerate(keys):
+        table.put(key, offset)
+        expected[key] = offset
+
+    assert expected == {key: table.get(key) for key in expected}
+    assert NOT_FOUND == table.get(b"never put")
+    assert len(expected) == table.size
+    assert len(keys) - 1 == table.latest_offset
+
+
+def test_nearly_full_it_still_has_all_keys(module: ModuleType) -> None:
+    """
+    One then looks further than in steps of the hash.
+    """
+    slots = 1009
+    table = module.OffsetMap(slots * BYTES_PER_ENTRY)
+
+    for offset in range(slots - 1):
+        table.put(b"key-%d" % offset, offset)
+
+    assert slots - 1 == table.size
+    assert all(offset == table.get(b"key-%d" % offset) for offset in range(slots - 1))
+    assert NOT_FOUND == table.get(b"another")
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_both_hashes_tell_keys_apart(length: int) -> None:
+    """
+    The first one is that of the key, of one byte here, and the second that of two bytes.
+    """
+
+    def weak(data: bytes) -> int:
+        return 7 if len(data) == length else hash(data)
+
+    module = plain("barnabas.storage.cleaner.offset_map")
+    module.__dict__["hash"] = weak
+    table = module.OffsetMap(1009 * BYTES_PER_ENTRY)
+
+    table.put(b"a", 1)
+    table.put(b"b", 2)
+
+    assert [1, 2, NOT_FOUND] == [table.get(key) for key in (b"a", b"b", b"c")]
+
+
+def test_compiled_it_has_the_same_places() -> None:
+    module = compiled("barnabas.storage.cleaner.offset_map")
+    table = module.OffsetMap(101 * BYTES_PER_ENTRY)
+    reference = plain("barnabas.storage.cleaner.offset_map").OffsetMap(101 * BYTES_PER_ENTRY)
+
+    for offset in range(100):
+        table.put(b"%d" % offset, offset)
+        reference.put(b"%d" % offset, offset)
+
+    assert memory_of(reference) == memory_of(table)
+
+
+def test_a_full_map_takes_no_more_and_still_finds() -> None:
+    table = new(3)
+    for key in (b"a", b"b", b"c"):
+        table.put(key, 7)
+
+    with pytest.raises(ValueError, match="full offset map, entries: 3, slots: 3"):
+        table.put(b"a", 8)
+
+    assert 1.0 == table.utilization
+    assert 7 == table.get(b"a")
+    assert NOT_FOUND == table.get(b"d")
+
+
+def test_without_room_for_a_key_there_is_no_map() -> None:
+    with pytest.raises(ValueError, match="23 bytes has no room"):
+        OffsetMap(BYTES_PER_ENTRY - 1)
+
+
+def test_cleared_it_is_as_new() -> None:
+    table = new(10)
+    table.put(b"a", 5)
+    table.update_latest_offset(9)
+
+    table.clear()
+
+    assert (0, -1, 0.0) == (table.size, table.latest_offset, table.utilization)
+    assert NOT_FOUND == table.get(b"a")
+    assert bytes(240) == memory_of(table)
+
+
+def test_the_latest_offset_may_be_that_of_a_record_without_key() -> None:
+    table = new(10)
+    table.put(b"a", 5)
+
+    table.update_latest_offset(8)
+
+    assert 8 == table.latest_offset
+    assert 5 == table.get(b"a")
+
+
+@given(PUTS)
+def test_what_is_superseded_has_a_later_offset(puts: list[tuple[bytes, int]]) -> None:
+    """
+    Also in a damaged log, whose offsets go back or come twice.
+    """
+    table = new(50)
+    for key, offset in puts:
+        table.put(key, offset)
+
+    assert all(offset < table.get(key) for key, offset in puts if table.is_superseded(offset))
+
+
+def test_in_a_sound_log_all_that_is_superseded_is_known(module: ModuleType) -> None:
+    table = module.OffsetMap(50 * BYTES_PER_ENTRY)
+    keys = [b"a", b"b", b"a", b"c", b"a", b"b"]
+
+    for offset, key in enumerate(keys, 100):
+        table.put(key, offset)
+
+    assert [100, 101, 102] == [offset for offset in range(200) if table.is_superseded(offset)]
+    table.put(b"d", 105)
+    assert [] == [offset for offset in range(200) if table.is_superseded(offset)]
+
+
+def test_far_behind_the_first_offset_nothing_is_known_to_be_superseded() -> None:
+    """
+    Only a look-up tells there: what is known takes an eighth of the map's memory, and no more.
+    """
+    table = new(10)
+
+    for offset in (1000, 1001, 1000 + 240, 2000):
+        table.put(b"a", offset)
+
+    assert [1000, 1001] == [offset for offset in range(3000) if table.is_superseded(offset)]
+
+
+def test_cleared_it_knows_of_no_offset() -> None:
+    table = new(10)
+    for offset in (5, 6, 7):
+        table.put(b"a", offset)
+
+    table.clear()
+    table.put(b"a", 1)
+
+    assert [] == [offset for offset in range(10) if table.is_superseded(offset)]
+    table.put(b"a", 2)
+    assert [1] == [offset for offset in range(10) if table.is_superseded(offset)]

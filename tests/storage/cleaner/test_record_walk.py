@@ -1,0 +1,196 @@
+"""
+Where the parts of records are, against records that were built.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import Header, Record, SimpleRecord, encode_records, iter_records
+from barnabas.storage.cleaner import record_walk
+from barnabas.storage.cleaner.record_walk import RecordWalk
+from tests.support.compiled import compiled, plain
+from tests.support.random_logs import strange_record
+
+BYTES = st.none() | st.binary(max_size=200)
+HEADERS = st.lists(
+    st.builds(Header, st.text(max_size=3), st.none() | st.binary(max_size=3)), max_size=3
+).map(tuple)
+RECORDS = st.lists(
+    st.builds(
+        Record,
+        st.integers(0, 2**31 - 1),
+        st.integers(-(2**40), 2**40),
+        BYTES,
+        BYTES,
+        HEADERS,
+    ),
+    min_size=1,
+    max_size=5,
+)
+SOME = [
+    Record(0, 5, b"key", b"value"),
+    Record(1, 90_000, b"", None, (Header("h", b"x"), Header("n", None))),
+    Record(300, -7, None, bytes(9000)),
+]
+
+
+def walked(walk: Any) -> list[tuple[int, int, bytes | None, bool, bytes]]:
+    """
+    What a walk says of its records.
+    """
+    found = []
+    for _ in range(walk.record_count):
+        walk.advance()
+        key = walk.data[walk.key_at : walk.key_at + walk.key_length]
+        found.append(
+            (
+                walk.offset_delta,
+                walk.timestamp_delta,
+                key if walk.key_length >= 0 else None,
+                walk.has_value,
+                walk.data[walk.record_at : walk.record_end],
+            )
+        )
+    return found
+
+
+def expected(records: list[Record]) -> list[tuple[int, int, bytes | None, bool, bytes]]:
+    return [
+        (
+            record.offset,
+            record.timestamp,
+            record.key,
+            record.value is not None,
+            bytes(encode_records([record], 0, 0)),
+        )
+        for record in records
+    ]
+
+
+def walk_of(records: list[Record], module: ModuleType = record_walk) -> Any:
+    payload = bytes(encode_records(records, 0, 0))
+    around = b"before" + payload + b"behind"
+    return module.RecordWalk(around, 6, 6 + len(payload), len(records))
+
+
+@given(RECORDS)
+def test_a_walk_tells_what_was_written(records: list[Record]) -> None:
+    assert expected(records) == walked(walk_of(records))
+
+
+@pytest.mark.parametrize("how", ["plain", "compiled"])
+def test_plain_and_compiled_say_the_same(how: str) -> None:
+    name = "barnabas.storage.cleaner.record_walk"
+    module = plain(name) if how == "plain" else compiled(name)
+
+    assert expected(SOME) == walked(walk_of(SOME, module))
+
+
+def test_the_tail_of_a_record_does_not_depend_on_its_time() -> None:
+    tails = []
+    for base_timestamp in (0, 1_700_000_000_000):
+        payload = bytes(encode_records(SOME, 0, base_timestamp))
+        walk = RecordWalk(payload, 0, len(payload), len(SOME))
+        for _ in SOME:
+            walk.advance()
+            tails.append(payload[walk.tail_at : walk.record_end])
+
+    assert tails[: len(SOME)] == tails[len(SOME) :]
+    assert len(set(tails)) == len(SOME)
+
+
+@given(RECORDS, st.data())
+def test_a_cut_is_an_error(records: list[Record], data: st.DataObject) -> None:
+    payload = bytes(encode_records(records, 0, 0))
+    end = data.draw(st.integers(0, len(payload) - 1))
+
+    with pytest.raises(InvalidRecord):
+        walked(RecordWalk(payload[:end], 0, end, len(records)))
+
+
+@given(st.binary(max_size=60), st.integers(0, 5))
+def test_what_is_no_record_is_one_for_nobody(payload: bytes, count: int) -> None:
+    """
+    Whatever the bytes are: the walk and the reader of records take the same.
+    """
+
+    def outcome(read: Any) -> object:
+        try:
+            return len(read())
+        except InvalidRecord:
+            return "invalid"
+
+    assert outcome(lambda: list(iter_records(payload, count))) == outcome(
+        lambda: walked(RecordWalk(payload, 0, len(payload), count))
+    )
+
+
+def test_there_cannot_be_less_than_no_records() -> None:
+    with pytest.raises(InvalidRecord, match="-1 records"):
+        RecordWalk(b"", 0, 0, -1)
+
+
+def test_bytes_behind_the_last_record_are_an_error() -> None:
+    payload = bytes(encode_records(SOME, 0, 0)) + b"\0"
+    walk = RecordWalk(payload, 0, len(payload), len(SOME))
+
+    with pytest.raises(InvalidRecord, match="1 bytes are left behind the last record"):
+        walked(walk)
+
+
+@pytest.mark.parametrize("how", [0, 1, 2])
+def test_what_kafka_would_write_in_another_way_is_not_regular(how: int) -> None:
+    records = [SimpleRecord(5, b"key", b"value"), SimpleRecord(5, b"key", b"value")]
+    payload = bytearray(build_batch(records)[61:])
+    regular = RecordWalk(bytes(payload), 0, len(payload), 2)
+    strange = strange_record(payload, how)
+    walk = RecordWalk(bytes(strange), 0, len(strange), 2)
+
+    regular.advance()
+    walk.advance()
+
+    assert regular.is_regular
+    assert not walk.is_regular
+    assert (0, 3, True) == (walk.offset_delta, walk.key_length, walk.has_value)
+    walk.advance()
+    assert walk.is_regular
+
+
+@pytest.mark.parametrize(
+    ("number", "is_regular"),
+    [
+        (bytes.fromhex("8101"), True),
+        (bytes.fromhex("8100"), False),
+        (bytes.fromhex("808001"), True),
+        (bytes.fromhex("808000"), False),
+        # The fifth byte of 32 bits has four of them; what is above is lost.
+        (bytes.fromhex("808080800f"), True),
+        (bytes.fromhex("8080808010"), False),
+    ],
+)
+def test_a_number_is_regular_if_it_is_as_short_as_can_be(number: bytes, is_regular: bool) -> None:
+    body = b"\0\0" + number + b"\x01\x01\0"
+    payload = bytes([2 * len(body)]) + body
+    walk = RecordWalk(payload, 0, len(payload), 1)
+
+    walk.advance()
+
+    assert is_regular == walk.is_regular
+
+
+def test_names_of_headers_that_may_not_be_text_are_not_regular() -> None:
+    walk = walk_of([Record(0, 0, b"k", b"v", (Header("name", b"\xff"),))])
+    walk.advance()
+    assert walk.is_regular
+
+    walk = walk_of([Record(0, 0, b"k", b"v", (Header("é", b"x"),))])
+    walk.advance()
+    assert not walk.is_regular

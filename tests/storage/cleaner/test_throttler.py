@@ -1,0 +1,100 @@
+"""
+Work at no more than a given rate.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from barnabas.storage.cleaner.throttler import Throttler
+from tests.support.clock import StillClock
+
+
+class RestingClock(StillClock):
+    """
+    Whoever waits, waits in no time; how long is noted.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rests: list[float] = []
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        self.rests.append(seconds)
+        if not event.is_set():
+            self.advance(round(seconds * 1000))
+        return event.is_set()
+
+
+EVENT = threading.Event()
+
+
+def test_what_is_slow_enough_never_rests() -> None:
+    clock = RestingClock()
+    throttler = Throttler(1000, clock)
+
+    for _ in range(10):
+        clock.advance(500)
+        throttler.throttle(500, EVENT)
+
+    assert [] == clock.rests
+
+
+def test_what_is_too_fast_rests_until_it_is_not() -> None:
+    clock = RestingClock()
+    throttler = Throttler(1000, clock)
+
+    throttler.throttle(1000, EVENT)
+    assert [] == clock.rests
+    clock.advance(400)
+    throttler.throttle(1000, EVENT)
+
+    assert [pytest.approx(1.6)] == clock.rests
+
+
+def test_over_time_the_rate_holds_but_for_what_is_done_between_two_looks() -> None:
+    clock = RestingClock()
+    throttler = Throttler(10_000, clock)
+
+    for _ in range(1000):
+        clock.advance(1)
+        throttler.throttle(512, EVENT)
+
+    ahead = 512_000 - 10_000 * clock.monotonic()
+    assert 0 <= ahead <= 512 * 301
+
+
+def test_while_one_thread_rests_the_others_do_as_well() -> None:
+    clock = StillClock()
+    throttler = Throttler(1000, clock)
+    clock.advance(500)
+
+    assert 1.5 == pytest.approx(throttler._note(2000))
+    clock.advance(500)
+    assert 1.0 == pytest.approx(throttler._note(100))
+
+
+def test_a_rate_of_0_lets_nothing_pass_until_somebody_comes() -> None:
+    clock = RestingClock()
+    clock.rests = []
+    throttler = Throttler(0, clock)
+    clock.advance(500)
+    woken = threading.Event()
+    woken.set()
+
+    throttler.throttle(1, woken)
+
+    assert [float("inf")] == clock.rests
+
+
+def test_a_negative_rate_is_no_limit() -> None:
+    clock = RestingClock()
+    throttler = Throttler(-1, clock)
+
+    for _ in range(5):
+        clock.advance(1000)
+        throttler.throttle(10**12, EVENT)
+
+    assert [] == clock.rests

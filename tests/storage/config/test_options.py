@@ -1,0 +1,138 @@
+"""
+Tables of options.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.storage.config.option_values import (
+    ConfigError,
+    InvalidValue,
+    UnknownOption,
+    Update,
+    java_double,
+)
+from barnabas.storage.config.options import (
+    Double,
+    Int,
+    Long,
+    Names,
+    Options,
+    Short,
+    option,
+    section,
+    table,
+)
+
+
+@section
+class Basics(Options):
+    segment_bytes: Int = option(1024, "How large.", at_least=14, update=Update.CLUSTER_WIDE)
+    level: Int = option(-1, "How hard.", at_least=1, at_most=9, also=(-1,))
+
+
+@table
+class Sample(Basics):
+    retention_ms: Long | None = option(None, "How long.", at_least=-1)
+    factor: Short = option(1, "How often.")
+    ratio: Double = option(0.5, "How much.", at_least=0, at_most=1)
+    cleanup_policy: Names = option(("delete",), "What.", one_of=("compact", "delete"))
+
+
+def test_a_table_has_the_names_of_kafka_in_the_order_of_declaration() -> None:
+    names = ["segment.bytes", "level", "retention.ms", "factor", "ratio", "cleanup.policy"]
+
+    assert names == list(Sample.options())
+
+
+def test_values_are_read_by_type_and_the_rest_is_by_default() -> None:
+    sample = Sample.parse({"segment.bytes": " 14 ", "cleanup.policy": "compact, delete"})
+
+    assert Sample(segment_bytes=14, cleanup_policy=("compact", "delete")) == sample
+
+
+def test_an_empty_list_is_a_value() -> None:
+    assert () == Sample.parse({"cleanup.policy": ""}).cleanup_policy
+
+
+def test_what_a_list_names_twice_counts_once() -> None:
+    assert ("delete", "compact") == Sample.parse(
+        {"cleanup.policy": "delete, compact, delete"}
+    ).cleanup_policy
+
+
+def test_an_empty_item_of_a_list_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^Configuration 'cleanup.policy' values must not be"):
+        Sample.parse({"cleanup.policy": "delete,,compact"})
+
+
+def test_overriding_keeps_what_is_not_named() -> None:
+    sample = Sample.parse({"ratio": "0.25"})
+
+    assert Sample(ratio=0.25, retention_ms=5) == sample.overridden({"retention.ms": "5"})
+
+
+def test_a_single_value_outside_the_range_may_be_fine() -> None:
+    assert -1 == Sample.parse({"level": "-1"}).level
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("segment.bytes", "13", "Value must be at least 14"),
+        ("segment.bytes", "2147483648", "Not a number of type INT"),
+        ("segment.bytes", "1_000", "Not a number of type INT"),
+        ("segment.bytes", "", "Not a number of type INT"),
+        ("factor", "32768", "Not a number of type SHORT"),
+        ("level", "0", "Value must be between 1 and 9 or equal to -1"),
+        ("level", "10", "Value must be between 1 and 9 or equal to -1"),
+        ("ratio", "1.5", "Value must be no more than 1"),
+        ("ratio", "half", "Not a number of type DOUBLE"),
+        ("cleanup.policy", "shred", "String must be one of: compact, delete"),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_option_and_the_range(
+    name: str, text: str, reason: str
+) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        Sample.parse({name: text})
+
+    assert reason in str(caught.value)
+    assert f"for configuration {name}" in str(caught.value)
+
+
+def test_no_value_is_refused_where_one_is_needed() -> None:
+    with pytest.raises(InvalidValue, match="a value is required"):
+        Sample.parse({"segment.bytes": None})
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_one() -> None:
+    with pytest.raises(UnknownOption, match=r"segment\.byte; did you mean segment\.bytes\?"):
+        Sample.parse({"segment.byte": "1"})
+
+
+def test_a_name_like_no_other_is_refused_without_a_guess() -> None:
+    with pytest.raises(ConfigError, match=r"^Unknown option xyzzy$"):
+        Sample.parse({"xyzzy": "1"})
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.5, "0.5"),
+        (1.7976931348623157e308, "1.7976931348623157E308"),
+        (1e20, "1.0E20"),
+        (1, "1.0"),
+    ],
+)
+def test_doubles_are_printed_as_java_prints_them(value: float, text: str) -> None:
+    assert text == java_double(value)
+
+
+def test_values_are_printed_as_they_are_read() -> None:
+    options = Sample.options()
+
+    assert "compact,delete" == options["cleanup.policy"].format(("compact", "delete"))
+    assert "1024" == options["segment.bytes"].format(1024)
+    assert None is options["retention.ms"].format(None)

@@ -1,0 +1,114 @@
+"""
+What a start after a crash of the machine looks at again, though it was noted to be on the disk.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.storage.log.log import Log
+from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets
+from tests.support.segments import FIRST_TIMESTAMP
+
+SECOND = 4
+"""Where the second segment begins."""
+DELETED = DIRECTORY.with_name("t-0.0123456789abcdef0123456789abcdef-delete")
+
+
+def two_segments() -> tuple[LogHome, Log]:
+    home = LogHome(index_interval_bytes=200, segment_index_bytes=240)
+    log = home.open()
+    append(log, SECOND)
+    log.roll()
+    append(log, 2)
+    log.flush()
+    home.checkpoint(log)
+    return home, log
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_that_was_not_cut_when_its_segment_was_closed_is_made_anew(suffix: str) -> None:
+    """
+    The batches were flushed and so is the recovery point behind them; the zeros at the end of an
+    index would say that all is as old as time.
+    """
+    home, log = two_segments()
+    log.close()
+    home.recovery_point = SECOND
+    good = bytes(home.file(0, suffix))
+    home.file(0, suffix).extend(bytes(240 - len(good)))
+
+    log = home.open()
+
+    first = log.segments.values()[0]
+    assert FIRST_TIMESTAMP + SECOND - 1 == first.largest_record_timestamp()
+    log.close()
+    assert good == bytes(home.file(0, suffix))
+    assert [0, 1, 2, 3, 4, 5] == offsets(home.open())
+
+
+def test_a_segment_that_was_closed_and_flushed_later_on_is_not_looked_at_again() -> None:
+    """
+    Looking at all of a log at each start would take hours.
+    """
+    home, log = two_segments()
+    log.close()
+    home.recovery_point = SECOND + 1
+    home.file(0, ".timeindex").extend(bytes(120))
+
+    log = home.open()
+
+    assert 1 == log.recovery_report.recovered_segments
+
+
+def test_a_log_that_is_going_to_be_deleted_loads_whatever_is_in_it() -> None:
+    """
+    A segment without its index and what was known of producers where it begins; and a torn one
+    before it, which would have to be read to find that out.
+    """
+    home, log = two_segments()
+    log.roll()
+    append(log, 2)
+    log.flush()
+    home.checkpoint(log)
+    log.close()
+    home.remove(SECOND, ".index")
+    home.remove(SECOND, ".snapshot")
+    home.file(0, ".log")[8:12] = bytes(4)
+    home.files.rename(DIRECTORY, DELETED)
+
+    log = home.open(DELETED)
+
+    assert [0, SECOND, SECOND + 2] == bases(log)
+
+
+@pytest.mark.parametrize("was_clean", [False, True])
+def test_a_log_that_is_going_to_be_deleted_is_not_recovered(was_clean: bool) -> None:
+    """
+    Its last batch is torn, and nothing is known to be on the disk. All of that stays as it is: the
+    log has no records any more, and its end is 0 (Kafka's LogLoader).
+    """
+    home, log = two_segments()
+    log.close()
+    home.was_clean, home.recovery_point = was_clean, 0
+    del home.file(SECOND, ".log")[-1:]
+    home.files.rename(DIRECTORY, DELETED)
+    before = contents(home)
+
+    log = home.open(DELETED)
+
+    assert 0 == log.recovery_report.recovered_segments
+    assert 0 == log.recovery_point == log.log_end_offset
+    assert [0, SECOND] == bases(log)
+    assert before == contents(home)
+
+
+def contents(home: LogHome) -> dict[str, bytes]:
+    """
+    The batches and indexes of the log that is going to be deleted.
+    """
+    return {
+        name: home.files.read_bytes(DELETED / name)
+        for name in home.files.names(DELETED)
+        if name.endswith((".log", "index"))
+    }

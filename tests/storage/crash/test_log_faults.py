@@ -1,0 +1,437 @@
+"""
+A log on a machine that crashes, and on a disk that fails, at any step.
+"""
+
+from __future__ import annotations
+
+import errno
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
+from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+from tests.support.logs import LogHome, append, end_transaction, produce, read_batches
+from tests.support.segments import FIRST_TIMESTAMP
+
+WRITING = frozenset({"write", "truncate"})
+
+
+@dataclass
+class Session:
+    """
+    A broker's life with one log, and what it has promised.
+    """
+
+    files: MemoryFiles
+    acknowledged: int = 0
+    """Where the log ended after the last append that succeeded."""
+    flushed: int = 0
+    """Likewise, when the last flush began that succeeded."""
+    start: int = 0
+    """Where the log may start at the latest."""
+    home: LogHome = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.home = LogHome(
+            files=self.files,
+            segment_bytes=700,
+            index_interval_bytes=200,
+            segment_index_bytes=200,
+            file_delete_delay_ms=10,
+            retention_bytes=3000,
+            retention_ms=-1,
+        )
+
+    def append(self, log: Log, producer_id: int = -1, sequence: int = -1) -> None:
+        offset = log.log_end_offset
+        more: dict[str, Any] = {}
+        if producer_id >= 0:
+            more = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+        produce(log, value_at(offset), value_at(offset + 1), **more)
+        self.acknowledged = log.log_end_offset
+
+    def flush(self, log: Log) -> None:
+        end = log.log_end_offset
+        log.flush()
+        self.flushed = max(self.flushed, end)
+
+    def run(self) -> None:
+        """
+        All that a log does, twice, the second time after a clean stop.
+        """
+        for _ in range(2):
+            log = self.home.open()
+            log.assign_epoch_start_offset(0, log.log_end_offset)
+            for number in range(12):
+                self.append(log)
+                if number == 5:
+                    self.flush(log)
+                    self.home.checkpoint(log)
+                log.remove_deleted_files()
+            self.start = max(self.start, log.log_start_offset + 3)
+            log.delete_records(self.start)
+            self.append(log)
+            first = log.segments.base_offsets[0]
+            log.delete_old_segments()
+            self.start = max(self.start, log.log_start_offset, first)
+            self.home.clock.advance(20)
+            log.remove_deleted_files()
+            self.append(log)
+            self.flush(log)
+            self.home.stop(log)
+            self.flushed = log.log_end_offset
+
+    def check(self, *, promised: int) -> None:
+        """
+        Open the log after whatever happened: it is whole, and keeps what was promised.
+        """
+        log = self.home.open()
+        found = read_batches(log)
+        assert all(batch.is_valid() for batch in found)
+        records = [record for batch in found for record in batch.records()]
+        kept = [record for record in records if record.offset >= log.log_start_offset]
+        assert list(range(log.log_start_offset, log.log_end_offset)) == [
+            record.offset for record in kept
+        ]
+        assert all(value_at(record.offset) == record.value for record in kept)
+        assert log.log_start_offset <= self.start
+        assert promised <= log.log_end_offset
+        assert log.high_watermark == log.log_end_offset
+        for _ in range(5):
+            self.append(log)
+        self.home.stop(log)
+        again = self.home.open()
+        assert log.log_end_offset == again.log_end_offset
+
+
+def value_at(offset: int) -> bytes:
+    return b"%d" % offset * 10
+
+
+def steps_of(make: Callable[[], MemoryFiles]) -> int:
+    files = make()
+    assert isinstance(files, CrashableFiles)
+    Session(files).run()
+    return files.steps
+
+
+STEPS = steps_of(CrashableFiles)
+
+
+@pytest.mark.parametrize("keep", ["nothing", "everything", "any part"])
+@pytest.mark.parametrize("step", range(0, STEPS, 7))
+def test_a_crash_at_any_step_leaves_a_whole_log(step: int, keep: str) -> None:
+    """
+    Whatever reaches the disk of what was not synced: no gap, nothing torn, nothing lost that a
+    flush has covered.
+    """
+    chance = random.Random(step)
+    choices: dict[str, Callable[[int], int]] = {
+        "nothing": lambda most: 0,
+        "everything": lambda most: most,
+        "any part": lambda most: chance.randint(0, most),
+    }
+    files = CrashableFiles()
+    session = Session(files)
+    files.crash_before(step)
+
+    with pytest.raises(Crashed):
+        session.run()
+    files.crash(choices[keep])
+
+    session.check(promised=session.flushed)
+
+
+@given(data=st.data(), step=st.integers(0, STEPS - 1))
+def test_whatever_part_survives_a_crash_is_a_log(data: st.DataObject, step: int) -> None:
+    files = CrashableFiles()
+    session = Session(files)
+    files.crash_before(step)
+
+    with pytest.raises(Crashed):
+        session.run()
+    files.crash(lambda most: data.draw(st.integers(0, most)))
+
+    session.check(promised=session.flushed)
+
+
+def test_a_crash_after_a_clean_stop_loses_nothing() -> None:
+    files = CrashableFiles()
+    session = Session(files)
+    session.run()
+
+    files.crash()
+
+    session.check(promised=session.acknowledged)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("at", range(0, 260, 3))
+def test_an_error_of_the_disk_takes_the_directory_offline(at: int, number: int) -> None:
+    """
+    Who goes on using the log is refused. After a restart all is there that was acknowledged.
+    """
+    files = FailingFiles()
+    session = Session(files)
+    files.fail(at, errno=number, written=at % 90)
+
+    try:
+        session.run()
+    except KafkaStorageError:
+        pass
+    else:
+        pytest.skip("there are not that many operations")
+    session.home.failures = type(session.home.failures)()
+
+    session.check(promised=session.acknowledged)
+
+
+@pytest.mark.parametrize("written", [0, 1, 60, 100])
+def test_a_failed_append_leaves_nothing_behind(written: int) -> None:
+    files = FailingFiles()
+    home = LogHome(files=files)
+    log = home.open()
+    produce(log, b"a")
+    size = log.size
+    files.fail(errno=errno.ENOSPC, only=frozenset({"write"}), written=written)
+
+    with pytest.raises(KafkaStorageError):
+        produce(log, b"b")
+
+    assert home.failures.has_offline_log_dir(Path("/data"))
+    assert size == len(home.file(0, ".log"))
+    assert 1 == log.log_end_offset
+    for use in (
+        lambda: produce(log, b"c"),
+        lambda: read_batches(log),
+        log.flush,
+        log.delete_old_segments,
+        log.close,
+    ):
+        with pytest.raises(KafkaStorageError, match="is offline"):
+            use()
+
+
+def test_an_append_that_cannot_be_cut_back_either_is_found_by_recovery() -> None:
+    files = FailingFiles()
+    home = LogHome(files=files)
+    log = home.open()
+    produce(log, b"a")
+    files.fail(errno=errno.EIO, only=WRITING, written=40, forever=True)
+
+    with pytest.raises(KafkaStorageError):
+        produce(log, b"b")
+    files.fail(10**9)
+    home.failures = type(home.failures)()
+    log = home.open()
+
+    assert 40 == log.recovery_report.truncated_bytes
+    assert 1 == log.log_end_offset
+
+
+def test_an_index_that_cannot_be_written_takes_its_batch_along() -> None:
+    files = FailingFiles()
+    home = LogHome(files=files, index_interval_bytes=0)
+    log = home.open()
+    produce(log, b"a")
+    size = log.size
+    files.fail(1, errno=errno.ENOSPC, only=frozenset({"write"}))
+
+    with pytest.raises(KafkaStorageError):
+        produce(log, b"b")
+
+    assert size == len(home.file(0, ".log")) == log.size
+
+
+def test_a_failed_flush_moves_no_recovery_point() -> None:
+    files = FailingFiles()
+    home = LogHome(files=files)
+    log = home.open()
+    produce(log, b"a")
+    files.fail(only=frozenset({"sync"}))
+
+    with pytest.raises(KafkaStorageError):
+        log.flush()
+
+    assert 0 == log.recovery_point
+
+
+def test_a_read_that_fails_takes_the_directory_offline() -> None:
+    files = FailingFiles()
+    home = LogHome(files=files)
+    log = home.open()
+    for _ in range(5):
+        produce(log, b"a")
+    files.fail(only=frozenset({"read"}))
+
+    with pytest.raises(KafkaStorageError):
+        log.fetch_offset_by_timestamp(FIRST_TIMESTAMP)
+
+    assert home.failures.has_offline_log_dir(Path("/data"))
+
+
+def test_a_closed_log_refuses_and_blames_no_disk() -> None:
+    home = LogHome()
+    log = home.open()
+    produce(log, b"a")
+    info = log.read(0, 100, FetchIsolation.HIGH_WATERMARK, True)
+    home.stop(log)
+
+    with pytest.raises(KafkaStorageError, match="is closed"):
+        produce(log, b"b")
+    with pytest.raises(KafkaStorageError, match="is closed"):
+        log.fetch_offset_by_timestamp(EARLIEST_TIMESTAMP)
+    assert info.records is not None
+    with pytest.raises(KafkaStorageError):
+        info.records.read()
+    assert not home.failures.has_offline_log_dir(Path("/data"))
+
+
+def test_the_snapshot_of_a_roll_survives_a_crash_once_there_was_time() -> None:
+    files = CrashableFiles()
+    home = LogHome(files=files)
+    log = home.open()
+    produce(log, b"a", producer_id=1, producer_epoch=0, base_sequence=0)
+    log.roll()
+    log.remove_deleted_files()
+
+    files.crash()
+
+    assert 56 == len(home.file(1, ".snapshot"))
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_an_aborted_transaction_that_was_flushed_is_known_after_a_crash(keep: int) -> None:
+    """
+    The file of a transaction index is made later than its segment, but before the next one.
+    """
+    files = CrashableFiles()
+    home = LogHome(files=files)
+    log = home.open()
+    produce(log, b"a")
+    log.flush()
+    produce(log, b"b", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    end_transaction(log, 1, commit=False)
+    log.flush()
+    produce(log, b"c")
+    log.roll()
+    produce(log, b"d")
+    log.flush()
+    home.checkpoint(log)
+
+    files.crash(lambda most: most * keep)
+
+    log = home.open()
+    assert log.recovery_point > 3
+    (txn,) = log.collect_aborted_transactions(0, 100)
+    assert (1, 1, 2) == (txn.producer_id, txn.first_offset, txn.last_offset)
+
+
+def test_a_flush_that_was_asked_for_before_a_truncation_moves_no_recovery_point_above_the_end() -> (
+    None
+):
+    """
+    The flush that a roll has planned comes after the log was truncated to below that segment.
+    """
+    home = LogHome()
+    log = home.open()
+    for value in (b"a", b"b", b"c"):
+        produce(log, value)
+    log.roll()
+
+    log.truncate_to(1)
+    log.remove_deleted_files()
+
+    assert 1 == log.recovery_point == log.log_end_offset
+
+
+def test_a_truncation_during_a_flush_keeps_the_recovery_point_below_what_comes_next() -> None:
+    class TruncatingFiles(MemoryFiles):
+        log: Log | None = None
+
+        def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+            log, is_due = self.log, action == "sync" and path.suffix == ".log"
+            if log is not None and is_due:
+                self.log = None
+                log.truncate_to(1)
+                produce(log, b"d")
+                produce(log, b"e")
+
+    files = TruncatingFiles()
+    log = LogHome(files=files).open()
+    for value in (b"a", b"b", b"c"):
+        produce(log, value)
+    files.log = log
+
+    log.flush()
+
+    assert 0 == log.recovery_point
+
+
+class LockedSyncs(MemoryFiles):
+    """
+    A file system that notes what is synced while the lock of a log is held.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: Log | None = None
+        self.seen = 0
+        self.under_lock: list[str] = []
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        log = self.log
+        if log is None or not action.startswith("sync"):
+            return
+        self.seen += 1
+
+        def append() -> None:
+            if log._lock.acquire(blocking=False):
+                log._lock.release()
+            else:
+                self.under_lock.append(f"{action} {path.name}")
+
+        thread = threading.Thread(target=append)
+        thread.start()
+        thread.join()
+
+
+def test_only_the_first_append_of_an_epoch_waits_for_the_disk() -> None:
+    """
+    Nothing else is synced while the lock is held that appends take. As in Kafka, the file of leader
+    epochs lacks none that has a record; it is written a second after the epoch began, or now.
+    """
+    files = LockedSyncs()
+    log = LogHome(files=files, segment_bytes=300, file_delete_delay_ms=0).open()
+    append(log)
+    log.begin_epoch(1, log.log_end_offset)
+    files.log = log
+    append(log, leader_epoch=1)
+    assert ["sync leader-epoch-checkpoint.tmp", "sync directory t-0"] == files.under_lock
+
+    files.under_lock.clear()
+    append(log, 5, leader_epoch=1)
+    log.remove_deleted_files()
+    log.flush()
+    old = log.segments.values()[0]
+    new = log.create_new_cleaned_segment(0)
+    new.append_from_file(old.log, 0)
+    log.replace_segments([new], [old])
+    log.delete_records(3)
+    log.delete_old_segments()
+    log.remove_deleted_files()
+    log.truncate_to(4)
+    log.remove_deleted_files()
+
+    assert files.seen > 10
+    assert [] == files.under_lock

@@ -1,0 +1,130 @@
+"""
+``barnabas dump-log`` as a process: what it costs, and how it ends when somebody ends it.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.dump.log_slice import READ_AHEAD_BYTES, LogSlice
+from barnabas.storage.fs.disk import DiskFiles
+from tests.support.dumping import LOG
+
+COMMAND = [sys.executable, "-c", "from barnabas.server.cli import main; raise SystemExit(main())"]
+PATIENCE = 60
+
+
+@pytest.fixture
+def large_log(tmp_path: Path) -> Path:
+    """
+    More than a pipe holds.
+    """
+    path = tmp_path / LOG
+    with path.open("wb") as file:
+        for offset in range(0, 20_000, 20):
+            records = [SimpleRecord(1, None, b"x" * 100)] * 20
+            file.write(build_batch(records, base_offset=offset))
+    return path
+
+
+def start(path: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*COMMAND, "dump-log", "--print-data-log", "--files", str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+@pytest.fixture
+def heeded_interrupts() -> Iterator[None]:
+    """
+    What is started hears SIGINT, even where the tests themselves run in the background.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_nobody_reads_on(large_log: Path) -> None:
+    """
+    As with ``| head -1``.
+    """
+    with start(large_log) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = process.stdout.readline()
+        process.stdout.close()
+        status = process.wait(PATIENCE)
+        remarks = process.stderr.read()
+
+    assert f"Dumping {large_log}\n" == first.decode()
+    assert (141, b"") == (status, remarks)
+
+
+@pytest.mark.usefixtures("heeded_interrupts")
+def test_somebody_interrupts(large_log: Path) -> None:
+    """
+    As with Ctrl-C, while the pipe is full.
+    """
+    with start(large_log) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+        status = process.wait(PATIENCE)
+        remarks = process.stderr.read()
+
+    assert (130, b"") == (status, remarks)
+
+
+def test_the_server_is_not_loaded(large_log: Path) -> None:
+    """
+    Nor is what only other commands and other files need.
+    """
+    code = (
+        "import sys; from barnabas.server.cli import main; "
+        f"main(['dump-log', '--files', {str(large_log)!r}]); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE
+    )
+    loaded = set(done.stderr.split())
+
+    assert "barnabas.storage.dump.text_report" in loaded
+    assert {"asyncio", "barnabas.server.process", "barnabas.storage.log.log"}.isdisjoint(loaded)
+    assert not any(".decoders." in name for name in loaded)
+
+
+def test_a_log_is_never_in_memory(large_log: Path) -> None:
+    """
+    Only a window of it is, and a batch that is larger than that.
+    """
+    file = DiskFiles().open(large_log, read_only=True)
+    reads: list[int] = []
+
+    class Watched:
+        path = large_log
+
+        def read(self, position: int, size: int) -> bytes | bytearray:
+            reads.append(size)
+            return file.read(position, size)
+
+        def size(self) -> int:
+            return file.size()
+
+    batches = list(LogSlice(Watched(), str(large_log)).batches(4096))  # type: ignore[arg-type]  # the rest is not needed
+
+    assert 1000 == len(batches)
+    assert {4096} == set(reads)
+    assert READ_AHEAD_BYTES < large_log.stat().st_size
+    file.close()

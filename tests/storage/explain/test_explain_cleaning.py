@@ -1,0 +1,186 @@
+"""
+What is said of the cleaner, held against the plan that it makes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.cleaner.plan import CleanableLog, Verdict, plan_cleaning
+from barnabas.storage.explain.cleaning import Part, horizons_in
+from barnabas.storage.explain.report import PartitionReport, report_on_segment
+from barnabas.storage.explain.wording.cleaning import (
+    cleaning_sentences,
+    horizon_sentence,
+    part_sentence,
+)
+from barnabas.storage.log.log import Log
+from tests.support.explaining import look_at
+from tests.support.logs import LogHome, produce
+from tests.support.segments import FIRST_TIMESTAMP
+
+
+def four_segments(home: LogHome) -> Log:
+    """
+    One batch in each.
+    """
+    log = home.open()
+    for number in range(4):
+        produce(log, bytes(40), timestamp=FIRST_TIMESTAMP + number * 1000)
+    return log
+
+
+def compacted(**config: Any) -> LogHome:
+    return LogHome(cleanup_policy=("compact",), segment_bytes=150, **config)
+
+
+def words(report: PartitionReport) -> str:
+    assert report.cleaning is not None
+    config = report.looked_at.settings.config
+    return " ".join(cleaning_sentences(report.cleaning, config, report.now_ms))
+
+
+def test_a_log_that_is_not_compacted_has_no_plan() -> None:
+    home = LogHome()
+    home.open()
+
+    assert look_at(home).cleaning is None
+
+
+def test_what_was_never_cleaned_is_dirty() -> None:
+    home = compacted()
+    four_segments(home)
+
+    report = look_at(home)
+
+    assert report.cleaning is not None
+    assert Verdict.DIRTY is report.cleaning.plan.verdict
+    assert [Part.CLEANABLE] * 3 + [Part.ACTIVE] == list(report.cleaning.parts.values())
+    assert (
+        "Dirty from its start, offset 0, on: it was never cleaned. What can be cleaned is 3"
+        " segments, 327 bytes, from segment 0 on up to offset 3: the active segment, 3, is never"
+        " cleaned; it has to end first. It is due: 327 of 327 bytes, 100.0%, are dirty, more than"
+        " min.cleanable.dirty.ratio, 50.0%; the cleaner looks every 15 seconds while it rests."
+    ) == words(report)
+
+
+def test_the_checkpoint_of_the_cleaner_counts() -> None:
+    home = compacted()
+    four_segments(home)
+    home.write_checkpoint("cleaner-offset-checkpoint", 2)
+
+    report = look_at(home)
+
+    assert report.cleaning is not None
+    assert [Part.CLEAN, Part.CLEAN, Part.CLEANABLE, Part.ACTIVE] == list(
+        report.cleaning.parts.values()
+    )
+    assert "Clean up to offset 2, where the last cleaning ended." in words(report)
+    assert "It is not due: 109 of 327 bytes, 33.3%, are dirty" in words(report)
+    assert [
+        "The cleaner has been here.",
+        "The cleaner has been here.",
+        "It is cleaned once the log is due: records with a later one of their key go then.",
+        "The cleaner leaves it alone until it has ended.",
+    ] == [part_sentence(part, report.cleaning) for part in report.cleaning.parts.values()]
+
+
+def test_a_lag_bounds_what_is_cleaned() -> None:
+    home = compacted(min_compaction_lag_ms=5000)
+    four_segments(home)
+    home.clock.advance(5500)
+
+    report = look_at(home)
+
+    assert report.cleaning is not None
+    assert [Part.CLEANABLE, Part.UNCLEANABLE, Part.UNCLEANABLE, Part.ACTIVE] == list(
+        report.cleaning.parts.values()
+    )
+    assert "up to offset 1: the latest record of segment 1 is 4 seconds 500 ms old" in words(report)
+
+
+def test_an_open_transaction_bounds_what_is_cleaned() -> None:
+    """
+    Also if no snapshot tells of it, as the broker is running.
+    """
+    home = compacted()
+    log = home.open()
+    produce(log, bytes(40))
+    produce(log, bytes(40), is_transactional=True, producer_id=9, producer_epoch=0, base_sequence=0)
+    for _ in range(2):
+        produce(log, bytes(40))
+
+    assert "a transaction is open from offset 1 on" in words(look_at(home))
+
+
+def test_the_largest_lag_makes_it_due_at_a_time() -> None:
+    """
+    Not a millisecond earlier; the plan itself is asked.
+    """
+    home = compacted(max_compaction_lag_ms=60_000, min_cleanable_dirty_ratio=1.0)
+    four_segments(home)
+    home.clock.advance(1000)
+    report = look_at(home)
+    assert report.cleaning is not None
+    due_ms = report.cleaning.due_ms
+    assert due_ms is not None
+    log = report.looked_at.log
+    state = CleanableLog(
+        log.segments.values(), log.log_start_offset, log.last_stable_offset, log.log_end_offset
+    )
+
+    verdicts = [
+        plan_cleaning(state, log.config, None, now_ms).verdict for now_ms in (due_ms - 1, due_ms)
+    ]
+
+    assert [Verdict.CLEAN_ENOUGH, Verdict.LAG_EXCEEDED] == verdicts
+    assert "max.compaction.lag.ms makes it due at 2023-11-14T22:14:20.001Z" in words(report)
+    assert "is exceeded by 1 ms" in words(look_at(home, now_ms=due_ms))
+
+
+def test_a_cleaner_that_is_switched_off_is_told_of() -> None:
+    home = compacted()
+    four_segments(home)
+
+    assert "the cleaner is switched off" in words(look_at(home, cleaner_enabled=False))
+
+
+@pytest.mark.parametrize(("now", "passed"), [(499, 0), (500, 1)])
+def test_horizons_are_told_of(now: int, passed: int) -> None:
+    home = compacted()
+    log = home.open()
+    log.append_as_follower(with_horizon(FIRST_TIMESTAMP + 500), 0)
+    report = report_on_segment(look_at(home, now_ms=FIRST_TIMESTAMP + now), 0)
+    assert report.chosen is not None
+
+    horizons = report.chosen.horizons
+
+    assert horizons is not None
+    assert (1, FIRST_TIMESTAMP + 500, passed) == (
+        horizons.batches,
+        horizons.earliest_ms,
+        horizons.passed,
+    )
+    assert (
+        "Tombstones or markers in 1 batch may be taken out, by a cleaning after their horizon:"
+        f" 2023-11-14T22:13:20.500Z; it has passed for {passed}."
+    ) == horizon_sentence(horizons)
+
+
+def with_horizon(horizon_ms: int) -> memoryview:
+    """
+    A batch with a tombstone that the cleaner has seen.
+    """
+    records = [SimpleRecord(FIRST_TIMESTAMP, b"k", None)]
+    return memoryview(build_batch(records, delete_horizon_ms=horizon_ms))
+
+
+def test_a_segment_without_horizons_says_nothing() -> None:
+    home = compacted()
+    log = four_segments(home)
+
+    assert "" == horizon_sentence(horizons_in(log.active_segment, FIRST_TIMESTAMP))

@@ -1,0 +1,252 @@
+"""
+What is said of why segments ended, held against the settings that they were written with.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.explain.endings import Cause, Certainty, Ending
+from barnabas.storage.explain.wording.endings import ending_sentence
+from barnabas.storage.log.rolling import RollReason
+from tests.support.explaining import look_at
+from tests.support.logs import LogHome, append, produce
+from tests.support.segments import FIRST_TIMESTAMP
+
+SIZE, TIME = RollReason.SIZE, RollReason.TIME
+
+
+def first_ending(home: LogHome, **facts: Any) -> Ending:
+    return look_at(home, **facts).segments[0].ending
+
+
+def sentence(home: LogHome, ending: Ending) -> str:
+    return ending_sentence(ending, home.config)
+
+
+@pytest.mark.parametrize(
+    ("config", "step_ms", "reason", "words"),
+    [
+        (
+            {"segment_bytes": 1000},
+            1,
+            SIZE,
+            "It was full: 900 bytes and the next batch (offset 6, 150 bytes) are 1,050, more than"
+            " internal.segment.bytes, 1,000.",
+        ),
+        (
+            {"segment_ms": 30},
+            10,
+            TIME,
+            "It was old enough: the next batch (offset 4, 150 bytes) is of"
+            " 2023-11-14T22:13:20.040Z, 40 ms after the first batch here, more than segment.ms,"
+            " 30 ms.",
+        ),
+        (
+            {"segment_index_bytes": 48, "index_interval_bytes": 0},
+            0,
+            RollReason.OFFSET_INDEX_FULL,
+            "Its offset index was full: 6 entries are all that segment.index.bytes, 48, has room"
+            " for.",
+        ),
+        (
+            {"segment_index_bytes": 36, "index_interval_bytes": 0},
+            1,
+            RollReason.TIME_INDEX_FULL,
+            "Its time index was full: segment.index.bytes, 36, has room for 3 entries, of which"
+            " one is kept for the end; 2 were there.",
+        ),
+    ],
+)
+def test_the_rule_that_rolled_is_found_with_its_numbers(
+    config: dict[str, Any], step_ms: int, reason: RollReason, words: str
+) -> None:
+    home = LogHome(**config)
+    log = home.open()
+    for number in range(10):
+        append(log, timestamp=FIRST_TIMESTAMP + number * step_ms)
+
+    for each in look_at(home).segments[:-1]:
+        assert (Cause.ROLLED, reason) == (each.ending.cause, each.ending.reason)
+        assert Certainty.CERTAIN is each.ending.certainty
+
+    assert words == sentence(home, first_ending(home))
+
+
+def test_a_restart_changes_nothing_about_that() -> None:
+    """
+    It gives the time index an entry more, and trims both.
+    """
+    home = LogHome(segment_index_bytes=60, index_interval_bytes=150)
+    log = home.open()
+    for restarted in range(4):
+        append(log, 3)
+        home.stop(log)
+        log = home.open()
+        assert restarted >= 0
+    append(log, 4)
+
+    endings = [each.ending for each in look_at(home).segments[:-1]]
+
+    assert endings
+    assert {RollReason.TIME_INDEX_FULL} == {ending.reason for ending in endings}
+
+
+def test_a_compacted_topic_rolls_by_its_lag() -> None:
+    home = LogHome(cleanup_policy=("compact",), max_compaction_lag_ms=50)
+    log = home.open()
+    produce(log, b"1")
+    produce(log, b"2", timestamp=FIRST_TIMESTAMP + 51)
+
+    ending = first_ending(home)
+
+    assert (Cause.ROLLED, TIME) == (ending.cause, ending.reason)
+    assert "more than max.compaction.lag.ms, 50 ms" in sentence(home, ending)
+
+
+def test_jitter_is_only_inferred() -> None:
+    home = LogHome(segment_ms=1000, segment_jitter_ms=900)
+    log = home.open()
+    for number in range(60):
+        append(log, timestamp=FIRST_TIMESTAMP + number * 100)
+
+    for each in look_at(home).segments[:-1]:
+        assert each.ending.waited_ms is not None
+        if each.ending.waited_ms <= 1000:
+            assert (Cause.JITTER, TIME) == (each.ending.cause, each.ending.reason)
+            assert Certainty.INFERRED is each.ending.certainty
+            least = 1000 - each.ending.waited_ms + 1
+            assert f"less a jitter of {least} ms or more" in sentence(home, each.ending)
+
+
+def test_the_clock_of_then_is_only_inferred() -> None:
+    home = LogHome(segment_ms=1000)
+    log = home.open()
+    append(log, timestamp=-1)
+    home.clock.advance(1001)
+    append(log, timestamp=-1)
+
+    ending = first_ending(home)
+
+    assert (Cause.CLOCK, Certainty.INFERRED) == (ending.cause, ending.certainty)
+    assert "the first batch has no timestamp" in sentence(home, ending)
+
+
+def test_settings_that_have_changed_explain_nothing() -> None:
+    """
+    Then it is said what would have been allowed.
+    """
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 7)
+    now = LogHome(files=home.files, segment_bytes=2000)
+    now.clock = home.clock
+
+    ending = first_ending(now)
+
+    assert (Cause.UNEXPLAINED, Certainty.UNKNOWN) == (ending.cause, ending.certainty)
+    assert "it would have gone on, with 1,050 of 2,000 bytes, 6 ms of 7 days" in sentence(
+        now, ending
+    )
+
+
+def test_settings_that_are_supposed_may_explain_it() -> None:
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 7)
+    now = LogHome(files=home.files, segment_bytes=2000)
+
+    ending = first_ending(now, supposed=LogConfig(internal_segment_bytes=1000))
+
+    assert (Cause.ROLLED, SIZE, True) == (ending.cause, ending.reason, ending.is_supposed)
+    assert sentence(home, ending).endswith("That is under the settings supposed.")
+
+
+def test_what_began_an_empty_segment_is_not_known() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 3)
+    log.roll()
+
+    ending = first_ending(home)
+
+    assert (Cause.NOTHING_FOLLOWS, Certainty.UNKNOWN) == (ending.cause, ending.certainty)
+    assert "so what began it is not there" in sentence(home, ending)
+
+
+def test_a_full_index_explains_an_empty_segment_too() -> None:
+    home = LogHome(segment_index_bytes=36, index_interval_bytes=0)
+    log = home.open()
+    append(log, 3)
+    log.roll()
+
+    ending = first_ending(home)
+
+    assert (Cause.ROLLED, RollReason.TIME_INDEX_FULL) == (ending.cause, ending.reason)
+
+
+def test_the_entry_that_came_at_the_end_did_not_fill_the_index() -> None:
+    """
+    Of five slots one was free when the next batch came, besides the one that is kept.
+    """
+    home = LogHome(segment_index_bytes=60, index_interval_bytes=150)
+    log = home.open()
+    append(log, 8)
+    log.roll()
+    append(log)
+
+    ending = first_ending(home)
+
+    assert 4 == look_at(home).segments[0].segment.time_index.entries
+    assert (Cause.UNEXPLAINED, 3, 4) == (ending.cause, ending.time_entries, ending.time_slots)
+
+
+def test_what_compaction_wrote_is_said_to_be_its() -> None:
+    home = LogHome(cleanup_policy=("compact",), segment_bytes=900)
+    log = home.open()
+    for _ in range(3):
+        produce(log, bytes(700))
+    home.write_checkpoint("cleaner-offset-checkpoint", 1)
+
+    first, second, _ = look_at(home).segments
+
+    assert (Cause.COMPACTED, Certainty.INFERRED) == (first.ending.cause, first.ending.certainty)
+    assert Cause.ROLLED is second.ending.cause
+
+
+def test_an_active_segment_says_what_it_can_take() -> None:
+    """
+    One byte, or one millisecond, more begins the next.
+    """
+    home = LogHome(segment_bytes=1000, segment_ms=100, index_interval_bytes=0)
+    log = home.open()
+    append(log, 3)
+
+    ending = first_ending(home)
+
+    assert ending.room is not None
+    assert (550, FIRST_TIMESTAMP + 100) == (ending.room.size_bytes, ending.room.latest_timestamp)
+    assert (
+        "It is the active segment, and ends before a batch that has more than 550 bytes"
+        " (internal.segment.bytes), or is of a time after 2023-11-14T22:13:20.100Z (segment.ms)."
+        " Without a new record it never ends."
+    ) == sentence(home, ending)
+    append(log, size=550, timestamp=FIRST_TIMESTAMP + 100)
+    assert 1 == log.segments.number_of_segments
+    append(log, timestamp=FIRST_TIMESTAMP)
+    assert 2 == log.segments.number_of_segments
+
+
+def test_an_active_segment_says_when_its_index_is_nearly_full() -> None:
+    home = LogHome(segment_index_bytes=60, index_interval_bytes=0)
+    log = home.open()
+    append(log, 3)
+    nearly = sentence(home, first_ending(home))
+    append(log, 2)
+    full = sentence(home, first_ending(home))
+    append(log)
+
+    assert "It also ends once an index has 2 more entries (segment.index.bytes)." in nearly
+    assert "its index is full: any batch begins the next one" in full
+    assert 2 == log.segments.number_of_segments

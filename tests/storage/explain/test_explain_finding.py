@@ -1,0 +1,301 @@
+"""
+How records are found, held against the reads of the log itself.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.storage.explain.finding import find_offset, find_time
+from barnabas.storage.explain.known import ExplainError
+from barnabas.storage.explain.report import (
+    PartitionReport,
+    report_on_offset,
+    report_on_segment,
+    report_on_time,
+)
+from barnabas.storage.explain.wording.finding import offset_sentences, time_sentences
+from barnabas.storage.explain.wording.record import record_words
+from barnabas.storage.log.log import FetchIsolation, Log
+from tests.support.bombs import bomb, memory_below
+from tests.support.explaining import look_at
+from tests.support.limits import stated
+from tests.support.logs import DIRECTORY, LogHome, append, bases, end_transaction, produce
+from tests.support.segments import FIRST_TIMESTAMP, padded_batch
+
+TIMES = [0, 50, 20, 90, 90, 10, 70, 120, 110, 100]
+
+
+def mixed() -> LogHome:
+    """
+    Forty batches in segments of ten, in no order of time.
+    """
+    home = LogHome(segment_bytes=1500, index_interval_bytes=300)
+    log = home.open()
+    for number in range(40):
+        append(log, timestamp=FIRST_TIMESTAMP + number // 10 * 100 + TIMES[number % 10])
+    return home
+
+
+def told(report: PartitionReport) -> str:
+    return " ".join(record_words(report))
+
+
+def test_each_offset_is_found_where_a_fetch_begins() -> None:
+    log = look_at(mixed()).looked_at.log
+
+    for offset in range(40):
+        path = find_offset(log, offset)
+        place = log.read(offset, 1, FetchIsolation.LOG_END, True).fetch_offset_metadata
+        assert path is not None
+        assert (path.segment.base_offset, path.position) == (
+            place.segment_base_offset,
+            place.relative_position_in_segment,
+        )
+        assert path.position == path.index.position + 150 * (path.scanned_batches - 1)
+
+
+def test_each_time_is_found_where_list_offsets_finds_it() -> None:
+    log = look_at(mixed()).looked_at.log
+
+    for milliseconds in range(-1, 430):
+        timestamp = FIRST_TIMESTAMP + milliseconds
+        path = find_time(log, timestamp)
+        assert log.fetch_offset_by_timestamp(timestamp) == (None if path is None else path.found)
+
+
+def test_the_steps_to_an_offset_are_told() -> None:
+    report = report_on_offset(look_at(mixed()), 17)
+    assert report.offset_path is not None
+    assert report.record is not None
+
+    assert [
+        "In segment 10, the last one that does not begin above it.",
+        "Its offset index (3 entries) leads to byte 900: entry 1, of offset 16, is the last one"
+        " that is not above 17.",
+        "From there on 2 batches are looked at; the last of them, at byte 1,050, has offset 17 in"
+        " 150 bytes.",
+    ] == offset_sentences(report.offset_path, report.record)
+    assert (
+        "A record of 2023-11-14T22:13:20.220Z, 220 ms from now. It has no key and a value of"
+        " 80 bytes. Its batch has 1 record, not compressed, in leader epoch 0."
+    ) == told(report)
+
+
+def test_the_steps_to_a_time_are_told() -> None:
+    report = report_on_time(look_at(mixed()), FIRST_TIMESTAMP + 215)
+    assert report.time_path is not None
+
+    assert [
+        "In segment 10, the first one with a record of 2023-11-14T22:13:20.215Z or later: its"
+        " latest is of 2023-11-14T22:13:20.220Z.",
+        "Its time index (2 entries) leads to offset 13: entry 0, of 2023-11-14T22:13:20.190Z, is"
+        " the last one that is not later.",
+        "Its offset index (3 entries) leads to byte 450: entry 0, of offset 13, is the last one"
+        " that is not above 13.",
+        "From there on the first record that is not earlier is in batch 5: offset 17, of"
+        " 2023-11-14T22:13:20.220Z.",
+    ] == time_sentences(report.time_path)
+    assert report.chosen is not None
+    assert (17, 10) == (
+        report.offset_path.offset if report.offset_path else None,
+        report.chosen.segment.base_offset,
+    )
+
+
+@pytest.mark.parametrize(
+    ("offset", "sentence"),
+    [
+        (40, "Offset 40 is out of range: t-0 has offsets 0 to 39"),
+        (-1, "Offset -1 is out of range: t-0 has offsets 0 to 39"),
+    ],
+)
+def test_an_offset_out_of_range_is_answered_with_the_range(offset: int, sentence: str) -> None:
+    with pytest.raises(ExplainError, match=sentence):
+        report_on_offset(look_at(mixed()), offset)
+
+
+def test_an_empty_log_has_no_offsets() -> None:
+    home = LogHome()
+    home.open()
+
+    with pytest.raises(ExplainError, match="has no records; the next one gets offset 0"):
+        report_on_offset(look_at(home), 0)
+    with pytest.raises(ExplainError, match="no record has a timestamp"):
+        report_on_time(look_at(home), 2**50)
+
+
+@pytest.mark.parametrize(
+    ("base", "sentence"),
+    [(15, "that offset is in segment 10"), (99, "these do: 0, 10, 20, 30")],
+)
+def test_a_segment_that_is_not_there_is_answered_with_one_that_is(base: int, sentence: str) -> None:
+    with pytest.raises(ExplainError, match=sentence):
+        report_on_segment(look_at(mixed()), base)
+
+
+def test_a_time_after_the_last_record_is_answered_with_that() -> None:
+    with pytest.raises(ExplainError, match=r"the latest is of 2023-11-14T22:13:20.420Z"):
+        report_on_time(look_at(mixed()), FIRST_TIMESTAMP + 421)
+
+
+def test_below_the_log_start_nobody_reads() -> None:
+    home = mixed()
+    home.write_checkpoint("log-start-offset-checkpoint", 5)
+
+    report = report_on_offset(look_at(home), 4)
+
+    assert "Nobody can read it: the log start offset is 5." in told(report)
+    assert "Nobody" not in told(report_on_offset(look_at(home), 5))
+
+
+def test_what_compaction_took_out_leads_to_what_follows() -> None:
+    """
+    Within a batch, and to the next segment.
+    """
+    home = LogHome(cleanup_policy=("compact",), segment_bytes=500)
+    log = home.open()
+    for offset in (0, 1, 3, 20):
+        log.append_as_follower(memoryview(bytearray(padded_batch(offset))), 0)
+    assert [0, 20] == bases(log)
+
+    between, behind = report_on_offset(look_at(home), 2), report_on_offset(look_at(home), 9)
+
+    assert between.offset_path is not None
+    assert between.record is not None
+    assert behind.offset_path is not None
+    assert behind.record is not None
+    assert (
+        "Nothing is left of offset 2 itself: a fetch that begins there is answered with this batch."
+    ) == offset_sentences(between.offset_path, between.record)[-1]
+    assert (
+        "The segment that should have it has nothing from there on (1 segment, emptied by"
+        " compaction), so the fetch goes on to segment 20."
+    ) == offset_sentences(behind.offset_path, behind.record)[0]
+
+
+def keyed(home: LogHome) -> PartitionReport:
+    log = home.open()
+    produce(log, b"1")
+    produce(log, b"2")
+    produce(log, b"3")
+    return look_at(home)
+
+
+def test_a_later_value_of_the_key_is_told_where_a_cleaning_would_see_it() -> None:
+    """
+    Not before the active segment has ended.
+    """
+    active = keyed(LogHome(cleanup_policy=("compact",)))
+    ended = keyed(LogHome(cleanup_policy=("compact",), segment_bytes=100))
+
+    assert (
+        "Its key has 2 records behind it, the last one a value at offset 2: a cleaning takes this"
+        " one out, but none comes that far yet."
+    ) in told(report_on_offset(active, 0))
+    assert "the next cleaning takes this one out" in told(report_on_offset(ended, 0))
+    assert "It is the last of its key" in told(report_on_offset(ended, 2))
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
+def test_what_cannot_be_decompressed_is_told_and_takes_little_memory(
+    codec: CompressionType,
+) -> None:
+    home = LogHome(cleanup_policy=("compact",))
+    log = home.open()
+    produce(log, b"1")
+    log.append_as_follower(memoryview(bomb(codec, base_offset=1)), 0)
+    produce(log, b"2")
+    report = look_at(home)
+
+    with memory_below(3 * int(stated("decompressed"))):
+        before, inside = (told(report_on_offset(report, offset)) for offset in (0, 1))
+
+    assert (
+        "1 batch behind it cannot be read; without them: Its key has a value behind it, at offset 2"
+    ) in before
+    assert "It cannot be read: " in inside
+
+
+def test_a_log_that_is_not_compacted_says_nothing_of_keys() -> None:
+    words = told(report_on_offset(keyed(LogHome()), 0))
+
+    assert 'It has the key "k" and a value of 1 byte.' in words
+    assert "compaction" not in words
+    assert "cleaning" not in words
+
+
+def test_transactions_are_told_of() -> None:
+    """
+    Aborted, committed, and not decided yet.
+    """
+    home = LogHome()
+    log = home.open()
+    for producer_id, commit in ((7, False), (8, True)):
+        begin_transaction(log, producer_id)
+        end_transaction(log, producer_id, commit=commit)
+    begin_transaction(log, 9)
+    home.stop(log)
+    report = look_at(home)
+
+    aborted, marker, committed, undecided = (
+        told(report_on_offset(report, offset)) for offset in (0, 1, 2, 4)
+    )
+
+    assert "of a transaction of producer 7 (epoch 0) from sequence 0 on" in aborted
+    assert "Its transaction was aborted" in aborted
+    assert "A control record, ABORT" in marker
+    assert "aborted" not in marker
+    assert "aborted" not in committed
+    assert "not below the last stable offset" not in committed
+    assert "It is not below the last stable offset" in undecided
+
+
+def test_a_transaction_is_told_of_though_no_snapshot_has_it() -> None:
+    """
+    The broker is running, and has not rolled yet.
+    """
+    home = LogHome()
+    log = home.open()
+    produce(log, b"v")
+    begin_transaction(log, 9)
+    assert [] == [name for name in home.names() if name.endswith("1.snapshot")]
+    for name in list(home.names()):
+        if name.endswith(".snapshot"):
+            home.files.remove(DIRECTORY / name)
+
+    report = look_at(home)
+
+    assert 1 == report.looked_at.log.last_stable_offset
+    assert "It is not below the last stable offset" in told(report_on_offset(report, 1))
+
+
+def begin_transaction(log: Log, producer_id: int) -> None:
+    produce(
+        log,
+        b"v",
+        is_transactional=True,
+        producer_id=producer_id,
+        producer_epoch=0,
+        base_sequence=0,
+    )
+
+
+def test_a_record_may_be_older_than_it_should_become() -> None:
+    """
+    As long as its segment has a later one.
+    """
+    home = LogHome(retention_ms=1000)
+    log = home.open()
+    for milliseconds in (0, 900):
+        append(log, timestamp=FIRST_TIMESTAMP + milliseconds)
+    home.clock.advance(1001)
+
+    old, young = (told(report_on_offset(look_at(home), offset)) for offset in (0, 1))
+
+    sentence = (
+        "It is older than retention.ms, but segments go as a whole, with their latest record."
+    )
+    assert sentence in old
+    assert sentence not in young

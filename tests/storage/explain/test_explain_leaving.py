@@ -1,0 +1,262 @@
+"""
+What is said of when a segment goes, held against a log that lets it go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.explain.report import SegmentReport
+from barnabas.storage.explain.wording.leaving import keeping_sentences, leaving_sentences
+from barnabas.storage.log.log import Log
+from tests.support.explaining import look_at
+from tests.support.logs import LogHome, append, bases, produce
+from tests.support.segments import FIRST_TIMESTAMP
+
+MINUTE = 60_000
+
+
+def words(home: LogHome, each: SegmentReport) -> tuple[str, str]:
+    now_ms = home.clock.now_ms()
+    return (
+        " ".join(keeping_sentences(each.departure, home.config, now_ms)),
+        " ".join(leaving_sentences(each.departure, home.config, now_ms)),
+    )
+
+
+def filled(home: LogHome, *timestamps: int) -> Log:
+    """
+    Six batches to a segment, all of the same time: one segment for each of *timestamps*, in
+    minutes.
+    """
+    log = home.open()
+    for minutes in timestamps:
+        append(log, 6, timestamp=FIRST_TIMESTAMP + minutes * MINUTE)
+    return log
+
+
+@pytest.mark.parametrize(
+    "minutes",
+    [(0, 1, 2), (5, 1, 2), (0, 9, 3), (2, 2, 2)],
+    ids=["in order", "the oldest is late", "one is late", "all alike"],
+)
+def test_a_segment_goes_at_the_first_check_from_its_time_on(minutes: tuple[int, ...]) -> None:
+    """
+    And at none before; the real log is asked to.
+    """
+    home = LogHome(segment_bytes=900, retention_ms=10 * MINUTE, segment_ms=10**12)
+    log = filled(home, *minutes)
+    report = look_at(home)
+    assert 3 == len(report.segments)
+
+    for each in report.segments:
+        earliest, latest = each.departure.unreadable
+        assert earliest is not None
+        assert earliest == each.departure.due_ms
+        if not each.departure.is_active:
+            assert latest == earliest + 300_000
+        if earliest > home.clock.now_ms():
+            home.clock.advance(earliest - 1 - home.clock.now_ms())
+            log.delete_old_segments()
+            assert each.segment.base_offset in bases(log)
+            home.clock.advance(1)
+        log.delete_old_segments()
+        assert each.segment.base_offset not in bases(log)
+
+
+def test_its_files_are_removed_a_delay_after_the_check() -> None:
+    home = LogHome(segment_bytes=900, retention_ms=10 * MINUTE, file_delete_delay_ms=7_000)
+    log = filled(home, 0, 1)
+    departure = look_at(home).segments[0].departure
+    assert departure.due_ms is not None
+
+    home.clock.advance(departure.due_ms - home.clock.now_ms())
+    log.delete_old_segments()
+    assert departure.removed.earliest_ms is not None
+    home.clock.advance(departure.removed.earliest_ms - 1 - home.clock.now_ms())
+    log.remove_deleted_files()
+    still_there = home.has_file(0, ".log.deleted")
+    home.clock.advance(1)
+    log.remove_deleted_files()
+
+    assert still_there
+    assert not home.has_file(0, ".log.deleted")
+    assert departure.removed.latest_ms == departure.removed.earliest_ms + 300_000
+
+
+def test_an_active_segment_takes_records_until_a_time_and_goes_that_much_later() -> None:
+    """
+    The latest moment is reached if records keep coming as long as they may.
+    """
+    home = LogHome(segment_bytes=10_000, retention_ms=10 * MINUTE, segment_ms=5 * MINUTE)
+    log = filled(home, 0)
+    before = look_at(home).segments[0].departure
+
+    append(log, 1, timestamp=FIRST_TIMESTAMP + 5 * MINUTE)
+    after = look_at(home).segments[0].departure
+    append(log, 1, timestamp=FIRST_TIMESTAMP + 5 * MINUTE + 1)
+    ended = look_at(home).segments[0].departure
+
+    assert before.due_ms == FIRST_TIMESTAMP + 10 * MINUTE + 1
+    assert before.latest_due_ms == FIRST_TIMESTAMP + 15 * MINUTE + 1
+    assert before.latest_due_ms == after.due_ms == after.latest_due_ms == ended.due_ms
+    assert [0, 7] == bases(log)
+    assert before.unreadable == (before.due_ms, before.latest_due_ms + 300_000)
+
+
+def test_without_timestamps_the_file_counts_and_nothing_says_until_when() -> None:
+    home = LogHome(retention_ms=10 * MINUTE)
+    log = home.open()
+    append(log, 1, timestamp=-1)
+    home.clock.advance(MINUTE)
+
+    each = look_at(home).segments[0]
+
+    assert not each.departure.has_timestamps
+    assert each.departure.due_ms == FIRST_TIMESTAMP + 10 * MINUTE + 1
+    assert each.departure.unreadable.latest_ms is None
+    stays, goes = words(home, each)
+    assert "no timestamps, so its file counts" in stays
+    assert "nothing says until when at most" in goes
+
+
+def test_a_log_that_lacks_bytes_goes_when_they_have_come() -> None:
+    home = LogHome(segment_bytes=900, retention_bytes=2000, retention_ms=-1)
+    log = filled(home, 0, 0, 0)
+    first, second, active = look_at(home).segments
+    assert (200, 1100, 2000) == (
+        first.departure.bytes_missing,
+        second.departure.bytes_missing,
+        active.departure.bytes_missing,
+    )
+    stays, goes = words(home, first)
+    assert "Without it the log would have 1,800 bytes, 200 less than retention.bytes" in stays
+    assert "once 200 more bytes were appended" in goes
+
+    append(log, 1, size=199)
+    log.delete_old_segments()
+    lacking = bases(log)
+    append(log, 1, size=150)
+    going = look_at(home).segments[0].departure.goes_by
+    log.delete_old_segments()
+
+    assert 0 in lacking
+    assert going is not None
+    assert "retention.bytes" == going.value
+    assert 0 not in bases(log)
+
+
+def test_a_segment_waits_for_an_older_one() -> None:
+    """
+    Whose records are of the future.
+    """
+    home = LogHome(segment_bytes=900, retention_ms=MINUTE, message_timestamp_after_max_ms=2**62)
+    filled(home, 600, 0, 0)
+    home.clock.advance(5 * MINUTE)
+
+    first, second, _ = look_at(home).segments
+
+    assert "it is not old yet, and neither is anything behind it" in words(home, first)[0]
+    stays, goes = words(home, second)
+    assert stays.startswith("Segment 0 before it has to stay, and the oldest goes first.")
+    assert "with segment 0" in goes
+    assert first.departure.unreadable == second.departure.unreadable
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"retention_ms": -1}, "Never by itself"),
+        ({"cleanup_policy": ()}, "Only with DeleteRecords"),
+        ({"cleanup_policy": ("compact",)}, "As a whole never"),
+    ],
+)
+def test_nothing_removes_what_no_setting_limits(config: dict[str, Any], expected: str) -> None:
+    home = LogHome(segment_bytes=900, **config)
+    log = home.open()
+    produce(log, *[bytes(80)] * 6)
+    produce(log, *[bytes(80)] * 6)
+    home.clock.advance(10**12)
+
+    for each in look_at(home).segments:
+        assert words(home, each)[1].startswith(expected)
+        assert each.departure.unreadable == (None, None)
+
+
+def test_what_is_below_the_log_start_goes_with_its_segment() -> None:
+    home = LogHome(segment_bytes=900, retention_ms=-1)
+    log = filled(home, 0, 0)
+    log.delete_records(4)
+    home.checkpoint(log)
+    home.write_checkpoint("log-start-offset-checkpoint", 4)
+
+    inside = words(home, look_at(home).segments[0])[1]
+    log.delete_records(6)
+    home.write_checkpoint("log-start-offset-checkpoint", 6)
+    beyond = look_at(home).segments[0]
+    log.delete_old_segments()
+
+    assert "once DeleteRecords has moved that to 6" in inside
+    assert beyond.departure.goes_by is not None
+    assert "log start offset" == beyond.departure.goes_by.value
+    assert [6] == bases(log)
+
+
+def test_what_is_beyond_the_high_watermark_stays() -> None:
+    """
+    With several replicas only the checkpoint says how far that is.
+    """
+    home = LogHome(segment_bytes=900, retention_ms=MINUTE)
+    filled(home, 0, 0)
+    home.write_checkpoint("replication-offset-checkpoint", 3)
+    home.clock.advance(10 * MINUTE)
+
+    report = look_at(home, replicas=3)
+
+    assert 3 == report.looked_at.log.high_watermark
+    stays, goes = words(home, report.segments[0])
+    assert "beyond the high watermark" in stays
+    assert goes.startswith("Not before the high watermark has passed it")
+    assert look_at(home, replicas=1).segments[0].departure.goes_by is not None
+
+
+@pytest.mark.parametrize(
+    ("cleaner_enabled", "interval", "expected"), [(True, 15_000, "the cleaner"), (False, None, "")]
+)
+def test_the_cleaner_checks_what_is_compacted(
+    cleaner_enabled: bool, interval: int | None, expected: str
+) -> None:
+    home = LogHome(cleanup_policy=("compact", "delete"), retention_ms=MINUTE)
+    produce(home.open(), b"v")
+
+    each = look_at(home, cleaner_enabled=cleaner_enabled).segments[0]
+
+    assert interval == each.departure.check_interval_ms
+    assert expected in words(home, each)[1]
+    assert cleaner_enabled or words(home, each)[1].startswith("Never: ")
+
+
+def test_another_moment_and_other_settings_may_be_supposed() -> None:
+    home = LogHome(segment_bytes=900, retention_ms=-1)
+    filled(home, 0, 1)
+    supposed = LogConfig(internal_segment_bytes=900, retention_ms=MINUTE)
+
+    now = look_at(home, supposed=supposed).segments[0].departure
+    later = look_at(home, supposed=supposed, now_ms=FIRST_TIMESTAMP + MINUTE + 1)
+
+    assert now.goes_by is None
+    assert later.segments[0].departure.goes_by is not None
+    assert later.segments[1].departure.goes_by is None
+
+
+def test_an_empty_active_segment_stays() -> None:
+    home = LogHome(retention_ms=MINUTE)
+    home.open()
+
+    stays, goes = words(home, look_at(home).segments[0])
+
+    assert stays.startswith("It is the active segment, and has no records")
+    assert goes.startswith("Not by itself")

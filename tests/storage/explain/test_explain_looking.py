@@ -1,0 +1,124 @@
+"""
+Opening logs to look at them, whatever happens to their files meanwhile.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.explain.command import ATTEMPTS
+from barnabas.storage.explain.known import ExplainError, FilesChanged
+from barnabas.storage.explain.looking import Condition
+from barnabas.storage.fs.interface import File
+from barnabas.storage.readonly.overlay_files import OverlayFiles
+from tests.support.disk import MemoryFiles
+from tests.support.explaining import Explainer, look_at
+from tests.support.logs import LogHome, append, offsets
+
+
+class VanishingFiles(MemoryFiles):
+    """
+    Batches that are gone some times, and then are there again.
+    """
+
+    missing = 0
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:  # type: ignore[override]  # narrower than it has to be
+        if self.missing and read_only and path.suffix == ".log":
+            self.missing -= 1
+            raise FileNotFoundError(2, "gone", str(path))
+        return super().open(path, create=create, read_only=read_only)
+
+
+def test_what_has_changed_is_looked_at_again() -> None:
+    """
+    Not for ever.
+    """
+    home = LogHome(files=VanishingFiles())
+    log = home.open()
+    append(log, 3)
+    home.stop(log)
+    files = home.files
+    assert isinstance(files, VanishingFiles)
+    explain = Explainer(Path("/data"), files=files)
+
+    files.missing = 5
+    found = explain.facts("t-0")
+    files.missing = 10_000
+
+    assert 3 == found["log_end_offset"]
+    assert 0 < 10_000 - 3 * ATTEMPTS
+    with pytest.raises(FilesChanged, match=r"The log in /data/t-0 cannot be read: Cannot open"):
+        explain.facts("t-0")
+    assert 10_000 - 3 * ATTEMPTS == files.missing
+
+
+def test_a_log_that_a_crash_has_torn_is_shown_as_the_next_start_recovers_it() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 3)
+    home.file(0, ".log").extend(b"\xff" * 100)
+
+    looked_at = look_at(home).looked_at
+
+    assert looked_at.was_recovered
+    assert Condition.KILLED is looked_at.condition
+    assert [0, 1, 2] == offsets(looked_at.log)
+    assert 550 == len(home.file(0, ".log"))
+
+
+def test_a_log_that_nobody_can_read_is_said_to_be_one() -> None:
+    """
+    In the directory of a partition there is a directory in the place of a file.
+    """
+    home = LogHome()
+    home.open()
+    home.remove(0, ".log")
+    home.files.make_directory(Path("/data/t-0/00000000000000000000.log"))
+
+    with pytest.raises(ExplainError, match="cannot be read"):
+        look_at(home)
+
+
+def test_few_files_are_open_at_a_time() -> None:
+    """
+    Those that were read last.
+    """
+    below = CountingFiles()
+    below.make_directory(Path("/data"))
+    paths = [Path(f"/data/{number}") for number in range(200)]
+    for path in paths:
+        below.open(path).append(b"data")
+    files = OverlayFiles(below)
+
+    for path in [*paths, *paths]:
+        assert b"data" == bytes(files.open(path, read_only=True).read(0, 10))
+
+    assert below.most_open <= 65
+
+
+class CountingFiles(MemoryFiles):
+    """
+    Counts the files that are open to be read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_open = self.most_open = 0
+
+    def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:  # type: ignore[override]  # narrower than it has to be
+        file = super().open(path, create=create, read_only=read_only)
+        if not read_only:
+            return file
+        self.now_open += 1
+        self.most_open = max(self.most_open, self.now_open)
+        closing = file.close
+
+        def close() -> None:
+            self.now_open -= 1
+            closing()
+
+        file.close = close  # type: ignore[method-assign]  # to be told of it
+        return file

@@ -1,0 +1,724 @@
+"""
+The real disk.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.fs import page_cache
+from barnabas.storage.fs.disk import SMALL_FILE, DiskFiles
+from barnabas.storage.fs.interface import Files, WouldBlock
+from tests.support.descriptors import open_descriptors
+from tests.support.disk import MemoryFiles
+
+FILES = DiskFiles()
+
+
+def test_appends_go_to_the_end_and_writes_where_they_should(tmp_path: Path) -> None:
+    """
+    A file that is opened again goes on at its end.
+    """
+    file = FILES.open(tmp_path / "a")
+    file.append(b"ab")
+    file.append(b"c")
+    file.write_at(1, b"B")
+    file.close()
+
+    again = FILES.open(tmp_path / "a")
+    again.append(memoryview(b"def"))
+
+    assert b"aBcdef" == (tmp_path / "a").read_bytes()
+    assert 6 == again.size()
+    assert b"cd" == again.read(2, 2)
+    assert b"ef" == again.read(4, 100)
+    assert b"" == again.read(6, 1)
+
+
+def test_a_write_that_the_system_cuts_short_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    However little the system takes at once, all of it is written.
+    """
+    real = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: real(fd, bytes(data)[:2], at))
+
+    FILES.open(tmp_path / "a").append(b"abcdefg")
+
+    assert b"abcdefg" == (tmp_path / "a").read_bytes()
+
+
+def test_a_read_that_the_system_cuts_short_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    However little the system gives at once, all of it is read.
+    """
+    (tmp_path / "a").write_bytes(b"abcdefg")
+    real = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: real(fd, min(size, 2), at))
+
+    assert b"bcdef" == FILES.open(tmp_path / "a").read(1, 5)
+
+
+def test_a_read_may_refuse_to_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Where the page cache lacks something, a read without waiting says so instead of waiting.
+    """
+    (tmp_path / "a").write_bytes(b"abcdef")
+    file = FILES.open(tmp_path / "a")
+
+    def nothing_cached(*_: object) -> int:
+        raise BlockingIOError(errno.EAGAIN, "")
+
+    def partly_cached(_fd: int, buffers: list[bytearray], *_: object) -> int:
+        buffers[0][:2] = b"ab"
+        return 2
+
+    for refusal in (nothing_cached, partly_cached):
+        monkeypatch.setattr(os, "preadv", refusal)
+        with pytest.raises(WouldBlock):
+            file.read(0, 6, nowait=True)
+
+
+def test_a_read_into_a_buffer_takes_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Without waiting, it is as much as the page cache has; and none is told from the end.
+    """
+    (tmp_path / "a").write_bytes(b"abcdef")
+    file = FILES.open(tmp_path / "a")
+    room = memoryview(bytearray(4))
+    found = []
+
+    for position in (0, 3, 6):
+        for nowait in (False, True):
+            count = file.read_into(position, room, nowait=nowait)
+            found.append(bytes(room[:count]))
+
+    assert [b"abcd", b"abcd", b"def", b"def", b"", b""] == found
+    real = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, rooms, *rest: real(fd, [rooms[0][:2]], *rest))
+    assert 2 == file.read_into(0, room, nowait=True)
+    assert 4 == file.read_into(0, room)
+
+    def nothing_cached(*_: object) -> int:
+        raise BlockingIOError(errno.EAGAIN, "")
+
+    monkeypatch.setattr(os, "preadv", nothing_cached)
+    with pytest.raises(WouldBlock):
+        file.read_into(0, room, nowait=True)
+
+
+def test_a_read_that_refuses_to_wait_may_be_short_at_the_end(tmp_path: Path) -> None:
+    """
+    The end of the file is no reason to wait.
+    """
+    (tmp_path / "a").write_bytes(b"abcdef")
+
+    assert b"ef" == FILES.open(tmp_path / "a").read(4, 100, nowait=True)
+
+
+def test_a_file_system_that_cannot_refuse_to_wait_is_asked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Memory file systems do not know the flag. They are read as if nobody minded waiting.
+    """
+    (tmp_path / "a").write_bytes(b"abcdef")
+    asked: list[int] = []
+
+    def unsupported(*_: object) -> int:
+        asked.append(1)
+        raise OSError(errno.EOPNOTSUPP, "")
+
+    monkeypatch.setattr(os, "preadv", unsupported)
+    file = FILES.open(tmp_path / "a")
+
+    assert [b"abc", b"abc"] == [file.read(0, 3, nowait=True) for _ in range(2)]
+    other = FILES.open(tmp_path / "a")
+    room = memoryview(bytearray(3))
+    assert [3, 3] == [other.read_into(0, room, nowait=True) for _ in range(2)]
+    assert b"abc" == bytes(room)
+    assert 2 == len(asked)
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    ends = os.pipe2(os.O_NONBLOCK)
+    yield ends
+    for end in ends:
+        os.close(end)
+
+
+def known(answer: bool) -> Callable[[int, int, int], bool]:
+    return lambda fd, position, size: answer
+
+
+def test_what_is_in_memory_goes_into_a_pipe(
+    tmp_path: Path, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    As far as there is room, and as far as the file goes.
+    """
+    monkeypatch.setattr(page_cache, "holds", known(True))
+    content = bytes(range(256)) * 1024
+    (tmp_path / "a").write_bytes(content)
+    file = FILES.open(tmp_path / "a")
+
+    few = file.splice_into(pipe[1], 5, 1000)
+    at_the_end = file.splice_into(pipe[1], len(content) - 4, 4)
+    found = os.read(pipe[0], 2000)
+    many = file.splice_into(pipe[1], 0, len(content))
+    none = file.splice_into(pipe[1], 0, 1)
+
+    assert (1000, 4) == (few, at_the_end)
+    assert content[5:1005] + content[-4:] == found
+    assert 0 < many < len(content)
+    assert 0 == none
+
+
+def test_what_may_not_be_in_memory_does_not_go_into_a_pipe(
+    tmp_path: Path, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Neither what the page cache lacks, nor what is being read into it, nor what is not there.
+    """
+
+    def on_its_way(*_: object) -> int:
+        raise BlockingIOError(errno.EAGAIN, "")
+
+    (tmp_path / "a").write_bytes(b"abcdef")
+    file = FILES.open(tmp_path / "a")
+    found = []
+
+    with monkeypatch.context() as patched:
+        patched.setattr(page_cache, "holds", known(False))
+        found.append(file.splice_into(pipe[1], 0, 6))
+    monkeypatch.setattr(page_cache, "holds", known(True))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "preadv", on_its_way)
+        found.append(file.splice_into(pipe[1], 0, 6))
+    found.append(file.splice_into(pipe[1], 100, 6))
+    file.close()
+    found.append(file.splice_into(pipe[1], 0, 6))
+
+    assert [0, 0, 0, 0] == found
+
+
+def test_a_failing_disk_is_told_with_the_file_and_the_cause(tmp_path: Path) -> None:
+    """
+    An error names the file; the number of the system's error is kept.
+    """
+    file = FILES.open(tmp_path / "a")
+    file.close()
+
+    for use in (
+        lambda: file.append(b"x"),
+        lambda: file.read(0, 1),
+        lambda: file.read(0, 1, nowait=True),
+        lambda: file.read_into(0, memoryview(bytearray(1))),
+        lambda: file.read_into(0, memoryview(bytearray(1)), nowait=True),
+        lambda: file.truncate(0),
+        file.size,
+        file.sync,
+    ):
+        with pytest.raises(KafkaStorageError, match=str(tmp_path / "a")) as failure:
+            use()
+        cause = failure.value.__cause__
+        assert isinstance(cause, OSError)
+        assert errno.EBADF == cause.errno
+
+
+def test_closing_waits_for_readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A descriptor is not closed under a reader, who would read whatever file gets its number.
+    """
+    (tmp_path / "a").write_bytes(b"mine")
+    (tmp_path / "b").write_bytes(b"other")
+    file = FILES.open(tmp_path / "a")
+    real = os.pread
+
+    def close_and_read(fd: int, size: int, at: int) -> bytes:
+        file.close()
+        FILES.open(tmp_path / "b")
+        return real(fd, size, at)
+
+    monkeypatch.setattr(os, "pread", close_and_read)
+
+    assert b"mine" == file.read(0, 4)
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    """
+    Nothing stays open that was closed or is not referred to.
+    """
+    before = open_descriptors()
+
+    file = FILES.open(tmp_path / "a")
+    FILES.open(tmp_path / "b").append(b"x")
+    mapped = FILES.map(tmp_path / "c", 100)
+    mapped.put(0, b"x")
+    mapped.resize(1)
+    FILES.sync_directory(tmp_path)
+    file.close()
+    mapped.close()
+
+    assert before == open_descriptors()
+
+
+def test_missing_files_are_told_from_failures(tmp_path: Path) -> None:
+    """
+    Questions about a missing file are answered by ``FileNotFoundError``, orders fail.
+    """
+    missing = tmp_path / "missing"
+
+    for question in (
+        lambda: FILES.open(missing, create=False),
+        lambda: FILES.open(missing, read_only=True),
+        lambda: FILES.map(missing, None),
+        lambda: FILES.read_bytes(missing),
+        lambda: FILES.size(missing),
+        lambda: FILES.modified_ms(missing),
+        lambda: FILES.set_modified_ms(missing, 0),
+        lambda: FILES.names(missing),
+    ):
+        with pytest.raises(FileNotFoundError):
+            question()
+    for order in (
+        lambda: FILES.rename(missing, tmp_path / "b"),
+        lambda: FILES.open(missing / "a"),
+        lambda: FILES.map(missing / "a", 8),
+        lambda: FILES.write_atomically(missing / "a", b""),
+        lambda: FILES.sync_directory(missing),
+    ):
+        with pytest.raises(KafkaStorageError):
+            order()
+    assert not FILES.remove(missing)
+    FILES.remove_tree(missing)
+    assert not FILES.exists(missing)
+    assert not FILES.is_directory(missing / "a")
+
+
+def test_a_path_through_a_file_is_a_failure_of_the_disk(tmp_path: Path) -> None:
+    """
+    Errors other than "there is none" are not taken for an answer.
+    """
+    (tmp_path / "a").write_bytes(b"")
+
+    for question in (
+        lambda: FILES.read_bytes(tmp_path),
+        lambda: FILES.names(tmp_path / "a"),
+        lambda: FILES.remove(tmp_path),
+    ):
+        with pytest.raises(KafkaStorageError):
+            question()
+
+
+def test_directories_are_made_listed_renamed_and_removed(tmp_path: Path) -> None:
+    """
+    What partitions need of directories.
+    """
+    FILES.make_directory(tmp_path / "x" / "t-0")
+    FILES.make_directory(tmp_path / "x" / "t-0")
+    FILES.write_atomically(tmp_path / "x" / "t-0" / "b", b"1")
+    FILES.write_atomically(tmp_path / "x" / "t-0" / "a", b"2")
+
+    FILES.rename(tmp_path / "x" / "t-0", tmp_path / "x" / "t-1")
+
+    assert ["t-1"] == FILES.names(tmp_path / "x")
+    assert ["a", "b"] == FILES.names(tmp_path / "x" / "t-1")
+    assert FILES.is_directory(tmp_path / "x" / "t-1")
+    FILES.remove_tree(tmp_path / "x" / "t-1")
+    assert [] == FILES.names(tmp_path / "x")
+
+
+def test_directories_are_told_from_files(tmp_path: Path) -> None:
+    """
+    Also behind a link, and as any file system would tell them.
+    """
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a").mkdir()
+    (tmp_path / "file").touch()
+    (tmp_path / "c").symlink_to(tmp_path / "a")
+    (tmp_path / "nowhere").symlink_to(tmp_path / "missing")
+
+    assert ["a", "b", "c"] == FILES.directory_names(tmp_path)
+    assert ["a", "b", "c"] == Files.directory_names(FILES, tmp_path)
+    with pytest.raises(FileNotFoundError):
+        FILES.directory_names(tmp_path / "missing")
+
+
+@pytest.mark.parametrize("size", [0, 1, SMALL_FILE - 1, SMALL_FILE, SMALL_FILE + 1, 3 * SMALL_FILE])
+def test_a_file_of_any_size_is_read_whole(tmp_path: Path, size: int) -> None:
+    data = os.urandom(size)
+    (tmp_path / "a").write_bytes(data)
+
+    assert data == FILES.read_bytes(tmp_path / "a")
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
+    """
+    Nothing is left of the temporary file, nor of one that a crash has left.
+    """
+    path = tmp_path / "checkpoint"
+    path.write_bytes(b"something long that was there")
+    (tmp_path / "checkpoint.tmp").write_bytes(b"half of something else, from before a crash")
+
+    FILES.write_atomically(path, b"new")
+
+    assert b"new" == path.read_bytes()
+    assert ["checkpoint"] == FILES.names(tmp_path)
+
+
+def test_times_are_in_milliseconds(tmp_path: Path) -> None:
+    """
+    The time of a file can be set and read back.
+    """
+    (tmp_path / "a").write_bytes(b"")
+
+    FILES.set_modified_ms(tmp_path / "a", 1_700_000_000_123)
+
+    assert 1_700_000_000_123 == FILES.modified_ms(tmp_path / "a")
+
+
+def test_space_is_known(tmp_path: Path) -> None:
+    """
+    A file system has at least as much space as is free.
+    """
+    assert 0 < FILES.usable_bytes(tmp_path) <= FILES.total_bytes(tmp_path)
+
+
+def test_a_new_map_is_sparse(tmp_path: Path) -> None:
+    """
+    An index that is preallocated to 10 MiB takes no space.
+    """
+    mapped = FILES.map(tmp_path / "index", 10 * 1024 * 1024)
+
+    assert mapped.created
+    assert 10 * 1024 * 1024 == len(mapped.view) == FILES.size(tmp_path / "index")
+    assert 0 == (tmp_path / "index").stat().st_blocks
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system tells nobody")
+def test_a_map_holds_only_what_was_looked_at(tmp_path: Path) -> None:
+    """
+    Thousands of indexes are mapped, of which a search looks at a page or two.
+    """
+    path = tmp_path / "a"
+    file = FILES.map(path, 2**20)
+
+    assert 0 == file.view[2**19]
+    _, _, facts = Path("/proc/self/smaps").read_text().partition(f"{path}\n")
+    held = re.search(r"Rss:\s+(\d+) kB", facts)
+    assert held is not None
+    assert 0 < int(held[1]) < 64
+
+
+def test_what_is_put_into_a_map_is_seen_at_once(tmp_path: Path) -> None:
+    """
+    In the view, in an older view, and in the file.
+    """
+    mapped = FILES.map(tmp_path / "index", 8192)
+    before = mapped.view
+
+    mapped.put(0, b"abc")
+    mapped.resize(4096)
+    mapped.put(3, b"def")
+
+    assert b"abcdef" == bytes(before[:6]) == bytes(mapped.view[:6])
+    assert b"abcdef" == (tmp_path / "index").read_bytes()[:6]
+    assert 4096 == FILES.size(tmp_path / "index")
+
+
+def test_an_existing_file_is_mapped_as_it_is(tmp_path: Path) -> None:
+    """
+    Neither its length nor its bytes change; an empty file is no problem.
+    """
+    (tmp_path / "index").write_bytes(b"abc")
+    (tmp_path / "empty").write_bytes(b"")
+
+    mapped = FILES.map(tmp_path / "index", 8192)
+
+    assert not mapped.created
+    assert b"abc" == bytes(mapped.view)
+    assert b"" == bytes(FILES.map(tmp_path / "empty", 8192).view)
+    assert b"abc" == bytes(FILES.map(tmp_path / "index", None, read_only=True).view)
+
+
+def test_a_map_is_flushed_when_there_is_something_to_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    Not twice for the same bytes.
+    """
+    flushed: list[int] = []
+
+    class Memory(mmap.mmap):
+        def flush(self, *args: int) -> None:
+            flushed.append(len(self))
+            super().flush(*args)
+
+    monkeypatch.setattr(mmap, "mmap", Memory)
+    mapped = FILES.map(tmp_path / "index", 16)
+    changes: list[Callable[[], None]] = [
+        lambda: None,
+        lambda: mapped.put(0, b"x"),
+        lambda: mapped.resize(8),
+        lambda: mapped.resize(0),
+    ]
+
+    for change in changes:
+        change()
+        mapped.flush()
+        mapped.flush()
+
+    assert [16, 16, 8] == flushed
+
+
+def test_a_map_is_flushed_wherever_the_file_is(tmp_path: Path) -> None:
+    """
+    A thread that flushes does not know that another one is renaming the directory.
+    """
+    (tmp_path / "t-0").mkdir()
+    mapped = FILES.map(tmp_path / "t-0" / "index", 16)
+    FILES.rename(tmp_path / "t-0", tmp_path / "t-0.abc-delete")
+
+    mapped.flush()
+
+
+def test_a_full_disk_is_an_error_for_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Writing into the hole of a preallocated index must not end the process.
+    """
+    mapped = FILES.map(tmp_path / "index", 16)
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+
+    with pytest.raises(KafkaStorageError, match="No space left"):
+        mapped.put(0, b"x")
+
+
+def test_a_closed_map_is_empty(tmp_path: Path) -> None:
+    """
+    Whoever still looks at it finds nothing, and does not fail.
+    """
+    mapped = FILES.map(tmp_path / "index", 16)
+    view = mapped.view
+
+    mapped.close()
+
+    assert b"" == bytes(mapped.view)
+    assert bytes(16) == bytes(view)
+
+
+LOCKER = """
+import sys
+from pathlib import Path
+from barnabas.storage.fs.disk import DiskFiles
+lock = DiskFiles().lock(Path(sys.argv[1]))
+print("refused" if lock is None else "locked", flush=True)
+sys.stdin.readline()
+"""
+
+
+def another_process(path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", LOCKER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def answer_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+@pytest.mark.scenario(70)
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    """
+    A lock binds all processes, until it is released or its process dies.
+    """
+    path = tmp_path / ".lock"
+    with another_process(path) as first:
+        assert "locked" == answer_of(first)
+        assert FILES.lock(path) is None
+        first.kill()
+    lock = FILES.lock(path)
+    assert lock is not None
+
+    with another_process(path) as second:
+        refused = answer_of(second)
+        second.communicate("\n")
+    lock.release()
+    with another_process(path) as third:
+        locked = answer_of(third)
+        third.communicate("\n")
+
+    assert ("refused", "locked") == (refused, locked)
+
+
+def test_a_second_opener_in_this_process_is_refused_and_does_no_harm(tmp_path: Path) -> None:
+    """
+    The system would give this process the lock twice, and drop it when the second is closed.
+    """
+    path = tmp_path / ".lock"
+    lock = FILES.lock(path)
+    assert lock is not None
+
+    assert FILES.lock(tmp_path / "." / ".lock") is None
+
+    with another_process(path) as other:
+        assert "refused" == answer_of(other)
+        other.communicate("\n")
+    lock.release()
+
+
+def test_a_released_lock_is_gone(tmp_path: Path) -> None:
+    """
+    Its file too; releasing twice is harmless, and does not release somebody else's.
+    """
+    path = tmp_path / ".lock"
+    lock = FILES.lock(path)
+    assert lock is not None
+
+    lock.release()
+
+    assert not path.exists()
+    second = FILES.lock(path)
+    assert second is not None
+    lock.release()
+    assert FILES.lock(path) is None
+    second.release()
+
+
+def test_a_lock_on_a_file_that_was_removed_meanwhile_is_no_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    The one before removes the file when it stops, maybe between our opening and our locking.
+    """
+    path = tmp_path / ".lock"
+    real = fcntl.lockf
+    removed = threading.Event()
+
+    def remove_then_lock(fd: int, how: int) -> None:
+        if not removed.is_set():
+            removed.set()
+            path.unlink()
+        real(fd, how)
+
+    monkeypatch.setattr(fcntl, "lockf", remove_then_lock)
+
+    lock = FILES.lock(path)
+
+    assert lock is not None
+    assert path.exists()
+    lock.release()
+
+
+@pytest.mark.parametrize("make", [DiskFiles, MemoryFiles])
+def test_the_disk_of_the_tests_behaves_as_the_real_one(
+    make: type[DiskFiles | MemoryFiles], tmp_path: Path
+) -> None:
+    """
+    The same calls have the same results on both.
+    """
+    files = make()
+    files.make_directory(tmp_path)
+    a, b = tmp_path / "a", tmp_path / "b"
+    seen: list[object] = []
+
+    file = files.open(a)
+    file.append(b"abcdef")
+    file.truncate(8)
+    file.append(b"!")
+    file.sync()
+    seen += [bytes(file.read(4, 100)), file.size(), files.exists(b), files.is_directory(tmp_path)]
+    files.rename(a, b)
+    files.write_atomically(a, b"x")
+    mapped = files.map(b, 100)
+    seen += [mapped.created, bytes(mapped.view), files.names(tmp_path), files.remove(a)]
+    mapped.resize(2)
+    seen += [files.read_bytes(b), files.size(b), files.remove(a)]
+    file.close()
+
+    assert [
+        b"ef\0\0!",
+        9,
+        False,
+        True,
+        False,
+        b"abcdef\0\0!",
+        ["a", "b"],
+        True,
+        b"ab",
+        2,
+        False,
+    ] == seen
+
+
+def test_asking_for_a_lock_takes_nothing_away(tmp_path: Path) -> None:
+    """
+    Whether it is this process or another that has it; the file is not made.
+    """
+    path = tmp_path / ".lock"
+    assert not FILES.is_locked(path)
+    assert not path.exists()
+
+    lock = FILES.lock(path)
+    assert lock is not None
+    mine = FILES.is_locked(path)
+    with another_process(path) as other:
+        refused = answer_of(other)
+        other.communicate("\n")
+    lock.release()
+    with another_process(path) as other:
+        answer_of(other)
+        theirs = FILES.is_locked(path)
+        other.kill()
+    path.touch()
+
+    assert (True, "refused", True) == (mine, refused, theirs)
+    assert not FILES.is_locked(path)
+
+
+def test_a_lock_is_let_go_though_its_file_cannot_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """
+    As on a disk that has failed, where the others still want to be told of that.
+    """
+    lock = FILES.lock(tmp_path / ".lock")
+    assert lock is not None
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "unlink", _fail)
+        lock.release()
+
+    again = FILES.lock(tmp_path / ".lock")
+    assert again is not None
+    again.release()
+
+
+def _fail(path: Path, missing_ok: bool = False) -> None:
+    raise OSError(errno.EIO, "Input/output error", str(path))

@@ -1,0 +1,326 @@
+"""
+Logs with any mixture of transactions: whatever happens to them, what is known of transactions is
+what their batches say.
+
+The model is a list of batches; what a log should know at some offset is found by going through the
+batches below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from barnabas.protocol.control_records import ControlRecordType
+from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
+from tests.support.disk import CrashableFiles
+from tests.support.logs import LogHome, end_transaction, produce
+
+PRODUCERS = (11, 12, 13)
+
+
+@dataclass
+class Known:
+    """
+    What follows from some batches: open transactions by producer, aborted ones, records that count.
+    """
+
+    opened: dict[int, int] = field(default_factory=dict)
+    aborted: list[AbortedTxn] = field(default_factory=list)
+    committed: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """
+    A batch as it was sent; ``ends`` is None for records, or whether a marker commits.
+    """
+
+    first: int
+    count: int
+    producer_id: int
+    ends: bool | None = None
+
+    @property
+    def end(self) -> int:
+        return self.first + self.count
+
+
+def known(sent: Sequence[Sent], end: int) -> Known:
+    """
+    What the batches below *end* say.
+    """
+    found = Known()
+    pending: dict[int, list[int]] = {}
+    for one in sent:
+        if one.end > end:
+            break
+        offsets = list(range(one.first, one.end))
+        if one.ends is None:
+            if one.producer_id < 0:
+                found.committed += offsets
+            else:
+                found.opened.setdefault(one.producer_id, one.first)
+                pending.setdefault(one.producer_id, []).extend(offsets)
+            continue
+        first = found.opened.pop(one.producer_id, None)
+        records = pending.pop(one.producer_id, [])
+        if one.ends:
+            found.committed += records
+        elif first is not None:
+            stable = min(found.opened.values(), default=one.first + 1)
+            found.aborted.append(AbortedTxn(one.producer_id, first, one.first, stable))
+    found.committed.sort()
+    return found
+
+
+class World:
+    """
+    A log and the model of it.
+    """
+
+    def __init__(self) -> None:
+        self.files = CrashableFiles()
+        self.home = LogHome(
+            files=self.files, segment_bytes=400, index_interval_bytes=150, segment_index_bytes=1200
+        )
+        self.log = self.home.open()
+        self.sent: list[Sent] = []
+        self._sequences = dict.fromkeys(PRODUCERS, 0)
+
+    def do(self, step: tuple[Any, ...]) -> None:
+        """
+        Append what *step* says, or roll.
+        """
+        kind, *rest = step
+        first = self.log.log_end_offset
+        if kind == "roll":
+            self.log.roll()
+        elif kind == "plain":
+            produce(self.log, *[b"v"] * rest[0])
+            self.sent.append(Sent(first, rest[0], -1))
+        elif kind == "records":
+            producer_id, count = rest
+            produce(
+                self.log,
+                *[b"v"] * count,
+                producer_id=producer_id,
+                producer_epoch=0,
+                base_sequence=self._sequences[producer_id],
+                is_transactional=True,
+            )
+            self._sequences[producer_id] += count
+            self.sent.append(Sent(first, count, producer_id))
+        else:
+            end_transaction(self.log, rest[0], commit=kind == "commit")
+            self.log.update_high_watermark(self.log.log_end_offset)
+            self.sent.append(Sent(first, 1, rest[0], kind == "commit"))
+
+    def check(self) -> None:
+        """
+        What the log knows is what its batches say.
+        """
+        log, end, start = self.log, self.log.log_end_offset, self.log.log_start_offset
+        expected = known(self.sent, end)
+        unstable = min(expected.opened.values(), default=None)
+        stable = end if unstable is None else unstable
+        if stable < start:
+            # Where the batch begins that the start lies in (Kafka's LogSegment.read).
+            around = [one.first for one in self.sent if one.first <= start < one.end]
+            stable = around[0] if around else start
+        assert stable == log.last_stable_offset
+        told = {p.producer_id: p.current_txn_start_offset for p in log.active_producers()}
+        assert expected.opened == {p: offset for p, offset in told.items() if offset >= 0}
+        indexed = [
+            entry
+            for segment in log.segments.values()
+            for entry in segment.txn_index.all_aborted_txns()
+        ]
+        assert expected.aborted == indexed
+        readable = [offset for offset in expected.committed if start <= offset < stable]
+        for max_bytes in (1, 250, 1 << 20):
+            assert readable == list(committed(log, start, max_bytes))
+
+
+def committed(log: Log, offset: int, max_bytes: int) -> Iterator[int]:
+    """
+    The offsets of the records that a consumer delivers who reads committed records only, as
+    Kafka's does: records of a producer do not count from where its aborted transaction begins
+    until the marker of it.
+    """
+    while offset < log.last_stable_offset:
+        info = log.read(offset, max_bytes, FetchIsolation.TXN_COMMITTED, True)
+        assert info.records is not None
+        assert info.aborted_transactions is not None
+        pending = sorted(info.aborted_transactions, key=lambda each: each.first_offset)
+        aborting: set[int] = set()
+        for batch in batches(info.records.read()):
+            if batch.last_offset < offset:
+                continue
+            while pending and pending[0].first_offset <= batch.last_offset:
+                aborting.add(pending.pop(0).producer_id)
+            if is_abort(batch):
+                aborting.discard(batch.producer_id)
+            elif not batch.is_control and batch.producer_id not in aborting:
+                yield from range(max(batch.base_offset, offset), batch.next_offset)
+            offset = batch.next_offset
+
+
+def is_abort(batch: RecordBatch) -> bool:
+    if not batch.is_control:
+        return False
+    [record] = batch.records()
+    return ControlRecordType.of(record.key) is ControlRecordType.ABORT
+
+
+producers = st.sampled_from(PRODUCERS)
+counts = st.integers(1, 3)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("records"), producers, counts),
+        st.tuples(st.just("records"), producers, counts),
+        st.tuples(st.just("commit"), producers),
+        st.tuples(st.just("abort"), producers),
+        st.tuples(st.just("abort"), producers),
+        st.tuples(st.just("plain"), counts),
+        st.tuples(st.just("roll")),
+    ),
+    max_size=25,
+)
+
+
+def world_of(*parts: Sequence[tuple[Any, ...]]) -> World:
+    world = World()
+    for part in parts:
+        for step in part:
+            world.do(step)
+    return world
+
+
+@given(steps)
+def test_while_it_runs(some: Sequence[tuple[Any, ...]]) -> None:
+    """
+    After each step, not only in the end.
+    """
+    world = World()
+    for step in some:
+        world.do(step)
+        world.check()
+
+
+@given(steps, steps)
+def test_after_a_clean_stop(before: Sequence[tuple[Any, ...]], after: Any) -> None:
+    """
+    From the snapshots; and transactions that were open go on.
+    """
+    world = world_of(before)
+    world.home.stop(world.log)
+
+    world.log = world.home.open()
+
+    world.check()
+    for step in after:
+        world.do(step)
+    world.check()
+
+
+@given(steps, steps, st.booleans())
+def test_after_a_kill(before: Any, after: Any, flushed: bool) -> None:
+    """
+    From the batches behind the recovery point, and the snapshots before it.
+    """
+    world = world_of(before)
+    if flushed:
+        world.log.flush()
+        world.home.checkpoint(world.log)
+
+    world.log = world.home.open()
+
+    world.check()
+    for step in after:
+        world.do(step)
+    world.check()
+
+
+@settings(max_examples=150)
+@given(steps, steps, st.randoms(use_true_random=False))
+def test_after_a_crash_of_the_machine(before: Any, behind: Any, random: Any) -> None:
+    """
+    What was synced is there, and of the rest any part: what is known fits what is left.
+    """
+    world = world_of(before)
+    world.log.flush(force_flush_active_segment=True)
+    world.home.checkpoint(world.log)
+    synced = world.log.log_end_offset
+    for step in behind:
+        world.do(step)
+
+    world.files.crash(lambda most: random.randint(0, most))
+    world.log = world.home.open()
+
+    assert world.log.log_end_offset >= synced
+    world.sent = [one for one in world.sent if one.end <= world.log.log_end_offset]
+    world.check()
+
+
+@given(steps, st.data())
+def test_after_truncation(before: Any, data: st.DataObject) -> None:
+    """
+    Transactions whose markers are gone are open again; those that had not begun are unknown.
+    """
+    world = world_of(before)
+    ends = [0, *[one.end for one in world.sent]]
+    target = data.draw(st.sampled_from(ends))
+
+    world.log.truncate_to(target)
+
+    world.sent = [one for one in world.sent if one.end <= target]
+    world.log.update_high_watermark(target)
+    world.check()
+    world.home.stop(world.log)
+    world.log = world.home.open()
+    world.check()
+
+
+@given(steps, st.data())
+def test_after_records_were_deleted(before: Any, data: st.DataObject) -> None:
+    """
+    An open transaction that began before the new start counts from there on.
+    """
+    world = world_of(before)
+    start = data.draw(st.integers(0, world.log.log_end_offset))
+
+    world.log.delete_records(start)
+
+    world.check()
+
+
+@pytest.mark.scenario(45)
+def test_which_aborted_transactions_a_fetch_is_told() -> None:
+    """
+    Those of which it can see something, or that could be: from their first offset to their marker.
+    """
+    world = world_of(
+        [("plain", 4), ("records", 11, 1), ("abort", 11), ("records", 12, 1), ("commit", 12)]
+    )
+    log = world.log
+
+    def told(offset: int) -> list[tuple[int, int]]:
+        info = log.read(offset, 1 << 20, FetchIsolation.TXN_COMMITTED, True)
+        assert info.aborted_transactions is not None
+        return [(each.producer_id, each.first_offset) for each in info.aborted_transactions]
+
+    assert [(11, 4)] == told(0)
+    assert [(11, 4)] == told(4)
+    assert [(11, 4)] == told(5)
+    assert [] == told(6)
+    assert [] == told(7)
+    assert log.read(0, 100, FetchIsolation.HIGH_WATERMARK, True).aborted_transactions is None

@@ -1,0 +1,121 @@
+"""
+The first look at what is to be appended.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.protocol.compression import UnknownCompression
+from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLarge
+from barnabas.protocol.record_batch import RecordBatch, build_batch_with_offsets, read_batch
+from barnabas.protocol.records import Record
+from barnabas.storage.errors import OffsetsOutOfOrder
+from barnabas.storage.log.append_info import LogAppendInfo, check_batches, check_order
+from barnabas.storage.producers.append_origin import AppendOrigin
+
+CLIENT, REPLICATION = AppendOrigin.CLIENT, AppendOrigin.REPLICATION
+
+
+def batch(offset: int = 0, epoch: int = -1) -> bytearray:
+    return build_batch_with_offsets(
+        [Record(offset, 0, b"k", b"v")], base_offset=offset, partition_leader_epoch=epoch
+    )
+
+
+def check(
+    data: bytes | bytearray,
+    origin: AppendOrigin = CLIENT,
+    *,
+    leader_epoch: int = 0,
+    max_batch_size: int = 1000,
+) -> list[RecordBatch]:
+    return check_batches(
+        memoryview(data),
+        "t-0",
+        origin=origin,
+        leader_epoch=leader_epoch,
+        max_batch_size=max_batch_size,
+    )
+
+
+def test_nothing_is_no_batch() -> None:
+    assert [] == check(b"")
+
+
+def test_an_append_begins_as_nothing() -> None:
+    info = LogAppendInfo()
+
+    assert (-1, -1, 0, 0) == (
+        info.first_offset,
+        info.last_offset,
+        info.valid_bytes,
+        info.num_messages,
+    )
+    info.first_offset, info.last_offset = 5, 7
+    assert 3 == info.num_messages
+    assert info != LogAppendInfo()
+
+
+def test_the_limit_is_for_batches_that_are_new() -> None:
+    size = len(batch())
+
+    assert 1 == len(check(batch(), max_batch_size=size))
+    with pytest.raises(MessageTooLarge, match=f"is {size} bytes which exceeds .* {size - 1}"):
+        check(batch(), max_batch_size=size - 1)
+    assert 1 == len(check(batch(), REPLICATION, max_batch_size=size - 1))
+
+
+@pytest.mark.parametrize("length", [*range(14, 49), 13, 0, -1, -(2**31)])
+def test_a_batch_that_is_smaller_than_its_header_is_corrupt(length: int) -> None:
+    data = batch()
+    data[8:12] = length.to_bytes(4, signed=True)
+
+    for size in {len(data), max(length + 12, 17)}:
+        with pytest.raises(CorruptMessage):
+            check(data[:size])
+
+
+@pytest.mark.parametrize("magic", [3, 127, 255])
+def test_formats_that_do_not_exist_are_corrupt(magic: int) -> None:
+    data = batch()
+    data[16] = magic
+
+    with pytest.raises(CorruptMessage, match="Invalid magic found in record"):
+        check(data)
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_codecs_that_do_not_exist_have_no_good_answer(codec: int) -> None:
+    data = batch()
+    data[22] |= codec
+    data[17:21] = read_batch(memoryview(data)).computed_crc().to_bytes(4)
+
+    with pytest.raises(UnknownCompression):
+        check(data)
+
+
+def test_a_client_numbers_nothing() -> None:
+    with pytest.raises(InvalidRecord):
+        check(batch(1))
+    assert [1] == [found.base_offset for found in check(batch(1), AppendOrigin.COORDINATOR)]
+
+
+def test_the_metadata_log_is_written_in_its_epoch() -> None:
+    assert 1 == len(check(batch(3, epoch=5), AppendOrigin.RAFT_LEADER, leader_epoch=5))
+    with pytest.raises(InvalidRecord, match="expected 5 but the batch has 4"):
+        check(batch(3, epoch=4), AppendOrigin.RAFT_LEADER, leader_epoch=5)
+
+
+def test_a_replica_does_not_take_batches_of_a_later_epoch() -> None:
+    data = batch(0, 4) + batch(1, 5) + batch(2, 6) + batch(3, 5)
+
+    found = check(data, REPLICATION, leader_epoch=5)
+
+    assert [0, 1] == [one.base_offset for one in found]
+
+
+def test_offsets_that_are_brought_must_grow() -> None:
+    check_order(check(batch(1) + batch(3) + batch(4), REPLICATION), "t-0")
+    with pytest.raises(OffsetsOutOfOrder, match=r"\[1, 1\]"):
+        check_order(check(batch(1) + batch(1), REPLICATION), "t-0")

@@ -1,0 +1,357 @@
+"""
+Leader epochs and where they begin.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.storage.errors import CorruptCheckpoint
+from barnabas.storage.log.leader_epochs import EpochEndOffset, LeaderEpochFileCache
+from barnabas.storage.state_files.checkpoints import EpochEntry, LeaderEpochCheckpointFile
+from tests.support.disk import MemoryFiles
+
+D = Path("/data/t-0")
+FILE = D / "leader-epoch-checkpoint"
+
+
+def cache_of(
+    *entries: tuple[int, int],
+    files: MemoryFiles | None = None,
+    schedule: Callable[[Callable[[], None]], object] | None = None,
+) -> LeaderEpochFileCache:
+    files = files or MemoryFiles()
+    files.make_directory(D)
+    checkpoint = LeaderEpochCheckpointFile(files, D)
+    if entries:
+        checkpoint.write([EpochEntry(*entry) for entry in entries])
+    if schedule is None:
+        return LeaderEpochFileCache("t-0", checkpoint)
+    return LeaderEpochFileCache("t-0", checkpoint, schedule)
+
+
+def test_a_new_log_has_no_epoch() -> None:
+    """
+    And an empty file.
+    """
+    files = MemoryFiles()
+    cache = cache_of(files=files)
+
+    assert cache.is_empty
+    assert (None, None, None) == (cache.latest_epoch, cache.latest_entry, cache.earliest_entry)
+    assert b"" == files.read_bytes(FILE)
+
+
+@pytest.mark.scenario(15)
+def test_the_first_epoch_makes_eight_bytes() -> None:
+    """
+    The file is written before ``assign`` returns.
+    """
+    files = MemoryFiles()
+    cache = cache_of(files=files)
+
+    cache.assign(0, 0)
+
+    assert b"0\n1\n0 0\n" == files.read_bytes(FILE)
+    assert 0 == cache.latest_epoch
+    assert EpochEntry(0, 0) == cache.earliest_entry == cache.latest_entry
+
+
+Work = list[Callable[[], None]]
+
+
+def test_an_epoch_that_has_begun_is_in_the_file_before_its_first_record() -> None:
+    """
+    Or sooner, when there is time. It is known at once.
+    """
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of((0, 0), files=files, schedule=soon.append)
+    before = files.read_bytes(FILE)
+
+    cache.begin(2, 7)
+
+    assert (before, 2) == (files.read_bytes(FILE), cache.latest_epoch)
+    cache.assign(2, 7)
+    assert b"0\n2\n0 0\n2 7\n" == files.read_bytes(FILE)
+    cache.begin(2, 7)
+    assert 1 == len(soon)
+    cache.begin(4, 7)
+    soon.pop()()
+    assert b"0\n2\n0 0\n4 7\n" == files.read_bytes(FILE)
+
+
+def test_an_epoch_that_is_written_already_is_not_written_again() -> None:
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of(files=files, schedule=soon.append)
+    cache.begin(1, 0)
+    cache.assign(1, 0)
+    files.remove(FILE)
+
+    soon.pop()()
+    cache.assign(1, 3)
+
+    assert not files.exists(FILE)
+
+
+def test_a_log_that_goes_has_no_epoch_to_write() -> None:
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of(files=files, schedule=soon.append)
+    cache.begin(1, 0)
+
+    cache.clear()
+    soon.pop()()
+
+    assert b"" == files.read_bytes(FILE)
+
+
+def test_a_log_that_is_renamed_before_its_epoch_was_written_is_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """
+    A topic may be deleted as soon as it is there.
+    """
+    files, soon = MemoryFiles(), Work()
+    cache = cache_of(files=files, schedule=soon.append)
+    cache.begin(1, 0)
+    files.rename(D, D.with_name("t-0-delete"))
+
+    soon.pop()()
+
+    assert "its directory is gone" in caplog.text
+
+
+def test_the_file_is_read_at_the_start() -> None:
+    """
+    By the rules of ``assign``: what contradicts them is not believed.
+    """
+    assert (EpochEntry(0, 0), EpochEntry(2, 7), EpochEntry(4, 14)) == cache_of(
+        (0, 0), (2, 7), (4, 14)
+    ).epoch_entries
+    assert (EpochEntry(1, 5),) == cache_of((3, 9), (1, 5)).epoch_entries
+
+
+def test_a_file_that_makes_no_sense_is_refused() -> None:
+    """
+    A log without its epochs would answer clients wrongly.
+    """
+    files = MemoryFiles()
+    files.make_directory(D)
+    files.write_atomically(FILE, b"0\n1\n0 0 0\n")
+
+    with pytest.raises(CorruptCheckpoint):
+        cache_of(files=files)
+
+
+def test_a_batch_of_a_known_epoch_changes_nothing() -> None:
+    """
+    It is no reason to write a file.
+    """
+    files = MemoryFiles()
+    cache = cache_of((0, 0), (2, 7), files=files)
+    files.remove(FILE)
+
+    cache.assign(2, 7)
+    cache.assign(2, 100)
+
+    assert (EpochEntry(0, 0), EpochEntry(2, 7)) == cache.epoch_entries
+    assert not files.exists(FILE)
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        ((4, 14), [(0, 0), (2, 7), (4, 14)]),
+        ((4, 7), [(0, 0), (4, 7)]),
+        ((4, 5), [(0, 0), (4, 5)]),
+        ((4, 0), [(4, 0)]),
+        ((2, 5), [(0, 0), (2, 5)]),
+        ((1, 20), [(0, 0), (1, 20)]),
+        ((0, 3), [(0, 3)]),
+    ],
+)
+def test_a_new_entry_displaces_what_contradicts_it(
+    new: tuple[int, int], expected: list[tuple[int, int]]
+) -> None:
+    """
+    Entries from the end that are not older, or do not begin earlier.
+    """
+    cache = cache_of((0, 0), (2, 7))
+
+    cache.assign(*new)
+
+    assert expected == [tuple(entry) for entry in cache.epoch_entries]
+
+
+def test_displacing_an_empty_epoch_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    So it is at each start; to displace one in which something was written is worth a warning.
+    """
+    with caplog.at_level(logging.WARNING):
+        cache = cache_of((0, 0), (2, 7))
+        cache.assign(4, 7)
+        assert [] == caplog.records
+        cache.assign(6, 3)
+
+    assert "truncation" in caplog.text
+
+
+@pytest.mark.parametrize("entry", [(-1, 0), (0, -1)])
+def test_negative_epochs_and_offsets_are_mistakes(entry: tuple[int, int]) -> None:
+    """
+    Whoever has none does not assign it.
+    """
+    with pytest.raises(ValueError, match="invalid partition leader epoch"):
+        cache_of().assign(*entry)
+
+
+@pytest.mark.parametrize(
+    ("requested", "expected"),
+    [
+        (-1, (-1, -1)),
+        (0, (0, 10)),
+        (1, (1, 10)),
+        (2, (2, 20)),
+        (3, (2, 20)),
+        (5, (5, 30)),
+        (6, (6, 99)),
+        (7, (-1, -1)),
+    ],
+)
+def test_where_an_epoch_ended(requested: int, expected: tuple[int, int]) -> None:
+    """
+    Where the next one begins; the latest ends with the log, later ones are not known.
+    """
+    cache = cache_of((2, 10), (5, 20), (6, 30))
+
+    assert EpochEndOffset(*expected) == cache.end_offset_for(requested, log_end_offset=99)
+
+
+def test_of_no_epochs_nothing_is_known() -> None:
+    """
+    Neither end nor epoch.
+    """
+    assert EpochEndOffset(-1, -1) == cache_of().end_offset_for(0, 10)
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [(-1, 3), (5, 0), (10, 0), (11, 1), (20, 1), (30, 2), (31, 3)],
+)
+def test_truncating_the_end_forgets_epochs_that_begin_there(end: int, expected: int) -> None:
+    """
+    An epoch in which something is left stays.
+    """
+    entries = ((2, 10), (5, 20), (6, 30))
+    cache = cache_of(*entries)
+
+    cache.truncate_from_end_async_flush(end)
+
+    assert list(entries[:expected]) == [tuple(entry) for entry in cache.epoch_entries]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (9, [(2, 10), (5, 20)]),
+        (10, [(2, 10), (5, 20)]),
+        (12, [(2, 12), (5, 20)]),
+        (20, [(5, 20)]),
+        (99, [(5, 99)]),
+    ],
+)
+def test_truncating_the_start_moves_the_first_epoch(
+    start: int, expected: list[tuple[int, int]]
+) -> None:
+    """
+    The log still begins in some epoch.
+    """
+    cache = cache_of((2, 10), (5, 20))
+
+    cache.truncate_from_start_async_flush(start)
+
+    assert expected == [tuple(entry) for entry in cache.epoch_entries]
+
+
+def test_truncating_all_of_a_log_forgets_all_of_its_epochs() -> None:
+    """
+    Also that of the first record.
+    """
+    cache = cache_of((0, 0), (2, 7))
+
+    cache.truncate_from_end_async_flush(0)
+
+    assert cache.is_empty
+
+
+def test_after_truncation_the_file_follows_when_there_is_time() -> None:
+    """
+    In memory it is done at once. A directory that is gone by then is no error.
+    """
+    files = MemoryFiles()
+    later: list[Callable[[], None]] = []
+    cache = cache_of((0, 0), (2, 7), files=files, schedule=later.append)
+
+    cache.truncate_from_end_async_flush(7)
+    cache.truncate_from_end_async_flush(7)
+
+    assert (EpochEntry(0, 0),) == cache.epoch_entries
+    assert b"0\n2\n0 0\n2 7\n" == files.read_bytes(FILE)
+    assert 1 == len(later)
+    later[0]()
+    assert b"0\n1\n0 0\n" == files.read_bytes(FILE)
+    files.rename(D, D.with_name("t-0.abc-delete"))
+    later[0]()
+    assert not files.exists(FILE)
+
+
+def test_all_epochs_may_be_forgotten() -> None:
+    """
+    With the file, or without it when the log is going to be deleted.
+    """
+    files = MemoryFiles()
+    cache = cache_of((0, 0), files=files)
+
+    cache.clear()
+    assert cache.is_empty
+    assert b"0\n1\n0 0\n" == files.read_bytes(FILE)
+    cache.clear_and_flush()
+    assert b"0\n0\n" == files.read_bytes(FILE)
+
+
+def test_the_file_moves_with_the_log() -> None:
+    """
+    Epochs that are assigned after a rename are written to the new place.
+    """
+    files = MemoryFiles()
+    cache = cache_of(files=files)
+    moved = D.with_name("t-1")
+    files.rename(D, moved)
+
+    cache.update_parent_dir(moved)
+    cache.assign(0, 0)
+
+    assert b"0\n1\n0 0\n" == files.read_bytes(moved / FILE.name)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9))))
+def test_epochs_and_offsets_always_grow(entries: list[tuple[int, int]]) -> None:
+    """
+    Whatever is assigned; and reading the file again changes nothing.
+    """
+    files = MemoryFiles()
+    cache = cache_of(files=files)
+
+    for entry in entries:
+        cache.assign(*entry)
+
+    epochs = [entry.epoch for entry in cache.epoch_entries]
+    offsets = [entry.start_offset for entry in cache.epoch_entries]
+    assert sorted(set(epochs)) == epochs
+    assert sorted(set(offsets)) == offsets
+    assert cache.epoch_entries == cache_of(files=files).epoch_entries

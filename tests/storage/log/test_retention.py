@@ -1,0 +1,283 @@
+"""
+Which segments may go, and why the others stay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.log.retention import (
+    UNLIMITED,
+    Decision,
+    LogState,
+    Reason,
+    Rule,
+    bytes_missing,
+    decide,
+    expires_ms,
+    plan,
+    rules_of,
+)
+
+NOW = 1_000_000
+
+
+@dataclass(frozen=True)
+class Segment:
+    """
+    A segment of which only the numbers are there.
+    """
+
+    base_offset: int
+    size: int = 1000
+    timestamp: int = 0
+
+    def largest_timestamp(self) -> int:
+        return self.timestamp
+
+
+def state(
+    *segments: Segment, start: int = 0, end: int = 50, high_watermark: int | None = None
+) -> LogState[Segment]:
+    return LogState(segments, start, end if high_watermark is None else high_watermark, end)
+
+
+def five(**options: Any) -> LogState[Segment]:
+    """
+    Five segments of ten records and 1000 bytes; their ages are 50, 40, 30, 20 and 10 ms.
+    """
+    return state(*[Segment(10 * at, timestamp=NOW - 50 + 10 * at) for at in range(5)], **options)
+
+
+def bases(decision: Decision[Segment]) -> list[int]:
+    return [segment.base_offset for segment in decision.deletable]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (("delete",), list(Rule)),
+        (("compact", "delete"), list(Rule)),
+        (("compact",), [Rule.LOG_START_OFFSET]),
+        ((), [Rule.LOG_START_OFFSET]),
+    ],
+)
+def test_the_rules_follow_from_the_policy(policy: tuple[str, ...], expected: list[Rule]) -> None:
+    assert expected == list(rules_of(LogConfig(cleanup_policy=policy)))
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [(0, []), (9, []), (10, [0]), (11, [0]), (20, [0, 10]), (50, [0, 10, 20, 30])],
+)
+def test_what_is_below_the_start_may_go_but_never_the_last_segment(
+    start: int, expected: list[int]
+) -> None:
+    decision = decide(Rule.LOG_START_OFFSET, five(start=start), LogConfig(), NOW)
+
+    assert expected == bases(decision)
+    assert start == decision.limit == decision.measure
+    stopped = decision.stopped_by
+    assert stopped is not None
+    assert (Reason.WITHIN_LIMIT, stopped.end_offset) == (stopped.reason, stopped.value)
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        (5001, []),
+        (5000, []),
+        (4001, []),
+        (4000, [0]),
+        (2500, [0, 10]),
+        (1, [0, 10, 20, 30]),
+        (0, [0, 10, 20, 30, 40]),
+        (-1, []),
+        (-9, []),
+    ],
+)
+def test_segments_may_go_while_the_log_stays_as_large_as_the_limit(
+    limit: int, expected: list[int]
+) -> None:
+    decision = decide(Rule.RETENTION_BYTES, five(), LogConfig(retention_bytes=limit), NOW)
+
+    assert expected == bases(decision)
+    assert 5000 == decision.measure
+    assert max(limit, UNLIMITED) == decision.limit
+
+
+def test_the_size_that_would_be_left_is_told() -> None:
+    decision = decide(Rule.RETENTION_BYTES, five(), LogConfig(retention_bytes=2500), NOW)
+
+    assert [4000, 3000, 2000] == [verdict.value for verdict in decision.verdicts]
+    assert [True, True, False] == [verdict.deletable for verdict in decision.verdicts]
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"), [(50, []), (49, [0]), (30, [0, 10]), (0, [0, 10, 20, 30, 40]), (-1, [])]
+)
+def test_a_segment_may_go_when_it_is_older_than_the_limit(limit: int, expected: list[int]) -> None:
+    decision = decide(Rule.RETENTION_MS, five(), LogConfig(retention_ms=limit), NOW)
+
+    assert expected == bases(decision)
+    assert NOW == decision.measure
+
+
+def test_the_age_is_told() -> None:
+    decision = decide(Rule.RETENTION_MS, five(), LogConfig(retention_ms=35), NOW)
+
+    assert [50, 40, 30] == [verdict.value for verdict in decision.verdicts]
+    assert [10, 20, 30] == [verdict.end_offset for verdict in decision.verdicts]
+
+
+def test_what_is_in_the_future_stays_and_all_behind_it() -> None:
+    segments = Segment(0, timestamp=1), Segment(10, timestamp=NOW + 1), Segment(20, timestamp=1)
+
+    decision = decide(Rule.RETENTION_MS, state(*segments), LogConfig(retention_ms=5), NOW)
+
+    assert [0] == bases(decision)
+    stopped = decision.stopped_by
+    assert stopped is not None
+    assert (Reason.IN_THE_FUTURE, -1) == (stopped.reason, stopped.value)
+
+
+@pytest.mark.parametrize("rule", [Rule.RETENTION_BYTES, Rule.RETENTION_MS])
+@pytest.mark.parametrize(
+    ("high_watermark", "expected"), [(9, []), (10, [0]), (49, [0, 10, 20, 30])]
+)
+def test_what_reaches_beyond_the_high_watermark_stays(
+    rule: Rule, high_watermark: int, expected: list[int]
+) -> None:
+    config = LogConfig(retention_bytes=0, retention_ms=0)
+
+    decision = decide(rule, five(high_watermark=high_watermark), config, NOW)
+
+    assert expected == bases(decision)
+    stopped = decision.stopped_by
+    assert stopped is not None
+    assert (Reason.ABOVE_HIGH_WATERMARK, None) == (stopped.reason, stopped.value)
+
+
+@pytest.mark.parametrize("rule", [Rule.RETENTION_BYTES, Rule.RETENTION_MS])
+def test_an_empty_last_segment_stays(rule: Rule) -> None:
+    log = state(Segment(0), Segment(50, size=0))
+
+    decision = decide(rule, log, LogConfig(retention_bytes=0, retention_ms=0), NOW)
+
+    assert [0] == bases(decision)
+    stopped = decision.stopped_by
+    assert stopped is not None
+    assert stopped.reason is Reason.LAST_AND_EMPTY
+
+
+@pytest.mark.parametrize("rule", list(Rule))
+def test_a_log_of_one_empty_segment_stays(rule: Rule) -> None:
+    log = state(Segment(0, size=0), end=0)
+
+    assert [] == bases(decide(rule, log, LogConfig(retention_bytes=0, retention_ms=0), NOW))
+
+
+def test_where_all_may_go_nothing_stops_the_walk() -> None:
+    decision = decide(Rule.RETENTION_MS, five(), LogConfig(retention_ms=0), NOW)
+
+    assert None is decision.stopped_by
+
+
+def test_a_plan_lets_each_rule_see_what_the_ones_before_have_left() -> None:
+    config = LogConfig(retention_bytes=3000, retention_ms=25)
+
+    start, size, age = plan(five(start=10), config, NOW)
+
+    assert [0] == bases(start)
+    assert (4000, [10]) == (size.measure, bases(size))
+    assert [20] == bases(age)
+
+
+def test_a_plan_may_leave_nothing() -> None:
+    decisions = plan(five(), LogConfig(retention_bytes=0, retention_ms=0), NOW)
+
+    assert [[], [0, 10, 20, 30, 40], []] == [bases(decision) for decision in decisions]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 500), st.integers(-5, NOW + 5)), min_size=1, max_size=8),
+    st.integers(-1, 3000),
+    st.integers(-1, NOW),
+    st.integers(0, 90),
+    st.integers(0, 90),
+)
+def test_what_goes_is_always_a_beginning_below_the_high_watermark(
+    sizes: list[tuple[int, int]], size: int, age: int, start: int, high_watermark: int
+) -> None:
+    segments = [Segment(10 * at, *numbers) for at, numbers in enumerate(sizes)]
+    log = LogState(segments, start, high_watermark, 10 * len(segments))
+    config = LogConfig(retention_bytes=size, retention_ms=age)
+
+    gone = [segment for decision in plan(log, config, NOW) for segment in decision.deletable]
+
+    assert segments[: len(gone)] == gone
+    assert 10 * len(gone) <= high_watermark or not gone
+
+
+@given(
+    times=st.lists(st.integers(0, 2_000_000), min_size=1, max_size=5),
+    retention_ms=st.integers(0, 1_000_000),
+)
+def test_what_expires_goes_from_that_moment_on(times: list[int], retention_ms: int) -> None:
+    """
+    A segment goes with the latest of itself and those before it, and not a millisecond earlier.
+    """
+    config = LogConfig(retention_ms=retention_ms)
+    log = state(*[Segment(10 * at, timestamp=time) for at, time in enumerate(times)])
+
+    for number in range(1, len(times) + 1):
+        expires = [expires_ms(config, time) for time in times[:number]]
+        due = max(time for time in expires if time is not None)
+        assert len(bases(decide(Rule.RETENTION_MS, log, config, due - 1))) < number
+        assert len(bases(decide(Rule.RETENTION_MS, log, config, due))) >= number
+
+
+@pytest.mark.parametrize(
+    "config", [LogConfig(retention_ms=-1), LogConfig(cleanup_policy=("compact",))]
+)
+def test_what_never_expires_has_no_time(config: LogConfig) -> None:
+    assert expires_ms(config, NOW) is None
+
+
+@given(
+    sizes=st.lists(st.integers(1, 100), min_size=2, max_size=5),
+    retention_bytes=st.integers(0, 600),
+    data=st.data(),
+)
+def test_a_log_that_grew_by_the_missing_bytes_lets_go(
+    sizes: list[int], retention_bytes: int, data: st.DataObject
+) -> None:
+    """
+    And one byte earlier it does not.
+    """
+    config = LogConfig(retention_bytes=retention_bytes)
+    number = data.draw(st.integers(1, len(sizes) - 1))
+
+    missing = bytes_missing(config, sizes, number)
+
+    def gone_after(growth: int) -> int:
+        grown = [*sizes[:-1], sizes[-1] + growth]
+        log = state(*[Segment(10 * at, size) for at, size in enumerate(grown)])
+        return len(bases(decide(Rule.RETENTION_BYTES, log, config, NOW)))
+
+    assert missing is not None
+    assert gone_after(missing) >= number
+    assert missing == 0 or gone_after(missing - 1) < number
+
+
+@pytest.mark.parametrize(
+    "config", [LogConfig(), LogConfig(retention_bytes=1, cleanup_policy=("compact",))]
+)
+def test_a_log_that_may_be_of_any_size_misses_nothing(config: LogConfig) -> None:
+    assert bytes_missing(config, [10, 10], 1) is None

@@ -1,0 +1,263 @@
+"""
+Segments that come, go, and take the place of others, whatever happens on the way.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.log.directory import SegmentDirectory
+from barnabas.storage.recovery.swap_files import clean_up, numbered_files
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.threads.deferred_work import DeferredWork
+from tests.support.clock import StillClock
+from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+from tests.support.segments import DIRECTORY, append_padded, padded_batch
+
+DELAY_MS = 500
+
+
+def directory(files: MemoryFiles, clock: StillClock | None = None) -> SegmentDirectory:
+    clock = clock or StillClock()
+    files.make_directory(DIRECTORY)
+    config = LogConfig(
+        file_delete_delay_ms=DELAY_MS, index_interval_bytes=150, segment_index_bytes=400
+    )
+    return SegmentDirectory(
+        DIRECTORY,
+        TopicPartition("t", 0),
+        config,
+        files=files,
+        clock=clock,
+        deferred=DeferredWork(clock),
+    )
+
+
+def filled(place: SegmentDirectory, *ranges: range) -> list[LogSegment]:
+    """
+    Segments with a batch for each offset, all of them on the disk.
+    """
+    segments = []
+    for offsets in ranges:
+        segment = place.add_segment(offsets.start)
+        append_padded(segment, offsets)
+        segment.on_become_inactive_segment()
+        segment.flush()
+        segments.append(segment)
+    place.files.sync_directory(DIRECTORY)
+    return segments
+
+
+def offsets_in(files: MemoryFiles) -> list[int]:
+    """
+    What a start finds in the directory.
+    """
+    place = directory(files)
+    clean_up(place)
+    assert all(name.count(".") == 1 for name in files.names(DIRECTORY))
+    found = []
+    for name in numbered_files(place):
+        if name.endswith(".log"):
+            segment = place.open_segment(int(name[:20]), file_already_exists=True)
+            found += [batch.base_offset for batch in segment.log.batches()]
+    return found
+
+
+def test_a_segment_that_goes_is_marked_and_removed_later() -> None:
+    files, clock = MemoryFiles(), StillClock()
+    place = directory(files, clock)
+    first, second = filled(place, range(5), range(5, 9))
+
+    place.remove_and_delete([first], "a test")
+
+    assert (5,) == place.segments.base_offsets
+    marked = [name for name in files.names(DIRECTORY) if name.endswith(".deleted")]
+    assert 3 == len(marked)
+    clock.advance(DELAY_MS - 1)
+    place.deferred.run_due()
+    assert marked == [name for name in files.names(DIRECTORY) if name.endswith(".deleted")]
+    clock.advance(1)
+    place.deferred.run_due()
+    assert [] == [name for name in files.names(DIRECTORY) if name.endswith(".deleted")]
+    assert not second.deleted
+
+
+def test_a_segment_can_begin_in_the_place_of_an_empty_one() -> None:
+    files = MemoryFiles()
+    place = directory(files)
+    empty = place.add_segment(3)
+
+    fresh = place.create_and_delete(3, empty, "a test")
+
+    assert fresh is place.segments.active_segment
+    assert {f"{3:020d}.log", f"{3:020d}.log.deleted"} <= set(files.names(DIRECTORY))
+
+
+def test_a_replacement_forgets_what_an_earlier_one_has_left() -> None:
+    files = MemoryFiles()
+    place = directory(files)
+    filled(place, range(5))
+    left = place.create_new_cleaned_segment(0)
+    left.append(7, padded_batch(7))
+
+    again = place.create_new_cleaned_segment(0)
+
+    assert 0 == again.size
+
+
+def replacement(place: SegmentDirectory, old: list[LogSegment]) -> list[LogSegment]:
+    """
+    Segments with every second batch of *old*, in one piece for each two of them.
+    """
+    new = []
+    for at in range(0, len(old), 2):
+        piece = place.create_new_cleaned_segment(old[at].base_offset)
+        for segment in old[at : at + 2]:
+            for batch in list(segment.log.batches())[::2]:
+                piece.append(batch.last_offset, batch.data)
+        piece.on_become_inactive_segment()
+        piece.flush()
+        new.append(piece)
+    return new
+
+
+def test_segments_are_replaced_in_one_step_for_readers() -> None:
+    files = MemoryFiles()
+    place = directory(files)
+    old = filled(place, range(4), range(4, 8), range(8, 12), range(12, 16))
+
+    gone = place.replace(replacement(place, old), old)
+
+    assert (0, 8) == place.segments.base_offsets
+    assert [4, 12] == [segment.base_offset for segment in gone]
+    assert list(range(0, 16, 2)) == offsets_in(files)
+
+
+def test_a_segment_that_went_meanwhile_is_not_replaced_again() -> None:
+    files = MemoryFiles()
+    place = directory(files)
+    old = filled(place, range(4), range(4, 8))
+    new = replacement(place, old)
+    place.remove_and_delete(old[:1], "retention")
+
+    assert [4] == [segment.base_offset for segment in place.replace(new, old)]
+
+
+KEEP: dict[str, Callable[[random.Random, int], int]] = {
+    "nothing": lambda chance, most: 0,
+    "everything": lambda chance, most: most,
+    "any part": lambda chance, most: chance.randint(0, most),
+}
+
+
+def crashed(
+    prepare: Callable[[SegmentDirectory], list[LogSegment]],
+    work: Callable[[SegmentDirectory, list[LogSegment]], object],
+    step: int,
+    keep: str,
+) -> tuple[list[int], bool]:
+    """
+    The offsets that are left when the machine crashes before a step of *work*, and whether there
+    is such a step.
+    """
+    files = CrashableFiles()
+    place = directory(files)
+    segments = prepare(place)
+    files.crash_before(step)
+    has_crashed = False
+    try:
+        work(place, segments)
+    except Crashed:
+        has_crashed = True
+    chance = random.Random(step)
+    files.crash(lambda most: KEEP[keep](chance, most))
+    return offsets_in(files), has_crashed
+
+
+def four(place: SegmentDirectory) -> list[LogSegment]:
+    return filled(place, range(4), range(4, 8), range(8, 12), range(12, 16))
+
+
+def replace(place: SegmentDirectory, old: list[LogSegment]) -> None:
+    place.replace(replacement(place, old), old)
+    place.sync()
+
+
+@pytest.mark.parametrize("keep", KEEP)
+def test_a_crash_while_segments_are_replaced_leaves_all_old_ones_or_all_new(keep: str) -> None:
+    outcomes: list[list[int]] = []
+    has_crashed = True
+    while has_crashed:
+        found, has_crashed = crashed(four, replace, len(outcomes), keep)
+        outcomes.append(found)
+
+    old, new = list(range(16)), list(range(0, 16, 2))
+    assert all(outcome in (old, new) for outcome in outcomes)
+    assert (old, new) == (outcomes[0], outcomes[-1])
+    assert len(outcomes) > 40
+
+
+FAR = 2**31 + 5
+
+
+def overflowed(place: SegmentDirectory) -> LogSegment:
+    (segment,) = filled(place, range(4))
+    for offset in (FAR, FAR + 1):
+        segment.log.append(padded_batch(offset))
+    segment.flush()
+    return segment
+
+
+def test_a_segment_whose_offsets_do_not_fit_is_split() -> None:
+    files = MemoryFiles()
+    place = directory(files)
+
+    result = place.split_overflowed_segment(overflowed(place))
+
+    assert (0, FAR) == place.segments.base_offsets
+    assert [] == result.deleted_segments
+    assert [0, 1, 2, 3, FAR, FAR + 1] == offsets_in(files)
+    assert [0, FAR] == [segment.base_offset for segment in result.new_segments]
+
+
+def test_a_segment_whose_offsets_fit_is_not_split() -> None:
+    place = directory(MemoryFiles())
+    (segment,) = filled(place, range(4))
+
+    with pytest.raises(ValueError, match="only permitted for segments with overflow"):
+        place.split_overflowed_segment(segment)
+
+
+def split(place: SegmentDirectory, segments: list[LogSegment]) -> None:
+    place.split_overflowed_segment(segments[0])
+
+
+@pytest.mark.parametrize("keep", KEEP)
+def test_a_crash_while_a_segment_is_split_loses_nothing(keep: str) -> None:
+    steps = 0
+    has_crashed = True
+    while has_crashed:
+        found, has_crashed = crashed(lambda place: [overflowed(place)], split, steps, keep)
+        assert [0, 1, 2, 3, FAR, FAR + 1] == found
+        steps += 1
+
+    assert steps > 20
+
+
+def test_a_directory_can_be_renamed() -> None:
+    files = MemoryFiles()
+    place = directory(files)
+    filled(place, range(4))
+
+    assert not place.rename(DIRECTORY.name)
+    assert place.rename("u-0")
+
+    assert DIRECTORY.with_name("u-0") == place.path
+    place.segments.active_segment.resize_indexes(1000)
+    append_padded(place.segments.active_segment, range(4, 6))
+    assert 900 == files.size(place.path / f"{0:020d}.log")

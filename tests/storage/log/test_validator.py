@@ -1,0 +1,525 @@
+"""
+Checking produced batches, and giving them their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.errors import (
+    InvalidRecord,
+    InvalidTimestamp,
+    KafkaError,
+    MessageTooLarge,
+    UnknownServerError,
+)
+from barnabas.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    HEADER_SIZE,
+    RecordBatch,
+    TimestampType,
+    build_batch,
+    build_batch_with_offsets,
+    read_batch,
+    seal_batch,
+)
+from barnabas.protocol.records import Header, Record, SimpleRecord, encode_records
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.errors import BatchTakesLong, RecordValidationError
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.validator import (
+    EXAMINED_AT_ONCE_BYTES,
+    REBUILT_AT_ONCE_BYTES,
+    LogValidator,
+)
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.threads.turns import Turns
+
+NOW = 1_700_000_000_000
+CODECS = [codec for codec in CompressionType if codec]
+RECORDS = [
+    SimpleRecord(NOW + 5, b"a", b"1" * 50),
+    SimpleRecord(NOW, None, b"2", (Header("h", b"x"), Header("n", None))),
+    SimpleRecord(NOW + 7, b"c", None),
+]
+
+
+def validate(
+    data: bytes | bytearray,
+    *,
+    offset: int = 100,
+    origin: AppendOrigin = AppendOrigin.CLIENT,
+    now_ms: int = NOW,
+    **config: Any,
+) -> tuple[RecordBatch, LogAppendInfo]:
+    """
+    The batch as it would be appended at *offset*, and what is known of it.
+    """
+    info = LogAppendInfo()
+    info.first_offset = offset
+    validator = LogValidator("t-0", LogConfig(**config))
+    sent = read_batch(memoryview(bytearray(data)))
+    examined = validator.examine(sent, origin=origin, now_ms=now_ms)
+    view = validator.assign_offsets(examined, info, leader_epoch=7, now_ms=now_ms)
+    batch = read_batch(view)
+    assert batch.is_valid()
+    assert len(view) == batch.size
+    return batch, info
+
+
+def simple(batch: RecordBatch) -> list[SimpleRecord]:
+    return [SimpleRecord(*record[1:]) for record in batch.records()]
+
+
+@pytest.mark.parametrize("codec", CompressionType)
+def test_a_batch_of_every_codec_is_taken_as_it_is(codec: CompressionType) -> None:
+    data = build_batch(RECORDS, compression=codec)
+
+    batch, info = validate(data)
+
+    assert bytes(data[16:]) == bytes(batch.data[16:])
+    assert (100, 102, 7) == (batch.base_offset, info.last_offset, batch.partition_leader_epoch)
+    assert (NOW + 7, -1) == (info.max_timestamp, info.log_append_time)
+
+
+@pytest.mark.parametrize("source", CompressionType)
+@pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
+def test_a_batch_is_stored_in_the_codec_of_the_topic(source: CompressionType, target: str) -> None:
+    data = build_batch(
+        RECORDS, compression=source, producer_id=5, producer_epoch=2, base_sequence=9
+    )
+
+    batch, info = validate(data, compression_type=target)
+
+    assert target.replace("uncompressed", "none") == batch.compression.name.lower()
+    assert simple(batch) == RECORDS
+    assert [100, 101, 102] == [record.offset for record in batch.records()]
+    assert (5, 2, 9, 7) == (
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.partition_leader_epoch,
+    )
+    assert NOW + 7 == batch.max_timestamp == info.max_timestamp
+    assert 102 == info.last_offset == batch.last_offset
+
+
+def with_deltas(deltas: list[int], codec: CompressionType = CompressionType.NONE) -> bytearray:
+    """
+    A batch whose header is right, while its records have other offset deltas.
+    """
+    records = [Record(delta, NOW, b"k", b"v") for delta in deltas]
+    return seal_batch(
+        encode_records(records, 0, NOW),
+        len(records),
+        base_offset=0,
+        last_offset_delta=len(records) - 1,
+        base_timestamp=NOW,
+        max_timestamp=NOW,
+        compression=codec,
+    )
+
+
+def test_uncompressed_records_keep_whatever_deltas_they_have() -> None:
+    data = with_deltas([0, 3, 1])
+
+    batch, info = validate(data)
+
+    assert bytes(data[HEADER_SIZE:]) == bytes(batch.payload)
+    assert (100, 102) == (batch.base_offset, info.last_offset)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_compressed_records_have_consecutive_deltas(codec: CompressionType) -> None:
+    """
+    Or the whole batch is refused, unless it is built anew in any case.
+    """
+    data = with_deltas([0, 3, 1], codec)
+
+    with pytest.raises(UnknownServerError, match="not numbered in turn"):
+        validate(data)
+    batch, _ = validate(data, compression_type="uncompressed")
+
+    assert [100, 101, 102] == [record.offset for record in batch.records()]
+
+
+def test_deltas_are_made_consecutive_when_a_batch_is_compressed() -> None:
+    batch, _ = validate(with_deltas([0, 3, 1]), compression_type="lz4")
+
+    assert [100, 101, 102] == [record.offset for record in batch.records()]
+
+
+@pytest.mark.parametrize("codec", CompressionType)
+def test_a_wrong_largest_timestamp_is_repaired(codec: CompressionType) -> None:
+    data = bytearray(
+        seal_batch(
+            encode_records([Record(0, NOW + 5, b"k", b"v")], 0, NOW),
+            1,
+            base_offset=0,
+            last_offset_delta=0,
+            base_timestamp=NOW,
+            max_timestamp=NOW + 99,
+            compression=codec,
+        )
+    )
+
+    batch, info = validate(data)
+
+    assert NOW + 5 == batch.max_timestamp == info.max_timestamp
+
+
+@pytest.mark.parametrize("target", ["producer", "zstd"])
+def test_log_append_time_stamps_all_records(target: str) -> None:
+    batch, info = validate(
+        build_batch(RECORDS),
+        now_ms=NOW + 1000,
+        message_timestamp_type="LogAppendTime",
+        compression_type=target,
+    )
+
+    assert TimestampType.LOG_APPEND_TIME is batch.timestamp_type
+    assert NOW + 1000 == info.log_append_time == info.max_timestamp
+    assert {NOW + 1000} == {record.timestamp for record in batch.records()}
+
+
+def test_log_append_time_takes_any_timestamp() -> None:
+    validate(
+        build_batch([SimpleRecord(NOW * 2, b"k", b"v")]), message_timestamp_type="LogAppendTime"
+    )
+
+
+def test_attributes_without_a_meaning_stay_unless_the_header_is_rewritten() -> None:
+    data = build_batch(RECORDS)
+    data[ATTRIBUTES_AT] = 0x7F
+    data[17:21] = read_batch(memoryview(data)).computed_crc().to_bytes(4)
+
+    batch, _ = validate(data)
+    assert 0x7F00 == batch.attributes
+    batch, _ = validate(data, message_timestamp_type="LogAppendTime")
+    assert 0x08 == batch.attributes
+
+
+def claiming_log_append_time(timestamp: int) -> bytearray:
+    return build_batch([SimpleRecord(NOW, b"k", b"v")], log_append_time=timestamp)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "timestamp_type"), [(-1, "CreateTime"), (NOW, "LogAppendTime")]
+)
+def test_a_client_cannot_say_when_records_were_appended(
+    timestamp: int, timestamp_type: str
+) -> None:
+    with pytest.raises(RecordValidationError) as caught:
+        validate(claiming_log_append_time(timestamp), message_timestamp_type=timestamp_type)
+
+    assert InvalidTimestamp.code is caught.value.code
+    ((_, message),) = caught.value.record_errors
+    assert "Producer should not set timestamp type to LogAppendTime" in message
+
+
+@pytest.mark.parametrize("codec", CompressionType)
+def test_what_is_too_old_or_too_new_is_told_record_by_record(codec: CompressionType) -> None:
+    times = [NOW, NOW - 1001, NOW + 2001, NOW - 1000, NOW + 2000, -1]
+    data = build_batch([SimpleRecord(at, b"k", b"v") for at in times], compression=codec)
+
+    with pytest.raises(RecordValidationError) as caught:
+        validate(data, message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=2000)
+
+    assert InvalidTimestamp.code is caught.value.code
+    assert [1, 2] == [index for index, _ in caught.value.record_errors]
+    assert f"Timestamp {NOW - 1001} of message with offset 1 is out of range" in str(
+        caught.value.record_errors[0].message
+    )
+    assert f"[{NOW - 1000}, {NOW + 2000}]" in caught.value.record_errors[1].message
+
+
+def test_a_wrong_timestamp_weighs_more_than_a_missing_key() -> None:
+    data = build_batch([SimpleRecord(NOW, None, b"v"), SimpleRecord(NOW * 2, b"k", b"v")])
+
+    with pytest.raises(RecordValidationError) as caught:
+        validate(data, cleanup_policy=("compact",))
+
+    assert InvalidTimestamp.code is caught.value.code
+    assert [0, 1] == [index for index, _ in caught.value.record_errors]
+
+
+def test_what_is_no_compressed_stream_has_no_good_answer() -> None:
+    data = build_batch(RECORDS)
+    data[ATTRIBUTES_AT + 1] |= CompressionType.GZIP
+
+    with pytest.raises(UnknownServerError):
+        validate(data)
+
+
+@pytest.mark.parametrize("codec", list(CompressionType)[1:])
+def test_a_batch_may_be_limited_to_less_when_it_is_decompressed(codec: CompressionType) -> None:
+    """
+    The answer is Kafka's for what cannot be decompressed, and names the option.
+    """
+    data = build_batch([SimpleRecord(NOW, b"k", bytes(100_000))], compression=codec)
+
+    validate(data, barnabas_max_decompressed_bytes=100_100)
+    with pytest.raises(
+        UnknownServerError,
+        match=r"more than 100000 bytes.*barnabas\.max\.decompressed\.bytes \(100000\)",
+    ):
+        validate(data, barnabas_max_decompressed_bytes=100_000)
+
+
+@pytest.mark.parametrize("target", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", CompressionType)
+def test_a_batch_is_examined_at_once_if_it_is_small(codec: CompressionType, target: str) -> None:
+    """
+    Larger ones are too many where they are walked, and sooner where they are compressed again.
+    """
+    validator = LogValidator("t-0", LogConfig(compression_type=target, max_message_bytes=2**30))
+    rebuilt = target not in ("producer", codec.name.lower().replace("none", "uncompressed"))
+    most = REBUILT_AT_ONCE_BYTES if rebuilt else EXAMINED_AT_ONCE_BYTES
+
+    def examine(size: int) -> None:
+        data = build_batch([SimpleRecord(NOW, b"k", bytes(size))], compression=codec)
+        batch = read_batch(memoryview(data))
+        validator.examine(batch, origin=AppendOrigin.CLIENT, now_ms=NOW, at_once=True)
+
+    examine(most - 1000)
+    if codec or rebuilt:
+        with pytest.raises(BatchTakesLong):
+            examine(most)
+    else:
+        examine(2 * most)  # It is as large on the wire.
+
+
+@pytest.mark.parametrize("target", ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("codec", CompressionType)
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_thread_that_offers_its_turn_makes_the_same(
+    codec: CompressionType, target: str, *, gap: bool
+) -> None:
+    records = [
+        Record(number + gap * (number > 50), NOW + number % 7, b"k" * number, b"v" * 100 * number)
+        for number in range(100)
+    ]
+    data = seal_batch(
+        encode_records(records, 0, NOW),
+        len(records),
+        base_offset=0,
+        last_offset_delta=99,
+        base_timestamp=NOW,
+        max_timestamp=NOW + 6,
+        compression=codec,
+    )
+    validator = LogValidator("t-0", LogConfig(compression_type=target))
+
+    def made(turns: Turns | None) -> bytes | str:
+        batch = read_batch(memoryview(bytearray(data)))
+        info = LogAppendInfo()
+        info.first_offset = 0
+        try:
+            examined = validator.examine(batch, origin=AppendOrigin.CLIENT, now_ms=NOW, turns=turns)
+        except KafkaError as error:
+            return repr(error)
+        return bytes(validator.assign_offsets(examined, info, leader_epoch=3, now_ms=NOW))
+
+    assert made(None) == made(Turns())
+
+
+def changed(codec: CompressionType, change: Callable[[bytes], bytes]) -> bytearray:
+    """
+    A batch of one record, of which the bytes were changed before they were compressed.
+    """
+    return seal_batch(
+        change(bytes(encode_records([Record(0, NOW, b"k", b"v")], 0, NOW))),
+        1,
+        base_offset=0,
+        last_offset_delta=0,
+        base_timestamp=NOW,
+        max_timestamp=NOW,
+        compression=codec,
+    )
+
+
+@pytest.mark.parametrize("codec", CompressionType)
+@pytest.mark.parametrize("change", [lambda data: data[:-1], lambda data: data + b"\0"])
+def test_records_that_are_no_records_are_refused(
+    codec: CompressionType, change: Callable[[bytes], bytes]
+) -> None:
+    with pytest.raises(InvalidRecord, match="Found invalid records in topic partition t-0"):
+        validate(changed(codec, change))
+
+
+@pytest.mark.parametrize("first", [b"\x7e", b"\x02", b"\x01"])
+def test_a_record_of_another_length_is_noticed_where_it_is_looked_at(first: bytes) -> None:
+    """
+    Kafka does not look at the inside of compressed records that it keeps, and takes them.
+    """
+
+    def change(data: bytes) -> bytes:
+        return first + data[1:]
+
+    with pytest.raises(InvalidRecord):
+        validate(changed(CompressionType.NONE, change))
+    with pytest.raises(InvalidRecord):
+        validate(changed(CompressionType.GZIP, change), compression_type="zstd")
+    validate(changed(CompressionType.GZIP, change))
+
+
+@pytest.mark.parametrize("compression_type", ["producer", "uncompressed", "gzip"])
+@pytest.mark.parametrize("length", [b"\xff" * 5, b"\xff" * 11, b"\x80" * 5 + b"\0"])
+def test_a_length_that_is_no_number_is_found_too_early_where_nothing_is_compressed(
+    length: bytes, compression_type: str
+) -> None:
+    """
+    Kafka catches this only inside of a record, and in what it decompresses.
+    """
+
+    def change(data: bytes) -> bytes:
+        return length + data[1:]
+
+    with pytest.raises(UnknownServerError):
+        validate(changed(CompressionType.NONE, change), compression_type=compression_type)
+    with pytest.raises(InvalidRecord):
+        validate(changed(CompressionType.ZSTD, change), compression_type=compression_type)
+
+
+@pytest.mark.parametrize("place", range(2, 6))
+def test_another_number_that_does_not_end_is_an_invalid_record(place: int) -> None:
+    def change(data: bytes) -> bytes:
+        return data[:place] + b"\xff" * 11 + data[place:]
+
+    with pytest.raises(InvalidRecord):
+        validate(changed(CompressionType.NONE, change))
+
+
+def test_a_coordinator_may_write_what_a_client_may_not() -> None:
+    data = build_batch([SimpleRecord(NOW, b"\0\0\0\0", b"")], is_control=True, producer_id=3)
+
+    batch, _ = validate(data, origin=AppendOrigin.COORDINATOR)
+    assert batch.is_control
+
+    with pytest.raises(InvalidRecord):
+        validate(data)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "gzip"])
+def test_a_batch_that_would_become_too_large_is_refused(compression: str) -> None:
+    records = [SimpleRecord(NOW, b"k", bytes(range(256)) * 4)]
+    codec = CompressionType.ZSTD if compression == "uncompressed" else CompressionType.NONE
+    data = build_batch(records, compression=codec)
+    batch, _ = validate(data, compression_type=compression)
+
+    with pytest.raises(MessageTooLarge, match=f"is {batch.size} bytes .* size of {batch.size - 1}"):
+        validate(data, compression_type=compression, max_message_bytes=batch.size - 1)
+    validate(data, compression_type=compression, max_message_bytes=batch.size)
+
+
+# What Kafka's builder refuses, if a batch has to be built anew.
+
+
+@pytest.mark.parametrize("timestamps", [[NOW, -7], [-7, NOW], [-2]])
+@pytest.mark.parametrize("base", [0, NOW])
+def test_negative_timestamps_cannot_be_rebuilt(timestamps: list[int], base: int) -> None:
+    records = [Record(at, timestamp, b"k", b"v") for at, timestamp in enumerate(timestamps)]
+    data = seal_batch(
+        encode_records(records, 0, base),
+        len(records),
+        base_offset=0,
+        last_offset_delta=len(records) - 1,
+        base_timestamp=base,
+        max_timestamp=NOW,
+    )
+
+    validate(data)
+    with pytest.raises(UnknownServerError, match="Invalid negative timestamp"):
+        validate(data, compression_type="gzip")
+
+
+def test_records_without_timestamps_can_be_rebuilt() -> None:
+    batch, _ = validate(build_batch([SimpleRecord(-1, b"k", b"v")]), compression_type="gzip")
+
+    assert -1 == batch.max_timestamp
+
+
+@pytest.mark.parametrize(
+    ("producer", "reason"),
+    [
+        ({"producer_id": 9, "producer_epoch": -1, "base_sequence": 0}, "producer epoch"),
+        ({"is_transactional": True}, "without a valid producer ID"),
+        ({"producer_id": -2, "producer_epoch": 0, "base_sequence": -1}, "sequence number"),
+    ],
+)
+def test_producers_that_make_no_sense_cannot_be_rebuilt(
+    producer: dict[str, Any], reason: str
+) -> None:
+    data = build_batch(RECORDS, **producer)
+
+    validate(data)
+    with pytest.raises(UnknownServerError, match=reason):
+        validate(data, compression_type="gzip")
+
+
+def test_a_delete_horizon_is_forgotten_when_a_batch_is_rebuilt() -> None:
+    data = build_batch(RECORDS, delete_horizon_ms=NOW + 77)
+
+    batch, _ = validate(data)
+    assert NOW + 77 == batch.delete_horizon_ms
+    batch, _ = validate(data, compression_type="gzip")
+    assert None is batch.delete_horizon_ms
+    assert NOW + 5 == batch.base_timestamp
+    assert simple(batch) == RECORDS
+
+
+def test_records_that_claim_log_append_time_keep_that_time_when_they_are_rebuilt() -> None:
+    data = build_batch(RECORDS, log_append_time=NOW + 9)
+
+    batch, info = validate(data, compression_type="gzip")
+
+    assert TimestampType.CREATE_TIME is batch.timestamp_type
+    assert [NOW + 9] * 3 == [record.timestamp for record in batch.records()]
+    assert NOW + 9 == info.max_timestamp == batch.base_timestamp
+
+
+def test_a_compacted_batch_can_be_rebuilt() -> None:
+    """
+    A mirror may send batches that compaction has made.
+    """
+    records = [Record(2, NOW, b"k", b"v"), Record(5, NOW + 1, b"l", b"w")]
+    data = build_batch_with_offsets(records, base_offset=0, last_offset=1)
+
+    batch, info = validate(data, compression_type="zstd")
+
+    assert [100, 101] == [record.offset for record in batch.records()]
+    assert 101 == info.last_offset
+
+
+SIMPLE_RECORDS = st.builds(
+    SimpleRecord,
+    st.integers(0, NOW),
+    st.none() | st.binary(max_size=9),
+    st.none() | st.binary(max_size=300),
+    st.lists(st.builds(Header, st.text(max_size=3), st.none() | st.binary(max_size=3))).map(tuple),
+)
+
+
+@given(
+    records=st.lists(SIMPLE_RECORDS, min_size=1, max_size=20),
+    source=st.sampled_from(CompressionType),
+    target=st.sampled_from(["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"]),
+    offset=st.integers(0, 2**62),
+)
+def test_records_stay_what_they_are(
+    records: list[SimpleRecord], source: CompressionType, target: str, offset: int
+) -> None:
+    data = build_batch(records, compression=source)
+
+    batch, info = validate(data, offset=offset, compression_type=target)
+
+    assert records == simple(batch)
+    assert offset == batch.base_offset
+    assert offset + len(records) - 1 == info.last_offset == batch.last_offset
+    assert max(record.timestamp for record in records) == batch.max_timestamp

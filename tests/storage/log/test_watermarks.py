@@ -1,0 +1,115 @@
+"""
+The offsets that bound what is read.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from barnabas.storage.fs.interface import WouldBlock
+from barnabas.storage.log.log import Log
+from barnabas.storage.log.watermarks import Watermarks
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from tests.support.logs import LogHome, append, produce
+
+
+def watermarks(log: Log, *, start: int = 0, high_watermark: int = 0) -> Watermarks:
+    """
+    Those of a log that was just opened.
+    """
+    return Watermarks(
+        log._local,
+        log.producers.state,
+        threading.RLock(),
+        log_start_offset=start,
+        high_watermark=high_watermark,
+    )
+
+
+@pytest.fixture
+def log() -> Log:
+    log = LogHome(segment_bytes=1000).open()
+    append(log, 10)
+    return log
+
+
+@pytest.mark.parametrize(("noted", "expected"), [(0, 2), (5, 5), (10, 10), (99, 10)])
+def test_a_high_watermark_that_was_noted_is_bounded_by_what_is_there(
+    log: Log, noted: int, expected: int
+) -> None:
+    assert expected == watermarks(log, start=2, high_watermark=noted).high_watermark
+
+
+def test_the_place_of_the_high_watermark_is_looked_up_once(log: Log) -> None:
+    marks = watermarks(log, high_watermark=7)
+
+    assert LogOffsetMetadata(7, 6, 150) == marks.fetch_high_watermark_metadata()
+    assert marks.fetch_high_watermark_metadata() is marks.fetch_high_watermark_metadata()
+
+
+def test_a_lookup_that_may_not_wait_changes_nothing() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 10)
+    marks = watermarks(log, high_watermark=7)
+    home.files.is_cold = True
+
+    with pytest.raises(WouldBlock):
+        marks.fetch_high_watermark_metadata(nowait=True)
+    home.files.is_cold = False
+    assert LogOffsetMetadata(7, 6, 150) == marks.fetch_high_watermark_metadata(nowait=True)
+
+
+def test_at_the_end_the_place_is_known(log: Log) -> None:
+    marks = watermarks(log, high_watermark=10)
+
+    assert log.log_end_offset_metadata == marks.fetch_high_watermark_metadata()
+
+
+def test_an_open_transaction_has_its_place(log: Log) -> None:
+    produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    append(log)
+    marks = watermarks(log, high_watermark=12)
+
+    assert (10, 10) == (marks.first_unstable_offset, marks.last_stable_offset)
+    assert LogOffsetMetadata(10, 6, 600) == marks.fetch_last_stable_offset_metadata()
+
+
+def test_below_a_transaction_the_high_watermark_is_stable(log: Log) -> None:
+    produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    marks = watermarks(log, high_watermark=4)
+
+    assert 4 == marks.last_stable_offset
+    assert LogOffsetMetadata(4, 0, 600) == marks.fetch_last_stable_offset_metadata()
+
+
+def test_a_transaction_of_which_only_the_offset_is_known_is_looked_up() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 3)
+    produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    append(log, 8)
+    home.stop(log)
+
+    log = home.open()
+
+    info = log._watermarks.fetch_last_stable_offset_metadata()
+    assert LogOffsetMetadata(3, 0, 450) == info
+
+
+def test_a_new_start_takes_everything_along(log: Log) -> None:
+    marks = watermarks(log, high_watermark=4)
+    log._local.recovery_point = 1
+
+    marks.start_at(6)
+
+    assert (6, 6, 6) == (marks.log_start_offset, marks.high_watermark, marks.last_stable_offset)
+    assert 6 == log.recovery_point
+
+
+def test_going_back_is_told(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+    watermarks(log, high_watermark=9).update_high_watermark(3)
+
+    assert "non-monotonic update of high watermark" in caplog.text

@@ -1,0 +1,718 @@
+"""
+All logs of a broker.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.errors import InconsistentTopicId
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.server.manual_clock import ManualClock
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.directories.directory import LogDirectory
+from barnabas.storage.errors import (
+    InvalidLogDirectory,
+    KafkaStorageError,
+    LogDirectoryLocked,
+)
+from barnabas.storage.log.log import Log
+from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
+from barnabas.storage.manager.loading import LOOK_EVERY
+from barnabas.storage.manager.manager import LogManager
+from barnabas.storage.state_files.file_names import TopicPartition
+from tests.support.clock import StillClock
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.log_manager import SETTINGS, T0, T1, TOPIC_ID, fill, load, open_manager
+from tests.support.logs import append
+
+DATA = Path("/data")
+OTHER = Path("/other")
+PATIENCE = 20.0
+SMALL = LogConfig(internal_segment_bytes=1000, retention_ms=-1, file_delete_delay_ms=60_000)
+
+
+def crash(manager: LogManager) -> None:
+    """
+    Leave the files as they are; only the locks go, as with any process.
+    """
+    manager.directories.release()
+
+
+def test_a_log_is_found_from_its_creation_to_its_deletion() -> None:
+    manager = load(open_manager(MemoryFiles()))
+
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+
+    assert log is manager.get_log(T0)
+    assert log is manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.delete_log(T0)
+    assert manager.get_log(T0) is None
+
+
+def test_a_log_belongs_to_one_topic_id() -> None:
+    manager = load(open_manager(MemoryFiles()))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+
+    with pytest.raises(InconsistentTopicId):
+        manager.get_or_create_log(T0, topic_id=UUID(int=1))
+
+
+def test_new_logs_go_to_the_directory_that_has_the_fewest() -> None:
+    manager = load(open_manager(MemoryFiles(), [DATA, OTHER]))
+
+    parents = [
+        manager.get_or_create_log(TopicPartition("t", index), topic_id=TOPIC_ID).parent_dir
+        for index in range(4)
+    ]
+
+    assert sorted([DATA, DATA, OTHER, OTHER]) == sorted(parents)
+
+
+def test_after_a_clean_stop_everything_is_there_and_nothing_is_recovered() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+
+    assert manager.shutdown(broker_epoch=7)
+
+    assert files.exists(DATA / ".kafka_cleanshutdown")
+    assert not files.exists(DATA / ".lock")
+    again = open_manager(files)
+    assert 7 == again.directories.clean_shutdown_epoch()
+    report = again.load({}, lambda topic_id, partition: False)
+    assert (1, 0, []) == (report.loaded, report.recovered, report.unclean)
+    log = again.get_log(T0)
+    assert log is not None
+    assert (10, 10, TOPIC_ID) == (log.log_end_offset, log.high_watermark, log.topic_id)
+
+
+class AskedFiles(MemoryFiles):
+    """
+    A file system that remembers what it was asked about the logs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, str]] = []
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        if path.name == str(T0) or path.parent.name == str(T0):
+            self.asked.append((action, path.name))
+
+
+def test_a_start_after_a_clean_stop_looks_once_into_the_directory_of_a_log() -> None:
+    """
+    There may be thousands of logs, and what a directory lists need not be asked for again.
+    """
+    files = AskedFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+    manager.shutdown(broker_epoch=7)
+    files.asked.clear()
+
+    load(open_manager(files))
+
+    # Whether it is a directory, and what is in it.
+    asked = [name for action, name in files.asked if action in ("look", "list")]
+    assert [str(T0), str(T0)] == asked
+    read = {name for action, name in files.asked if action == "read"}
+    assert {"leader-epoch-checkpoint", "partition.metadata"} <= read
+
+
+def test_a_new_log_is_made_with_few_operations_and_without_waiting_for_the_disk() -> None:
+    """
+    There may be a thousand in a request: what was just made is neither read nor mapped.
+    """
+    files = AskedFiles()
+    manager = load(open_manager(files))
+    files.asked.clear()
+
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+
+    made = [name for action, name in files.asked if action == "create"]
+    assert {
+        "leader-epoch-checkpoint",
+        "00000000000000000000.log",
+        "00000000000000000000.index",
+        "00000000000000000000.timeindex",
+    } == set(made)
+    assert len(made) == sum(action == "open" for action, _ in files.asked)
+    assert {"list", "make directory", "open", "create", "truncate"} == {
+        action for action, _ in files.asked
+    }
+
+
+def test_after_a_crash_a_snapshot_of_producers_is_on_the_disk_a_little_later() -> None:
+    """
+    Nobody waits for thousands of them; a stop does, before it says that it was clean.
+    """
+    files = AskedFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+    crash(manager)
+    synced = ("sync", f"{10:020d}.snapshot")
+    files.asked.clear()
+
+    manager = load(open_manager(files))
+
+    assert files.exists(DATA / str(T0) / synced[1])
+    assert synced not in files.asked
+    manager.remove_deleted()
+    assert 1 == files.asked.count(synced)
+
+
+class WaitedForFiles(MemoryFiles):
+    """
+    A disk that takes its time for each list of a directory, and notes who asks for one.
+    """
+
+    def __init__(self, blocks_each: int) -> None:
+        super().__init__()
+        self.blocks_each = blocks_each
+        self.listed = 0
+        self.threads: set[str] = set()
+        self.two_are_at_work = threading.Event()
+
+    def blocks_read(self) -> int:
+        return self.listed * self.blocks_each
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        if action != "list" or not path.name.startswith("t-"):
+            return
+        self.listed += 1
+        self.threads.add(threading.current_thread().name)
+        if len(self.threads) == 2:
+            self.two_are_at_work.set()
+        if self.blocks_each and self.listed > 2 * LOOK_EVERY:
+            assert self.two_are_at_work.wait(60)
+
+
+@pytest.mark.parametrize(("blocks_each", "threads"), [(0, 1), (8, 2)])
+def test_a_second_thread_loads_logs_where_the_disk_is_waited_for(
+    blocks_each: int, threads: int
+) -> None:
+    files = WaitedForFiles(0)
+    manager = load(open_manager(files))
+    for index in range(3 * LOOK_EVERY):
+        manager.get_or_create_log(TopicPartition("t", index), topic_id=TOPIC_ID)
+    manager.shutdown(broker_epoch=7)
+    files.blocks_each = blocks_each
+    files.listed = 0
+    files.threads.clear()
+
+    report = open_manager(files).load({}, lambda topic_id, partition: False)
+
+    assert 3 * LOOK_EVERY == report.loaded
+    assert threads == len(files.threads)
+
+
+def test_high_watermarks_are_written_when_one_has_changed() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    path = DATA / "replication-offset-checkpoint"
+
+    fill(log, 10)
+    manager.upkeep.checkpoint_high_watermarks()
+    assert b"0\n1\nt 0 10\n" == files.read_bytes(path)
+
+    files.remove(path)
+    manager.upkeep.checkpoint_high_watermarks()
+    assert not files.exists(path), "nothing has changed"
+
+    fill(log, 1)
+    manager.upkeep.checkpoint_high_watermarks()
+    assert b"0\n1\nt 0 11\n" == files.read_bytes(path)
+
+
+def test_after_a_crash_gaps_are_none_where_the_cleaner_has_been() -> None:
+    """
+    Though the topic is not compacted any more; elsewhere what follows a gap goes.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files, config=SMALL))
+    for partition in (T0, T1):
+        log = manager.get_or_create_log(partition)
+        fill(log, 13)
+        del files.nodes[log.dir / f"{0:020d}.log"].data[450:]
+    crash(manager)
+    files.write_atomically(DATA / "cleaner-offset-checkpoint", b"0\n1\nt 1 6\n")
+
+    again = open_manager(files, config=SMALL)
+    again.load({}, lambda topic_id, partition: False)
+
+    ends = [log.log_end_offset for log in map(again.get_log, (T0, T1)) if log is not None]
+    assert [3, 13] == ends
+
+
+@pytest.mark.scenario(71)
+def test_after_a_crash_the_logs_are_recovered() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 10)
+    crash(manager)
+
+    assert not files.exists(DATA / ".kafka_cleanshutdown")
+    again = open_manager(files)
+    assert again.directories.clean_shutdown_epoch() is None
+    report = again.load({}, lambda topic_id, partition: False)
+    assert (1, 1, [DATA]) == (report.loaded, report.recovered, report.unclean)
+    log = again.get_log(T0)
+    assert log is not None
+    assert 10 == log.log_end_offset
+    assert again.shutdown(broker_epoch=9)
+    assert b'{"version":0,"brokerEpoch":9}' == files.read_bytes(DATA / ".kafka_cleanshutdown")
+
+
+def test_the_mark_of_a_clean_stop_is_gone_before_anything_is_loaded() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.shutdown()
+    files.make_directory(DATA / "lost+found")
+
+    broken = open_manager(files)
+    with pytest.raises(InvalidLogDirectory, match="'lost\\+found' is not in the form"):
+        load(broken)
+
+    assert not files.exists(DATA / ".kafka_cleanshutdown")
+
+
+def test_a_start_that_fails_leaves_the_checkpoints_as_they_are() -> None:
+    """
+    They are about logs that were not loaded: deleted records would be back at the next start.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    append(log, 10)
+    log.delete_records(7)
+    manager.shutdown()
+    names = [name for name in files.names(DATA) if name.endswith("-checkpoint")]
+    noted = {name: files.read_bytes(DATA / name) for name in names}
+    files.make_directory(DATA / "lost+found")
+
+    broken = open_manager(files)
+    with pytest.raises(InvalidLogDirectory):
+        load(broken)
+    broken.shutdown()
+
+    assert len(noted) == 4
+    assert noted == {name: files.read_bytes(DATA / name) for name in names}
+    files.rename(DATA / "lost+found", Path("/elsewhere"))
+    again = load(open_manager(files)).get_log(T0)
+    assert again is not None
+    assert (7, 10, 10) == (again.log_start_offset, again.high_watermark, again.log_end_offset)
+
+
+@pytest.mark.scenario(70)
+def test_a_second_broker_is_refused() -> None:
+    files = MemoryFiles()
+    manager = open_manager(files)
+
+    with pytest.raises(LogDirectoryLocked, match=r"Failed to acquire lock on file \.lock in /data"):
+        open_manager(files, [OTHER, DATA])
+
+    assert not files.exists(OTHER / ".lock"), "what was locked before the refusal is free again"
+    manager.shutdown()
+    open_manager(files)
+
+
+def test_two_directories_for_one_partition_are_refused() -> None:
+    files = MemoryFiles()
+    for parent in (DATA, OTHER):
+        manager = load(open_manager(files, [parent]))
+        manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+        manager.shutdown()
+
+    with pytest.raises(InvalidLogDirectory, match="Duplicate log directories for t-0"):
+        load(open_manager(files, [DATA, OTHER]))
+
+
+def test_what_the_metadata_does_not_know_is_set_aside() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 3)
+    manager.shutdown()
+
+    again = open_manager(files)
+    report = again.load({}, lambda topic_id, partition: topic_id == TOPIC_ID)
+
+    (stray,) = report.strays
+    assert stray.name.startswith("t-0.")
+    assert stray.name.endswith("-stray")
+    assert again.get_log(T0) is None
+    assert 0 == again.get_or_create_log(T0, topic_id=UUID(int=5)).log_end_offset
+    assert again.shutdown()
+    third = load(open_manager(files))
+    assert [T0] == list(third.logs())
+    assert stray.name in files.names(DATA), "set aside once, it is left alone"
+
+
+@pytest.mark.scenario(58)
+def test_a_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
+    files, clock = MemoryFiles(), StillClock()
+    manager = load(open_manager(files, clock=clock, config=SMALL))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    fill(manager.get_or_create_log(T1, topic_id=TOPIC_ID), 1)
+    manager.upkeep.checkpoint_recovery_points()
+    assert b"t 0" in files.read_bytes(DATA / "recovery-point-offset-checkpoint")
+
+    manager.delete_log(T0)
+
+    (renamed,) = [name for name in files.names(DATA) if name.startswith("t-0")]
+    assert renamed.endswith("-delete")
+    assert 32 == len(renamed.removeprefix("t-0.").removesuffix("-delete"))
+    assert b"t 0" not in files.read_bytes(DATA / "recovery-point-offset-checkpoint")
+    clock.advance(59_999)
+    manager.remove_deleted()
+    assert renamed in files.names(DATA)
+    clock.advance(1)
+    manager.remove_deleted()
+    assert renamed not in files.names(DATA)
+
+
+def test_a_deletion_that_a_stop_cut_short_goes_on_after_the_next_start() -> None:
+    files, clock = MemoryFiles(), StillClock()
+    manager = load(open_manager(files, clock=clock))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.delete_log(T0)
+    manager.shutdown()
+
+    again = load(open_manager(files, clock=clock))
+    assert again.get_log(T0) is None
+    clock.advance(60_000)
+    again.remove_deleted()
+
+    assert [] == [name for name in files.names(DATA) if name.startswith("t-0")]
+
+
+def test_a_stop_leaves_the_directories_to_the_next_broker() -> None:
+    """
+    What comes too late, a new topic, a deletion or the end of a round, changes nothing in them.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.shutdown()
+    fill(load(open_manager(files)).get_or_create_log(T0, topic_id=TOPIC_ID), 3)
+    names, writes = files.names(DATA), dict(files.nodes)
+
+    with pytest.raises(KafkaStorageError, match="the broker stops"):
+        manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    with pytest.raises(KafkaStorageError):
+        manager.delete_log(T0)
+    manager.upkeep.checkpoint_recovery_points()
+    manager.upkeep.checkpoint_high_watermarks()
+
+    assert names == files.names(DATA)
+    assert writes == files.nodes
+
+
+def test_a_checkpoint_does_not_bring_a_deleted_log_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A log is deleted while a round writes where logs start. A log of the same name that is made
+    after that begins at 0, also after a crash.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files, config=SMALL))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    fill(log, 10)
+    log.delete_records(5)
+    deleting = threading.Thread(target=manager.delete_log, args=(T0,))
+    write = LogDirectory.checkpoint_log_start_offsets
+
+    def write_late(directory: LogDirectory, logs: Any) -> None:
+        if deleting.ident is None:
+            deleting.start()
+            # It is over by then, or waits until the round is.
+            deleting.join(0.3)
+        write(directory, logs)
+
+    monkeypatch.setattr(LogDirectory, "checkpoint_log_start_offsets", write_late)
+
+    manager.upkeep.checkpoint_log_start_offsets()
+    deleting.join()
+    fill(manager.get_or_create_log(T0, topic_id=UUID(int=1)), 10)
+    crash(manager)
+
+    again = load(open_manager(files, config=SMALL)).get_log(T0)
+    assert again is not None
+    assert (0, 10) == (again.log_start_offset, again.log_end_offset)
+
+
+def test_a_checkpoint_of_a_directory_that_went_offline_is_not_written() -> None:
+    """
+    The disk may fail between the deletion of a log and the checkpoint that follows it.
+    """
+    files = FailingFiles()
+    manager = load(open_manager(files, [DATA, OTHER]))
+    logs = [manager.get_or_create_log(partition) for partition in (T0, T1)]
+    manager.failures.maybe_add_offline_log_dir(DATA, "broken", KafkaStorageError("broken"))
+    manager.handle_failures()
+
+    manager._catalog.checkpoint(DATA)
+
+    assert {DATA, OTHER} == {log.parent_dir for log in logs}
+
+
+def test_directories_are_closed_at_the_same_time(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    Each may be a disk of its own. Where it takes long, it is said how far it is.
+    """
+
+    class SlowFiles(MemoryFiles):
+        meeting: threading.Barrier | None = None
+
+        def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+            if self.meeting is not None and action == "sync" and path.suffix == ".log":
+                self.meeting.wait(PATIENCE)
+                clock.advance(1001)
+
+    files, clock = SlowFiles(), StillClock()
+    manager = load(open_manager(files, [DATA, OTHER], clock=clock))
+    for number in range(4):
+        fill(manager.get_or_create_log(TopicPartition("t", number), topic_id=TOPIC_ID), 1)
+    files.meeting = threading.Barrier(2 * SETTINGS.recovery_threads_per_directory)
+
+    with caplog.at_level(logging.INFO, "barnabas.storage.manager.closing"):
+        assert manager.shutdown()
+
+    assert "of 2 logs are closed" in caplog.text
+
+
+@pytest.mark.parametrize("failing", [DATA, DATA / "t-0"])
+def test_a_log_that_cannot_be_renamed_keeps_no_other_from_being_deleted(failing: Path) -> None:
+    """
+    A broken disk takes its own logs with it. Those of the other directory are deleted, none is
+    found any more, and all files are given back.
+    """
+    files = FailingFiles()
+    manager = load(open_manager(files, [DATA, OTHER]))
+    partitions = [TopicPartition("t", number) for number in range(4)]
+    logs = [manager.get_or_create_log(partition) for partition in partitions]
+    assert {DATA, OTHER} == {log.parent_dir for log in logs}
+    files.fail(only=frozenset({"rename"}), under=failing, forever=True)
+
+    errors = manager.delete_logs(partitions)
+
+    assert {log.topic_partition for log in logs if log.parent_dir == DATA} == errors.keys()
+    assert not manager.logs()
+    assert 2 == sum(name.endswith("-delete") for name in files.names(OTHER))
+    manager.handle_failures()
+    manager.shutdown()
+    assert not [file for file in files.in_use if file.path.suffix == ".log"]
+
+
+def test_a_deleted_log_that_cannot_be_removed_keeps_no_other(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    Whatever fails while the files of one log are removed is logged, and the next log has its turn.
+    """
+    files, clock = MemoryFiles(), StillClock()
+    manager = load(open_manager(files, clock=clock))
+    for partition in (T0, T1):
+        manager.get_or_create_log(partition, topic_id=TOPIC_ID)
+    broken = manager.get_log(T0)
+    manager.delete_logs([T0, T1])
+    _break(monkeypatch, broken, "delete")
+    clock.advance(60_000)
+
+    manager.remove_deleted()
+
+    assert [] == [name for name in files.names(DATA) if name.startswith("t-1")]
+    assert "one bad segment" in caplog.text
+
+
+def test_one_log_that_fails_does_not_end_a_round_for_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = StillClock()
+    config = LogConfig(internal_segment_bytes=150, retention_bytes=150)
+    manager = load(open_manager(MemoryFiles(), clock=clock, config=config))
+    broken = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    healthy = manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    fill(healthy, 5)
+    _break(monkeypatch, broken, "delete_old_segments")
+
+    manager.upkeep.check_retention()
+
+    assert 4 == healthy.log_start_offset
+    assert "t-0" in caplog.text
+
+
+def _break(monkeypatch: pytest.MonkeyPatch, broken: Log | None, method: str) -> None:
+    """
+    Let *method* fail for one log. It is replaced in the class: a compiled log has no other place.
+    """
+    original = getattr(Log, method)
+
+    def fail(log: Log) -> object:
+        if log is broken:
+            raise RuntimeError("one bad segment")
+        return original(log)
+
+    monkeypatch.setattr(Log, method, fail)
+
+
+def test_start_offsets_are_only_noted_where_they_are_inside_a_segment() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files, config=SMALL))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    fill(log, 10)
+
+    manager.upkeep.checkpoint_log_start_offsets()
+    assert b"0\n0\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
+    log.delete_records(7)
+    manager.upkeep.checkpoint_log_start_offsets()
+
+    assert b"0\n1\nt 0 7\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
+    crash(manager)
+    recovered = load(open_manager(files, config=SMALL)).get_log(T0)
+    assert recovered is not None
+    assert 7 == recovered.log_start_offset
+
+
+def test_a_failed_directory_takes_its_logs_offline_and_the_others_serve_on() -> None:
+    manager = load(open_manager(MemoryFiles(), [DATA, OTHER]))
+    lost = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    kept = manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+    assert (DATA, OTHER) == (lost.parent_dir, kept.parent_dir)
+
+    manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
+
+    with pytest.raises(KafkaStorageError, match="offline"):
+        lost.fetch_offset_by_timestamp(EARLIEST_TIMESTAMP)
+    assert [T0] == manager.handle_failures()
+    assert [OTHER] == list(manager.directories.live)
+    assert (DATA,) == manager.directories.offline
+    assert manager.get_log(T0) is None
+    with pytest.raises(KafkaStorageError):
+        fill(lost, 1)
+    fill(kept, 1)
+    with pytest.raises(KafkaStorageError, match="are offline"):
+        manager.get_or_create_log(T0, topic_id=TOPIC_ID, is_new=False)
+
+
+def test_a_log_that_cannot_be_closed_keeps_no_partition_of_its_directory_from_being_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """
+    The clients of each lost partition have to hear of it, and the lock is given back.
+    """
+    files = MemoryFiles()
+    manager = load(open_manager(files, [DATA, OTHER]))
+    partitions = [TopicPartition("t", number) for number in range(6)]
+    logs = [manager.get_or_create_log(partition) for partition in partitions]
+    lost = [log.topic_partition for log in logs if log.parent_dir == DATA]
+    broken = next(log for log in logs if log.parent_dir == DATA)
+    _break(monkeypatch, broken, "close_handlers")
+
+    manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
+
+    assert lost == manager.handle_failures()
+    assert not files.is_locked(DATA / ".lock")
+
+
+def test_the_end_of_the_last_directory_is_told() -> None:
+    told: list[bool] = []
+    files = MemoryFiles()
+    manager = open_manager(files)
+    manager._on_all_failed = lambda: told.append(True)
+    load(manager)
+
+    manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
+    manager.handle_failures()
+
+    assert [True] == told
+
+
+def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_forget_deletions() -> None:
+    files = MemoryFiles()
+    manager = load(open_manager(files))
+    manager.shutdown()
+    files.write_atomically(DATA / "log-start-offset-checkpoint", b"0\n2\nt 0 7\n")
+
+    again = open_manager(files)
+    load(again)
+
+    assert (DATA,) == again.directories.offline
+
+
+def test_retention_is_checked_by_the_clock() -> None:
+    clock = ManualClock(1_700_000_000_000)
+    config = LogConfig(internal_segment_bytes=150, retention_ms=3_600_000)
+    manager = load(open_manager(MemoryFiles(), clock=clock, config=config))
+    log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    fill(log, 3)
+    manager.start()
+    try:
+        clock.advance(3_600)
+        assert 0 == log.log_start_offset
+        clock.advance(300)
+        assert 3 == log.log_start_offset
+    finally:
+        assert manager.shutdown()
+    assert not [thread for thread in threading.enumerate() if thread.name == "retention-check"]
+
+
+def test_producers_expire_by_the_rounds_of_their_own_log() -> None:
+    """
+    A producer whose records are old may send its batch again until the log's first round, which
+    comes an interval after the log was opened.
+    """
+    clock = ManualClock(1_700_000_000_000)
+    manager = load(open_manager(MemoryFiles(), clock=clock))
+    old = memoryview(
+        build_batch(
+            [SimpleRecord(1_600_000_000_000, None, b"old")],
+            producer_id=900_001,
+            producer_epoch=0,
+            base_sequence=0,
+        )
+    )
+    first = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
+    manager.start()
+    try:
+        clock.advance(300)
+        second = manager.get_or_create_log(T1, topic_id=TOPIC_ID)
+        offsets = []
+        for seconds in (0, 290, 20, 290, 20):
+            clock.advance(seconds)
+            offsets.append(
+                tuple(
+                    log.append_as_leader(memoryview(bytearray(old)), 0).first_offset
+                    for log in (first, second)
+                )
+            )
+    finally:
+        assert manager.shutdown()
+
+    assert [(0, 0), (0, 0), (1, 0), (1, 0), (1, 1)] == offsets
+
+
+def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None:
+    clock = ManualClock(1_700_000_000_000)
+    files = MemoryFiles(clock.now_ms)
+    manager = load(open_manager(files, clock=clock, config=SMALL))
+    fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 1)
+    manager.start()
+    (removal,) = (one for one in manager.upkeep._threads if one.name == "file-removal")
+    clock.until_waiting(removal._thread)
+
+    manager.delete_log(T0)
+    clock.advance(59.0)
+    assert [name for name in files.names(DATA) if name.endswith("-delete")]
+    clock.advance(1.0)
+    assert not [name for name in files.names(DATA) if name.endswith("-delete")]
+    manager.shutdown()

@@ -1,0 +1,189 @@
+"""
+What a log knows of one producer.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.record_batch import RecordBatch, build_batch, read_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.producers.entry import (
+    NUM_BATCHES_TO_RETAIN,
+    SENTINEL,
+    BatchMetadata,
+    ProducerStateEntry,
+    VerificationGuard,
+    VerificationStateEntry,
+)
+
+LARGEST = 2**31 - 1
+
+
+def batch(sequence: int, count: int = 1, *, epoch: int = 0) -> RecordBatch:
+    records = [SimpleRecord(0, b"k", b"v")] * count
+    data = build_batch(records, producer_id=1, producer_epoch=epoch, base_sequence=sequence)
+    return read_batch(memoryview(data))
+
+
+def entry_with(*sequences: int, epoch: int = 0) -> ProducerStateEntry:
+    entry = ProducerStateEntry(1, epoch)
+    for sequence in sequences:
+        entry.add_batch(epoch, sequence, 100 + sequence, 0, timestamp=sequence)
+    return entry
+
+
+def test_a_producer_that_is_not_known_has_no_sequences() -> None:
+    entry = ProducerStateEntry(1)
+
+    assert (-1, -1, -1, -1, 0) == (
+        entry.first_seq,
+        entry.last_seq,
+        entry.first_data_offset,
+        entry.last_data_offset,
+        entry.last_offset_delta,
+    )
+    assert entry.is_empty
+
+
+@pytest.mark.parametrize(
+    ("mine", "known", "recalled"),
+    [
+        ((4,), (2, 3, 4), [2, 3, 4]),
+        ((4,), (2, 3), [4]),
+        ((4,), (), [4]),
+        ((), (2, 3), []),
+        ((), (), []),
+        ((2, 3, 4), (4,), [2, 3, 4]),
+    ],
+)
+def test_earlier_batches_are_recalled_if_the_last_is_the_same(
+    mine: tuple[int, ...], known: tuple[int, ...], recalled: list[int]
+) -> None:
+    entry = entry_with(*mine)
+
+    entry.recall_batches(entry_with(*known))
+
+    assert recalled == [metadata.last_seq for metadata in entry.batch_metadata]
+
+
+def test_batches_of_another_epoch_are_not_recalled() -> None:
+    entry = entry_with(4, epoch=1)
+
+    entry.recall_batches(entry_with(3, 4))
+
+    assert [4] == [metadata.last_seq for metadata in entry.batch_metadata]
+
+
+def test_only_the_last_batches_are_remembered() -> None:
+    entry = entry_with(*range(8))
+
+    assert NUM_BATCHES_TO_RETAIN == len(entry.batch_metadata)
+    assert (3, 7, 103, 107) == (
+        entry.first_seq,
+        entry.last_seq,
+        entry.first_data_offset,
+        entry.last_data_offset,
+    )
+
+
+def test_a_new_epoch_forgets_the_batches() -> None:
+    entry = entry_with(0, 1)
+
+    entry.add_batch(1, 0, 110, 0, timestamp=9)
+
+    assert [BatchMetadata(0, 110, 0, 9)] == entry.batch_metadata
+    assert (1, 9) == (entry.producer_epoch, entry.last_timestamp)
+
+
+def test_updates_of_one_append_are_taken_over_together() -> None:
+    entry = entry_with(*range(4))
+    update = entry_with(4, 5, 6)
+    update.coordinator_epoch, update.current_txn_first_offset = 7, 104
+
+    entry.update(update)
+
+    assert [2, 3, 4, 5, 6] == [known.last_seq for known in entry.batch_metadata]
+    assert (7, 104, 6) == (
+        entry.coordinator_epoch,
+        entry.current_txn_first_offset,
+        entry.last_timestamp,
+    )
+
+
+def test_an_update_of_a_new_epoch_replaces_the_batches() -> None:
+    entry = entry_with(*range(4))
+
+    entry.update(entry_with(0, epoch=2))
+
+    assert [0] == [known.last_seq for known in entry.batch_metadata]
+
+
+@pytest.mark.parametrize(("epoch", "kept"), [(0, 2), (1, 0)])
+def test_a_marker_keeps_the_batches_of_its_epoch(epoch: int, kept: int) -> None:
+    entry = entry_with(0, 1)
+    entry.current_txn_first_offset = 100
+
+    entry.end_transaction(epoch, 5, 77)
+
+    assert kept == len(entry.batch_metadata)
+    assert (epoch, 5, 77) == (
+        entry.producer_epoch,
+        entry.coordinator_epoch,
+        entry.last_timestamp,
+    )
+    assert entry.current_txn_first_offset is None
+
+
+def test_duplicates_are_batches_with_the_very_same_sequences() -> None:
+    entry = ProducerStateEntry(1, 0)
+    entry.add_batch(0, 4, 104, 4, timestamp=0)
+    entry.add_batch(0, 6, 106, 1, timestamp=0)
+
+    assert entry.find_duplicate_batch(batch(0, 5)) == BatchMetadata(4, 104, 4, 0)
+    assert entry.find_duplicate_batch(batch(5, 2)) == BatchMetadata(6, 106, 1, 0)
+    for other in (batch(0, 4), batch(1, 4), batch(5, 3), batch(0, 5, epoch=1)):
+        assert None is entry.find_duplicate_batch(other)
+
+
+@given(st.integers(0, LARGEST), st.integers(1, 5))
+def test_the_first_sequence_follows_from_the_last(sequence: int, count: int) -> None:
+    sent = batch(sequence, count)
+    entry = ProducerStateEntry(1, 0)
+    entry.add_batch(0, sent.last_sequence, 100 + count, count - 1, timestamp=0)
+
+    assert sequence == entry.first_seq
+    assert entry.find_duplicate_batch(sent) is not None
+
+
+def test_a_guard_verifies_itself_only() -> None:
+    guard, other = VerificationGuard(), VerificationGuard()
+
+    assert guard.verify(guard)
+    assert not guard.verify(other)
+    assert not guard.verify(SENTINEL)
+    assert not SENTINEL.verify(SENTINEL)
+    assert guard != other
+    assert 2 == len({guard, guard, other})
+
+
+@pytest.mark.parametrize(
+    ("sequence", "epoch", "expected"),
+    [
+        (5, 1, (5, 1)),
+        (3, 1, (3, 1)),
+        (9, 1, (5, 1)),
+        (9, 2, (9, 2)),
+        (0, 0, (5, 1)),
+    ],
+)
+def test_a_verification_keeps_the_lowest_sequence_of_its_epoch(
+    sequence: int, epoch: int, expected: tuple[int, int]
+) -> None:
+    entry = VerificationStateEntry(0, 5, 1, supports_epoch_bump=False)
+
+    entry.maybe_update_lowest_sequence_and_epoch(sequence, epoch)
+
+    assert expected == (entry.lowest_sequence, entry.epoch)

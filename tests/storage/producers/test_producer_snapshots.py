@@ -1,0 +1,145 @@
+"""
+The files in which a log keeps what it knows of producers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.storage.errors import CorruptSnapshot
+from barnabas.storage.producers.entry import ProducerStateEntry
+from barnabas.storage.producers.snapshots import (
+    SnapshotFile,
+    decode_snapshot,
+    encode_snapshot,
+    list_snapshot_files,
+    read_snapshot,
+    write_snapshot,
+)
+from tests.support.disk import CrashableFiles, MemoryFiles
+
+DIRECTORY = Path("/data/t-0")
+PATH = DIRECTORY / "00000000000000000042.snapshot"
+
+# What Apache Kafka writes for an empty log, and for the two producers below.
+EMPTY = bytes.fromhex("0001 48674bc7 00000000")
+TWO = bytes.fromhex(
+    "0001 b206985f 00000002"
+    "0000000000000fa0 0003 00000007 0000000000000014 00000002 0000018bcfe56800 00000009"
+    "000000000000000c"
+    "0000000000000fa1 0000 ffffffff ffffffffffffffff 00000000 0000018bcfe56801 ffffffff"
+    "ffffffffffffffff"
+)
+
+
+def two_producers() -> list[ProducerStateEntry]:
+    first = ProducerStateEntry(4000, 3, 9, 1700000000000, 12)
+    first.add_batch(3, 7, 20, 2, timestamp=1700000000000)
+    return [first, ProducerStateEntry(4001, 0, -1, 1700000000001)]
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    return files
+
+
+@pytest.mark.scenario(47)
+def test_a_snapshot_has_the_bytes_that_kafka_writes() -> None:
+    assert TWO == encode_snapshot(two_producers())
+    assert EMPTY == encode_snapshot([])
+
+
+@pytest.mark.scenario(47)
+def test_a_snapshot_is_read_as_it_was_written() -> None:
+    assert list(map(repr, two_producers())) == list(map(repr, decode_snapshot(TWO, PATH)))
+    assert [] == decode_snapshot(EMPTY, PATH)
+
+
+@pytest.mark.scenario(47)
+@pytest.mark.parametrize("position", range(len(TWO)))
+def test_a_flipped_bit_anywhere_is_noticed(position: int) -> None:
+    data = bytearray(TWO)
+    data[position] ^= 1
+
+    with pytest.raises(CorruptSnapshot):
+        decode_snapshot(bytes(data), PATH)
+
+
+@pytest.mark.parametrize("size", range(len(TWO)))
+def test_a_snapshot_that_is_cut_anywhere_is_noticed(size: int) -> None:
+    with pytest.raises(CorruptSnapshot):
+        decode_snapshot(TWO[:size], PATH)
+
+
+@given(st.binary(max_size=120))
+def test_other_bytes_are_no_snapshot(data: bytes) -> None:
+    if data != EMPTY:
+        with pytest.raises(CorruptSnapshot):
+            decode_snapshot(data, PATH)
+
+
+def test_a_longer_file_is_replaced_as_a_whole(files: MemoryFiles) -> None:
+    write_snapshot(files, PATH, two_producers(), sync=False)
+    write_snapshot(files, PATH, [], sync=False)
+
+    assert EMPTY == files.read_bytes(PATH)
+
+
+def test_with_sync_a_snapshot_survives_a_crash() -> None:
+    files = CrashableFiles()
+    files.make_directory(DIRECTORY)
+    write_snapshot(files, PATH, two_producers(), sync=True)
+
+    files.crash()
+
+    assert 2 == len(read_snapshot(files, PATH))
+
+
+def test_without_sync_it_may_be_torn_until_it_is_flushed() -> None:
+    files = CrashableFiles()
+    files.make_directory(DIRECTORY)
+    write_snapshot(files, PATH, two_producers(), sync=False)
+    files.sync_directory(DIRECTORY)
+    snapshot = SnapshotFile(files, PATH)
+    snapshot.flush()
+
+    files.crash()
+
+    assert 2 == len(read_snapshot(files, PATH))
+
+
+def test_flushing_a_snapshot_that_has_gone_is_no_error(files: MemoryFiles) -> None:
+    SnapshotFile(files, PATH).flush()
+
+
+def test_snapshots_are_found_by_their_names(files: MemoryFiles) -> None:
+    for name in (
+        "00000000000000000007.snapshot",
+        "00000000000000000042.snapshot",
+        "00000000000000000009.snapshot.deleted",
+        "00000000000000000007.log",
+        "notes.snapshot",
+    ):
+        files.open(DIRECTORY / name).close()
+
+    assert [7, 42] == [snapshot.offset for snapshot in list_snapshot_files(files, DIRECTORY)]
+
+
+def test_a_marked_snapshot_can_still_be_removed(files: MemoryFiles) -> None:
+    write_snapshot(files, PATH, [], sync=False)
+    snapshot = SnapshotFile(files, PATH)
+
+    assert snapshot.rename_to_delete()
+    assert [PATH.name + ".deleted"] == files.names(DIRECTORY)
+    assert snapshot.delete_if_exists()
+    assert not snapshot.delete_if_exists()
+
+
+def test_marking_a_snapshot_that_has_gone_is_told(files: MemoryFiles) -> None:
+    assert not SnapshotFile(files, PATH).rename_to_delete()

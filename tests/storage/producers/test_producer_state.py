@@ -1,0 +1,392 @@
+"""
+The producers of a log, and their snapshots.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.errors import InvalidProducerEpoch
+from barnabas.protocol.record_batch import RecordBatch, build_batch, read_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.producers.entry import CompletedTxn, ProducerStateEntry
+from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
+
+DIRECTORY = Path("/data/t-0")
+NOW = 1_700_000_000_000
+DAY = 86_400_000
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    return files
+
+
+def manager(files: MemoryFiles) -> ProducerStateManager:
+    return ProducerStateManager(
+        "t-0", DIRECTORY, ProducerStateManagerConfig(), StillClock(), files=files
+    )
+
+
+@pytest.fixture
+def state(files: MemoryFiles) -> ProducerStateManager:
+    return manager(files)
+
+
+def data_batch(
+    producer_id: int, offset: int, sequence: int, *, transactional: bool = False, epoch: int = 0
+) -> RecordBatch:
+    data = build_batch(
+        [SimpleRecord(NOW, b"k", b"v")],
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=transactional,
+    )
+    return read_batch(memoryview(data))
+
+
+def append(
+    state: ProducerStateManager,
+    producer_id: int,
+    offset: int,
+    sequence: int = 0,
+    *,
+    transactional: bool = False,
+) -> None:
+    info = state.prepare_update(producer_id, AppendOrigin.CLIENT)
+    info.append(data_batch(producer_id, offset, sequence, transactional=transactional), None)
+    state.update(info)
+    state.update_map_end_offset(offset + 1)
+
+
+def end(state: ProducerStateManager, producer_id: int, offset: int) -> CompletedTxn:
+    marker = EndTransactionMarker(ControlRecordType.ABORT, 0)
+    data = marker.batch(NOW, base_offset=offset, producer_id=producer_id, producer_epoch=0)
+    info = state.prepare_update(producer_id, AppendOrigin.COORDINATOR)
+    completed = info.append(read_batch(memoryview(data)), None, 0)
+    state.update(info)
+    state.update_map_end_offset(offset + 1)
+    assert completed is not None
+    return completed
+
+
+def first_unstable(state: ProducerStateManager) -> int | None:
+    found = state.transactions.first_unstable_offset()
+    return None if found is None else found.message_offset
+
+
+def snapshots(files: MemoryFiles) -> list[int]:
+    return [int(name[:20]) for name in files.names(DIRECTORY) if name.endswith(".snapshot")]
+
+
+def test_an_append_counts_when_it_is_updated(state: ProducerStateManager) -> None:
+    info = state.prepare_update(1, AppendOrigin.CLIENT)
+    info.append(data_batch(1, 0, 0), None)
+    assert {} == dict(state.active_producers)
+
+    state.update(info)
+
+    assert [1] == list(state.active_producers)
+    assert 1 == state.producer_id_count
+
+
+def test_no_producer_cannot_be_updated(state: ProducerStateManager) -> None:
+    with pytest.raises(ValueError, match="Invalid producer id -1"):
+        state.update(state.prepare_update(-1, AppendOrigin.CLIENT))
+
+
+def test_what_is_in_a_log_already_is_not_refused(
+    state: ProducerStateManager, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(state, 1, 0, 0)
+    info = state.prepare_update(1, AppendOrigin.REPLICATION)
+    info.append(data_batch(1, 1, 77, epoch=3), None)
+    state.update(info)
+
+    info = state.prepare_update(1, AppendOrigin.REPLICATION)
+    info.append(data_batch(1, 2, 5, epoch=1), None)
+    assert "which is < the last seen epoch 3" in caplog.text
+
+    with pytest.raises(InvalidProducerEpoch):
+        state.prepare_update(1, AppendOrigin.COORDINATOR).append(data_batch(1, 2, 5), None)
+
+
+def test_a_marker_of_a_coordinator_needs_its_version(state: ProducerStateManager) -> None:
+    info = state.prepare_update(1, AppendOrigin.COORDINATOR)
+    with pytest.raises(ValueError, match="transaction version"):
+        info.append_end_txn_marker(
+            EndTransactionMarker(ControlRecordType.COMMIT, 0),
+            producer_epoch=0,
+            offset=0,
+            timestamp=NOW,
+            transaction_version=-1,
+        )
+
+
+def test_an_empty_control_batch_means_nothing(state: ProducerStateManager) -> None:
+    data = build_batch([], base_offset=5, producer_id=1, producer_epoch=0, is_control=True)
+    info = state.prepare_update(1, AppendOrigin.REPLICATION)
+
+    assert None is info.append(read_batch(memoryview(data)), None)
+
+
+def test_the_first_unstable_offset_is_that_of_the_oldest_transaction(
+    state: ProducerStateManager,
+) -> None:
+    append(state, 1, 10, transactional=True)
+    append(state, 2, 12, transactional=True)
+    assert (10, 10) == (first_unstable(state), state.transactions.first_undecided_offset())
+
+    completed = end(state, 1, 15)
+    assert 12 == state.transactions.last_stable_offset(completed)
+    state.complete_txn(completed)
+    assert (10, 12) == (first_unstable(state), state.transactions.first_undecided_offset())
+
+    state.on_high_watermark_updated(15)
+    assert 10 == first_unstable(state)
+    state.on_high_watermark_updated(16)
+    assert 12 == first_unstable(state)
+
+    state.complete_txn(end(state, 2, 20))
+    state.on_high_watermark_updated(21)
+    assert None is first_unstable(state)
+    assert state.transactions.first_undecided_offset() is None
+
+
+def test_transactions_are_in_order_whatever_the_order_of_their_updates(
+    state: ProducerStateManager,
+) -> None:
+    later = state.prepare_update(1, AppendOrigin.REPLICATION)
+    later.append(data_batch(1, 20, 0, transactional=True), LogOffsetMetadata(20, 0, 300))
+    earlier = state.prepare_update(2, AppendOrigin.REPLICATION)
+    earlier.append(data_batch(2, 10, 0, transactional=True), None)
+
+    state.update(later)
+    state.update(earlier)
+
+    assert 10 == first_unstable(state)
+    state.complete_txn(end(state, 2, 30))
+    state.on_high_watermark_updated(31)
+    assert LogOffsetMetadata(20, 0, 300) == state.transactions.first_unstable_offset()
+
+
+def test_only_what_was_begun_can_be_completed(state: ProducerStateManager) -> None:
+    with pytest.raises(ValueError, match="which was not started"):
+        state.complete_txn(CompletedTxn(1, 5, 6, True))
+
+
+def test_a_snapshot_is_taken_where_there_is_something_new(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    assert None is state.take_snapshot()
+    append(state, 1, 0)
+
+    assert state.take_snapshot() is not None
+    assert None is state.take_snapshot()
+
+    assert [1] == snapshots(files)
+    assert (1, 1) == (state.latest_snapshot_offset, state.oldest_snapshot_offset)
+
+
+def reload(files: MemoryFiles, end_offset: int, *, start: int = 0, now: int = NOW) -> list[int]:
+    """
+    The producers that are known after a start.
+    """
+    state = manager(files)
+    state.truncate_and_reload(start, end_offset, now)
+    return sorted(state.active_producers)
+
+
+def three_snapshots(state: ProducerStateManager) -> None:
+    for producer_id, offset in ((1, 0), (2, 10), (3, 20)):
+        append(state, producer_id, offset)
+        state.take_snapshot()
+
+
+def test_the_newest_snapshot_that_is_not_too_new_is_loaded(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    three_snapshots(state)
+
+    assert [1, 2, 3] == reload(files, 50)
+    assert [1, 2] == reload(files, 20)
+    assert [1, 11] == snapshots(files)
+
+
+def test_snapshots_at_or_below_the_start_are_removed(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    three_snapshots(state)
+
+    assert [1, 2, 3] == reload(files, 50, start=11)
+    assert [21] == snapshots(files)
+
+
+def test_a_corrupt_snapshot_is_removed_and_the_one_before_is_loaded(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    three_snapshots(state)
+    files.nodes[DIRECTORY / f"{21:020d}.snapshot"].data[30] ^= 1
+
+    assert [1, 2] == reload(files, 50)
+    assert [1, 11] == snapshots(files)
+
+
+def test_without_a_snapshot_the_state_begins_with_the_log(files: MemoryFiles) -> None:
+    state = manager(files)
+
+    state.truncate_and_reload(7, 50, NOW)
+
+    assert 7 == state.map_end_offset
+    assert state.is_empty
+
+
+def test_producers_that_were_idle_too_long_are_not_loaded(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    append(state, 1, 0)
+    append(state, 2, 1, transactional=True)
+    state.take_snapshot()
+
+    assert [1, 2] == reload(files, 2, now=NOW + DAY - 1)
+    assert [2] == reload(files, 2, now=NOW + DAY)
+
+
+def test_an_open_transaction_is_loaded(state: ProducerStateManager, files: MemoryFiles) -> None:
+    append(state, 2, 9, transactional=True)
+    append(state, 1, 5, transactional=True)
+    state.update_map_end_offset(20)
+    state.take_snapshot()
+
+    loaded = manager(files)
+    loaded.truncate_and_reload(0, 20, NOW)
+
+    assert 5 == first_unstable(loaded)
+    assert not loaded.is_empty
+
+
+def test_a_state_that_fits_stays_as_it_is(state: ProducerStateManager) -> None:
+    append(state, 1, 0)
+
+    state.truncate_and_reload(0, 1, NOW + 10 * DAY)
+
+    assert [1] == list(state.active_producers)
+
+
+def test_a_later_start_moves_the_state_along(state: ProducerStateManager) -> None:
+    append(state, 1, 0, transactional=True)
+    state.complete_txn(end(state, 1, 1))
+    assert 0 == first_unstable(state)
+
+    state.on_log_start_offset_incremented(30)
+
+    assert 30 == state.map_end_offset
+    assert None is first_unstable(state)
+    assert None is state.take_snapshot()
+
+
+def test_everything_can_be_forgotten(state: ProducerStateManager, files: MemoryFiles) -> None:
+    three_snapshots(state)
+
+    state.truncate_fully_and_start_at(100)
+
+    assert ([], 100, True) == (snapshots(files), state.map_end_offset, state.is_empty)
+    assert state.take_snapshot() is not None
+
+
+def test_somebody_may_bring_a_snapshot(state: ProducerStateManager, files: MemoryFiles) -> None:
+    other = manager(files)
+    append(state, 1, 0)
+    state.take_snapshot()
+    assert None is other.latest_snapshot_offset
+
+    other.truncate_fully_and_reload_snapshots()
+
+    assert 1 == other.latest_snapshot_offset
+
+
+@pytest.mark.parametrize(
+    ("bases", "expected"),
+    [
+        ([0, 11], [11, 21]),
+        ([0, 1, 11, 21], [1, 11, 21]),
+        ([0, 30], []),
+        ([], [21]),
+    ],
+)
+def test_snapshots_that_belong_to_no_segment_are_removed(
+    state: ProducerStateManager, files: MemoryFiles, bases: list[int], expected: list[int]
+) -> None:
+    three_snapshots(state)
+
+    state.remove_stray_snapshots(bases)
+
+    assert expected == snapshots(files)
+
+
+def test_snapshots_before_an_offset_can_be_removed(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    three_snapshots(state)
+
+    state.delete_snapshots_before(21)
+
+    assert [21] == snapshots(files)
+    assert state.snapshot_file_for_offset(21) is not None
+
+
+def test_a_snapshot_leaves_with_its_segment(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    three_snapshots(state)
+
+    marked = state.remove_and_mark_snapshot_for_deletion(11)
+
+    assert marked is not None
+    assert [1, 21] == snapshots(files)
+    assert f"{11:020d}.snapshot.deleted" in files.names(DIRECTORY)
+    assert None is state.remove_and_mark_snapshot_for_deletion(11)
+    files.remove(DIRECTORY / f"{1:020d}.snapshot")
+    assert None is state.remove_and_mark_snapshot_for_deletion(1)
+
+
+def test_snapshots_move_with_their_directory(
+    state: ProducerStateManager, files: MemoryFiles
+) -> None:
+    three_snapshots(state)
+    files.rename(DIRECTORY, DIRECTORY.with_name("u-0"))
+
+    state.update_parent_dir(DIRECTORY.with_name("u-0"))
+    append(state, 4, 30)
+    state.take_snapshot()
+    state.delete_snapshots_before(30)
+
+    assert [f"{31:020d}.snapshot"] == files.names(DIRECTORY.with_name("u-0"))
+
+
+def test_idle_producers_and_verifications_are_forgotten(state: ProducerStateManager) -> None:
+    append(state, 1, 0)
+    state.maybe_create_verification_state_entry(2, 0, 0, supports_epoch_bump=False)
+
+    state.remove_expired_producers(NOW + DAY - 1)
+    assert (1, True) == (state.producer_id_count, state.verification_state_entry(2) is not None)
+    state.remove_expired_producers(NOW + DAY)
+    assert (0, None) == (state.producer_id_count, state.verification_state_entry(2))
+
+
+def test_a_producer_can_be_made_known(state: ProducerStateManager) -> None:
+    state.load_producer_entry(ProducerStateEntry(8, 1, 2, 3, 40))
+
+    assert 40 == first_unstable(state)
+    assert state.last_entry(8) is not None

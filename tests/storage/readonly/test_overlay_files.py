@@ -1,0 +1,197 @@
+"""
+What is changed on top of a file system, without changing it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.index.offset_index import OffsetIndex
+from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
+from barnabas.storage.readonly.overlay_files import OverlayFiles
+from tests.support.descriptors import open_descriptors
+from tests.support.disk import MemoryFiles
+from tests.support.logs import LogHome, append, offsets
+
+DIRECTORY = Path("/data")
+OTHER, FILE = DIRECTORY / "other", DIRECTORY / "file"
+LOG = DIRECTORY / "00000000000000000100.log"
+INDEX, TIME_INDEX = LOG.with_suffix(".index"), LOG.with_suffix(".timeindex")
+
+
+@pytest.fixture
+def below() -> MemoryFiles:
+    files = MemoryFiles()
+    files.make_directory(DIRECTORY)
+    put(files, FILE, b"alphabet")
+    return files
+
+
+def put(files: MemoryFiles, path: Path, data: bytes) -> None:
+    file = files.open(path)
+    file.append(data)
+    file.close()
+
+
+def everything(files: MemoryFiles) -> dict[Path, bytes]:
+    return {path: bytes(node.data) for path, node in files.nodes.items()}
+
+
+def test_what_is_written_is_read_here_and_is_not_there(below: MemoryFiles) -> None:
+    before = everything(below)
+    files = OverlayFiles(below)
+    file = files.open(FILE)
+
+    file.write_at(0, b"ALPHA")
+    file.append(b"!")
+    files.write_atomically(OTHER, b"new")
+
+    assert b"ALPHAbet!" == files.read_bytes(FILE)
+    assert (b"ALP", 9) == (bytes(file.read(0, 3)), file.size())
+    assert (b"new", 3) == (files.read_bytes(OTHER), files.size(OTHER))
+    assert ["file", "other"] == files.names(DIRECTORY)
+    assert before == everything(below)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(3, b"alp"), (10, b"alphabet\0\0")])
+def test_a_file_has_another_length_only_here(
+    size: int, expected: bytes, below: MemoryFiles
+) -> None:
+    files = OverlayFiles(below)
+
+    files.open(FILE).truncate(size)
+
+    assert expected == files.read_bytes(FILE)
+    assert b"alphabet" == below.read_bytes(FILE)
+
+
+def test_names_change_only_here(below: MemoryFiles) -> None:
+    files = OverlayFiles(below)
+
+    files.rename(FILE, OTHER)
+
+    assert (False, True) == (files.exists(FILE), files.exists(OTHER))
+    assert b"alphabet" == files.read_bytes(OTHER)
+    assert files.remove(OTHER)
+    assert not files.remove(OTHER)
+    assert [] == files.names(DIRECTORY)
+    assert ["file"] == below.names(DIRECTORY)
+    with pytest.raises(FileNotFoundError):
+        files.open(OTHER, create=False)
+    with pytest.raises(KafkaStorageError):
+        files.rename(OTHER, FILE)
+
+
+def test_a_file_is_as_it_was_when_it_was_first_asked_for(below: MemoryFiles) -> None:
+    """
+    A broker appends meanwhile.
+    """
+    files = OverlayFiles(below)
+    file = files.open(FILE, read_only=True)
+
+    below.open(FILE).append(b"ical")
+
+    assert b"alphabet" == bytes(file.read(0, 100))
+    assert 8 == files.size(FILE)
+
+
+def test_the_hole_behind_the_entries_of_an_index_is_left_out(below: MemoryFiles) -> None:
+    """
+    Its length is that of the entries until somebody makes it longer.
+    """
+    put(below, LOG, bytes(1000))
+    writer = OffsetIndex.open(below, INDEX, 100, 80)
+    writer.append(105, 256)
+    writer.append(256 + 100, 512)
+    times = TimeIndex.open(below, TIME_INDEX, 100, 120)
+    times.maybe_append(1 << 32, 356)
+    files = OverlayFiles(below)
+
+    index = OffsetIndex.open(files, INDEX, 100, 80)
+    time_index = TimeIndex.open(files, TIME_INDEX, 100, 120)
+
+    assert (2, 356) == (index.entries, index.last_offset)
+    assert (1, TimestampOffset(1 << 32, 356)) == (time_index.entries, time_index.last_entry)
+    index.resize(80)
+    index.append(400, 600)
+    assert (3, (400, 600)) == (index.entries, tuple(index.lookup(500)))
+    assert 2 == writer.entries
+
+
+def test_entries_for_what_came_after_the_log_was_looked_at_are_left_out(
+    below: MemoryFiles,
+) -> None:
+    put(below, LOG, bytes(512))
+    writer = OffsetIndex.open(below, INDEX, 100, 80)
+    writer.append(105, 256)
+    files = OverlayFiles(below)
+    files.open(LOG, read_only=True)
+    writer.append(106, 512)
+
+    index = OffsetIndex.open(files, INDEX, 100, 80)
+
+    assert (1, 105) == (index.entries, index.last_offset)
+
+
+def test_an_index_that_is_damaged_is_shown_as_it_is(below: MemoryFiles) -> None:
+    put(below, INDEX, bytes(19))
+
+    assert 19 == OffsetIndex.open(OverlayFiles(below), INDEX, 100, 80).length
+
+
+def test_a_lone_entry_of_zeros_is_one(below: MemoryFiles) -> None:
+    """
+    The first record may be of the first moment of 1970.
+    """
+    put(below, TIME_INDEX, bytes(12))
+
+    assert 1 == TimeIndex.open(OverlayFiles(below), TIME_INDEX, 100, 120).entries
+
+
+def test_a_log_lives_on_it_as_on_a_disk() -> None:
+    """
+    Opened, appended to, rolled, retained and recovered: below, nothing has happened.
+    """
+    home = LogHome(segment_bytes=1000, segment_index_bytes=300)
+    log = home.open()
+    append(log, 20)
+    home.stop(log)
+    before = everything(home.files)
+    disk = home.files
+    home.files = OverlayFiles(disk)  # type: ignore[assignment]  # it stands in for the disk
+
+    for was_clean in (True, False):
+        home.was_clean = was_clean
+        log = home.open()
+        append(log, 20, timestamp=home.clock.now_ms())
+        assert list(range(20)) == offsets(log)[:20]
+        home.clock.advance(10**10)
+        assert log.delete_old_segments()
+        log.close()
+        home.files = OverlayFiles(disk)  # type: ignore[assignment]  # the same
+
+    assert before == everything(disk)
+
+
+def test_what_is_looked_at_keeps_few_descriptors(tmp_path: Path) -> None:
+    """
+    A log may have thousands of segments, and each of them three files.
+    """
+    names = [tmp_path / f"{number:020d}.index" for number in range(300)]
+    for number, name in enumerate(names, 1):
+        name.write_bytes(number.to_bytes(8, "big"))
+        name.with_suffix(".log").write_bytes(bytes(100))
+    files = OverlayFiles(DiskFiles())
+    before = open_descriptors()
+
+    maps = [files.map(name, None) for name in names]
+    logs = [files.open(name.with_suffix(".log")) for name in names]
+
+    for _ in range(2):
+        assert list(range(1, 301)) == [int.from_bytes(one.view, "big") for one in maps]
+        assert {bytes(100)} == {bytes(log.read(0, 100)) for log in logs}
+    assert open_descriptors() - before <= 40

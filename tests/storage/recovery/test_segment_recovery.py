@@ -1,0 +1,286 @@
+"""
+Segments after a crash.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.record_batch import build_batch, control_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.errors import SegmentOffsetOverflow
+from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
+from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.checkpoints import LeaderEpochCheckpointFile
+from tests.support.clock import StillClock
+from tests.support.disk import CrashableFiles, MemoryFiles
+from tests.support.segments import (
+    DIRECTORY,
+    FIRST_TIMESTAMP,
+    append_padded,
+    batch_of,
+    offset_entries,
+    open_segment,
+    padded_batch,
+    time_entries,
+)
+
+LOG = DIRECTORY / "00000000000000000000.log"
+INDEX = DIRECTORY / "00000000000000000000.index"
+TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
+ABORT = 0
+
+
+def recover(segment: LogSegment, files: MemoryFiles) -> tuple[int, ProducerStateManager]:
+    """
+    Recover *segment*; how many bytes were cut off, and the producers it has.
+    """
+    producers = ProducerStateManager(
+        "t-0", DIRECTORY, ProducerStateManagerConfig(), StillClock(), files=files
+    )
+    return segment.recover(producers, epochs_on(files)), producers
+
+
+def epochs_on(files: MemoryFiles) -> LeaderEpochFileCache:
+    return LeaderEpochFileCache("t-0", LeaderEpochCheckpointFile(files, DIRECTORY))
+
+
+def written(files: MemoryFiles, content: bytes) -> LogSegment:
+    """
+    A segment whose file holds *content*.
+    """
+    files.make_directory(DIRECTORY)
+    files.open(LOG).append(content)
+    return open_segment(files=files, interval=150)
+
+
+def ten_batches() -> bytes:
+    return b"".join(padded_batch(offset) for offset in range(10))
+
+
+def test_a_whole_segment_is_kept_and_its_indexes_are_made_again() -> None:
+    """
+    As they would be if the batches had been appended in one run, and the segment closed.
+    """
+    files, other = MemoryFiles(), MemoryFiles()
+    segment = written(files, ten_batches())
+    appended = open_segment(files=other, interval=150)
+    append_padded(appended, range(10))
+    appended.close()
+
+    cut, _ = recover(segment, files)
+
+    assert 0 == cut
+    for path in (LOG, INDEX, TIME_INDEX):
+        assert other.read_bytes(path) == files.read_bytes(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "kept"),
+    [
+        pytest.param(lambda data: data + b"garbage", 10, marks=pytest.mark.scenario(62)),
+        pytest.param(lambda data: data + bytes(1000), 10, marks=pytest.mark.scenario(68)),
+        pytest.param(lambda data: data[:-75], 9, marks=pytest.mark.scenario(59)),
+        pytest.param(lambda data: data[:-140], 9, marks=pytest.mark.scenario(59)),
+        pytest.param(lambda data: flipped(data, 1499), 9, marks=pytest.mark.scenario(59)),
+        pytest.param(lambda data: flipped(data, 300 + 80), 2, marks=pytest.mark.scenario(60)),
+        pytest.param(lambda data: replaced(data, 300 + 16, 0), 2, marks=pytest.mark.scenario(60)),
+        pytest.param(lambda data: replaced(data, 300 + 8, -1), 2, marks=pytest.mark.scenario(60)),
+        pytest.param(lambda data: replaced(data, 300 + 8, 20), 2, marks=pytest.mark.scenario(60)),
+        pytest.param(
+            lambda data: replaced(data, 300 + 8, 10**9), 2, marks=pytest.mark.scenario(60)
+        ),
+        pytest.param(lambda data: flipped(data, 80), 0, marks=pytest.mark.scenario(60)),
+        pytest.param(lambda data: b"", 0, marks=pytest.mark.scenario(68)),
+    ],
+)
+def test_from_the_first_bad_batch_on_all_is_cut_off(damage: object, kept: int) -> None:
+    """
+    Garbage, zeros, half a batch, a flipped bit anywhere, a length that cannot be.
+    """
+    assert callable(damage)
+    content = damage(ten_batches())
+    files = MemoryFiles()
+    segment = written(files, content)
+
+    cut, producers = recover(segment, files)
+
+    assert len(content) - 150 * kept == cut
+    assert ten_batches()[: 150 * kept] == files.read_bytes(LOG)
+    assert (150 * kept, kept) == (segment.size, segment.read_next_offset())
+    assert kept == producers.map_end_offset
+    append_padded(segment, range(kept, kept + 1))
+    assert kept + 1 == segment.read_next_offset()
+
+
+def flipped(data: bytes, at: int) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
+
+
+def replaced(data: bytes, at: int, value: int) -> bytes:
+    return data[:at] + struct.pack(">i", value) + data[at + 4 :]
+
+
+def test_what_the_indexes_said_does_not_matter() -> None:
+    """
+    Whatever is in them, and however long they are.
+    """
+    files = MemoryFiles()
+    segment = written(files, ten_batches())
+    files.open(INDEX).append(b"\xff" * 19)
+    files.open(TIME_INDEX).append(b"\x7f" * 240)
+    segment.txn_index.append(AbortedTxn(1, 2, 3, 4))
+
+    recover(segment, files)
+
+    assert [(offset, 150 * offset) for offset in (2, 4, 6, 8)] == offset_entries(segment)
+    assert [(FIRST_TIMESTAMP + at, at) for at in (2, 4, 6, 8, 9)] == time_entries(segment)
+    assert segment.txn_index.is_empty
+
+
+def test_timestamps_need_not_grow() -> None:
+    """
+    As when appending.
+    """
+    timestamps = [100, 50, 200, 150, 200, 300, 10]
+    files = MemoryFiles()
+    segment = written(
+        files, b"".join(padded_batch(at, timestamp=time) for at, time in enumerate(timestamps))
+    )
+
+    recover(segment, files)
+
+    assert [(200, 2), (300, 5)] == time_entries(segment)
+
+
+def test_batches_without_timestamps_leave_no_time_entry() -> None:
+    """
+    Not even the last one.
+    """
+    files = MemoryFiles()
+    segment = written(files, b"".join(padded_batch(at, timestamp=-1) for at in range(5)))
+
+    recover(segment, files)
+
+    assert (0, 1) == (files.size(TIME_INDEX), segment.offset_index.entries - 1)
+
+
+def test_leader_epochs_that_are_not_known_are_learned() -> None:
+    """
+    Later ones only; a batch of an earlier epoch changes nothing.
+    """
+    files = MemoryFiles()
+    segment = written(
+        files,
+        b"".join(
+            batch_of(offset, [1], leader_epoch=epoch)
+            for offset, epoch in enumerate([0, 0, 2, 1, -1, 5])
+        ),
+    )
+
+    recover(segment, files)
+
+    assert [(0, 0), (2, 2), (5, 5)] == [tuple(entry) for entry in epochs_on(files).epoch_entries]
+
+
+def test_aborted_transactions_are_indexed_again() -> None:
+    """
+    And the producers are as after the last batch.
+    """
+    data = build_batch(
+        [SimpleRecord(1, b"k", b"v")] * 2,
+        base_offset=0,
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    marker = control_batch(
+        ABORT,
+        struct.pack(">hi", 0, 3),
+        1,
+        base_offset=2,
+        producer_id=7,
+        producer_epoch=0,
+        is_transactional=True,
+    )
+    plain = build_batch(
+        [SimpleRecord(1, b"k", b"v")],
+        base_offset=3,
+        producer_id=8,
+        producer_epoch=1,
+        base_sequence=5,
+    )
+    files = MemoryFiles()
+    segment = written(files, bytes(data + marker + plain))
+
+    _, producers = recover(segment, files)
+
+    assert [AbortedTxn(7, 0, 2, 3)] == segment.txn_index.all_aborted_txns()
+    assert {7, 8} == set(producers.active_producers)
+    assert 4 == producers.map_end_offset
+
+
+def test_an_offset_too_far_from_the_base_is_told() -> None:
+    """
+    Whoever recovers the log then splits the segment; nothing is cut off.
+    """
+    files = MemoryFiles()
+    segment = written(files, bytes(padded_batch(0)) + bytes(padded_batch(2**31)))
+
+    with pytest.raises(SegmentOffsetOverflow):
+        recover(segment, files)
+
+    assert 300 == files.size(LOG)
+
+
+def test_an_index_that_may_hold_less_than_before_does_not_end_the_broker() -> None:
+    """
+    ``segment.index.bytes`` was lowered since; there are fewer entries, and all is found.
+    """
+    files = MemoryFiles()
+    written(files, ten_batches())
+    segment = open_segment(files=files, interval=0, index_bytes=40)
+
+    cut, _ = recover(segment, files)
+
+    assert 0 == cut
+    assert [(1, 150), (2, 300)] == offset_entries(segment)
+    assert (FIRST_TIMESTAMP + 9, 9) == time_entries(segment)[-1]
+    assert [(at, 150 * at, 150) for at in range(10)] == [
+        segment.translate_offset(at) for at in range(10)
+    ]
+
+
+@given(st.data(), st.integers(0, 10))
+def test_what_was_flushed_survives_any_crash_and_the_rest_is_whole_or_gone(
+    data: st.DataObject, flushed: int
+) -> None:
+    """
+    A prefix of the batches is there, at least those that were flushed, and none is torn.
+    """
+    files = CrashableFiles()
+    segment = open_segment(files=files, interval=150, index_bytes=300)
+    append_padded(segment, range(flushed))
+    segment.flush()
+    files.sync_directory(DIRECTORY)
+    append_padded(segment, range(flushed, 12))
+
+    files.crash(lambda most: data.draw(st.integers(0, most)))
+
+    segment = open_segment(files=files, interval=150, index_bytes=300)
+    recover(segment, files)
+    found = [batch.base_offset for batch in segment.log.batches()]
+    assert list(range(len(found))) == found
+    assert flushed <= len(found) <= 12
+    for offset in found:
+        assert (offset, 150 * offset, 150) == segment.translate_offset(offset)
+    segment.resize_indexes(300)
+    append_padded(segment, range(len(found), 13))
+    assert 13 == segment.read_next_offset()

@@ -1,0 +1,155 @@
+"""
+Left-over files in the directory of a log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pytest
+
+from barnabas.storage.recovery.swap_files import clean_up, numbered_files
+from tests.storage.log.test_segment_directory import directory, filled, offsets_in
+from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+from tests.support.segments import DIRECTORY, padded_batch
+
+
+def put(files: MemoryFiles, name: str, *offsets: int) -> None:
+    """
+    A file with a batch for each of *offsets*.
+    """
+    file = files.open(DIRECTORY / name)
+    for offset in offsets:
+        file.append(padded_batch(offset))
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    files = MemoryFiles()
+    filled(directory(files), range(4), range(4, 8), range(8, 12))
+    return files
+
+
+def left(files: MemoryFiles) -> list[str]:
+    clean_up(directory(files))
+    return [name for name in files.names(DIRECTORY) if name.count(".") > 1]
+
+
+def test_what_was_marked_as_deleted_goes(files: MemoryFiles) -> None:
+    put(files, f"{0:020d}.log.deleted", 0)
+    put(files, "anything.deleted")
+    put(files, f"{7:020d}-0000000001.checkpoint.deleted")
+
+    assert [f"{7:020d}-0000000001.checkpoint.deleted"] == left(files)
+    assert list(range(12)) == offsets_in_segments(files)
+    assert "anything.deleted" not in files.names(DIRECTORY)
+
+
+def offsets_in_segments(files: MemoryFiles) -> list[int]:
+    for name in files.names(DIRECTORY):
+        if name.endswith(".checkpoint.deleted"):
+            files.remove(DIRECTORY / name)
+    return offsets_in(files)
+
+
+def test_what_was_still_being_written_goes(files: MemoryFiles) -> None:
+    put(files, f"{0:020d}.log.cleaned", 0)
+    put(files, f"{0:020d}.index.cleaned")
+
+    assert [] == left(files)
+    assert list(range(12)) == offsets_in(files)
+
+
+def test_a_replacement_of_which_a_part_is_missing_goes(files: MemoryFiles) -> None:
+    put(files, f"{4:020d}.log.cleaned", 4)
+    put(files, f"{8:020d}.log.swap", 8)
+    put(files, f"{8:020d}.index.swap")
+
+    assert [] == left(files)
+    assert list(range(12)) == offsets_in(files)
+
+
+def test_a_replacement_before_one_that_is_still_written_is_completed(files: MemoryFiles) -> None:
+    put(files, f"{0:020d}.log.swap", 1, 3)
+    put(files, f"{8:020d}.log.cleaned", 8)
+
+    assert [] == left(files)
+    assert [1, 3, *range(4, 12)] == offsets_in(files)
+
+
+def test_a_replacement_takes_away_all_that_it_covers(files: MemoryFiles) -> None:
+    put(files, f"{0:020d}.log.swap", 1, 6)
+    put(files, f"{0:020d}.timeindex.swap")
+    put(files, f"{4:020d}.snapshot")
+    put(files, f"{7:020d}.snapshot")
+
+    clean_up(directory(files))
+
+    assert [1, 6, *range(8, 12)] == offsets_in(files)
+    names = files.names(DIRECTORY)
+    assert [name for name in names if name.startswith(f"{4:020d}")] == []
+    assert f"{0:020d}.index" not in names
+    assert f"{0:020d}.timeindex" in names
+    assert f"{7:020d}.snapshot" in names
+
+
+def test_indexes_alone_are_renamed(files: MemoryFiles) -> None:
+    """
+    The log has its name already; the crash came before its indexes were renamed.
+    """
+    put(files, f"{0:020d}.index.swap")
+
+    assert [] == left(files)
+    assert 0 == files.size(DIRECTORY / f"{0:020d}.index")
+
+
+def test_an_empty_replacement_covers_nothing_but_its_own_files(files: MemoryFiles) -> None:
+    put(files, f"{4:020d}.log.swap")
+
+    clean_up(directory(files))
+
+    assert [*range(4), *range(8, 12)] == offsets_in(files)
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+@pytest.mark.parametrize(
+    ("left_over", "expected"),
+    [
+        (("0.log.cleaned", "4.log.swap", "4.index.swap"), range(12)),
+        (("0.log.swap", "0.index.swap", "0.timeindex.swap"), [1, *range(4, 12)]),
+    ],
+)
+def test_a_crash_while_tidying_up_changes_nothing_about_the_outcome(
+    keep: int, left_over: tuple[str, ...], expected: Iterable[int]
+) -> None:
+    step = 0
+    has_crashed = True
+    while has_crashed:
+        files = CrashableFiles()
+        filled(directory(files), range(4), range(4, 8), range(8, 12))
+        for name in left_over:
+            base, suffix = name.split(".", 1)
+            put(files, f"{int(base):020d}.{suffix}", *([1] if ".log" in name else []))
+            files.open(DIRECTORY / f"{int(base):020d}.{suffix}").sync()
+        files.sync_directory(DIRECTORY)
+        files.crash_before(step)
+        try:
+            clean_up(directory(files))
+            has_crashed = False
+        except Crashed:
+            step += 1
+        files.crash(lambda most: most * keep)
+        assert list(expected) == offsets_in(files)
+
+    assert step > 2
+
+
+def test_other_peoples_files_are_not_ours(files: MemoryFiles) -> None:
+    put(files, "notes.log")
+    put(files, "notes.cleaned")
+    put(files, "leader-epoch-checkpoint")
+
+    clean_up(directory(files))
+
+    assert {"notes.log", "notes.cleaned"} <= set(files.names(DIRECTORY))
+    assert all(name[:20].isdecimal() for name in numbered_files(directory(files)))

@@ -1,0 +1,308 @@
+"""
+What becomes of batches that are produced.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.errors import (
+    CorruptMessage,
+    InvalidRecord,
+    InvalidTimestamp,
+    MessageTooLarge,
+)
+from barnabas.protocol.record_batch import (
+    NO_TIMESTAMP,
+    TimestampType,
+    build_batch,
+    read_batch,
+    seal_batch,
+)
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.errors import RecordValidationError
+from barnabas.storage.log.log import AppendOrigin, Log
+from tests.support.logs import (
+    LogHome,
+    append,
+    end_transaction,
+    read_batches,
+    read_records,
+    sent_batch,
+)
+from tests.support.segments import FIRST_TIMESTAMP, padded_batch
+
+THREE_RECORDS = bytes.fromhex(
+    "0000000000000000 00000055 ffffffff 02 2f513fdc 0000 00000002 0000018bcfe56800 0000018bcfe56805"
+    "ffffffffffffffff ffff ffffffff 00000003"
+    "14 00 00 00 04 6b31 04 7631 00"
+    "1e 00 0a 02 01 04 7632 04 02 68 02 78 02 6e 01"
+    "10 00 01 04 04 6b33 01 00"
+)
+
+
+def log_at(offset: int, **config: Any) -> Log:
+    """
+    An empty log whose next offset is *offset*.
+    """
+    return LogHome(**config).open(log_start_offset=offset)
+
+
+def stored(log: Log) -> bytes:
+    return bytes(read_batches(log)[-1].data)
+
+
+@pytest.mark.scenario(2)
+def test_only_offset_and_epoch_change_where_nothing_else_has_to() -> None:
+    log = log_at(100)
+
+    info = log.append_as_leader(memoryview(bytearray(THREE_RECORDS)), 7)
+
+    expected = bytes.fromhex("0000000000000064 00000055 00000007") + THREE_RECORDS[16:]
+    assert expected == stored(log)
+    assert (100, 102, FIRST_TIMESTAMP + 5) == (
+        info.first_offset,
+        info.last_offset,
+        info.max_timestamp,
+    )
+    assert -1 == info.log_append_time
+
+
+@pytest.mark.scenario(3)
+def test_log_append_time_is_written_into_the_header() -> None:
+    home = LogHome(message_timestamp_type="LogAppendTime")
+    home.clock.advance(1_800_000_000_000 - FIRST_TIMESTAMP)
+    log = home.open(log_start_offset=5)
+    batch = build_batch([SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")])
+
+    info = log.append_as_leader(memoryview(batch), 7)
+
+    (found,) = read_batches(log)
+    assert 0x0008 == found.attributes
+    assert 1_800_000_000_000 == found.max_timestamp == info.log_append_time == info.max_timestamp
+    assert FIRST_TIMESTAMP == found.base_timestamp
+    assert 2770627671 == found.crc == found.computed_crc()
+    assert [1_800_000_000_000] == [record.timestamp for record in found.records()]
+
+
+@pytest.mark.scenario(6)
+def test_a_topic_without_compression_stores_batches_decompressed() -> None:
+    log = log_at(0, compression_type="uncompressed")
+    records = [SimpleRecord(FIRST_TIMESTAMP + at, b"k", b"v" * 100) for at in range(3)]
+    batch = build_batch(records, compression=CompressionType.GZIP)
+
+    info = log.append_as_leader(memoryview(batch), 0)
+
+    assert (0, 2) == (info.first_offset, info.last_offset)
+    expected = build_batch(records, partition_leader_epoch=0)
+    assert bytes(expected) == stored(log)
+
+
+@pytest.mark.scenario(6)
+@pytest.mark.parametrize("name", ["gzip", "producer"])
+def test_a_batch_in_the_codec_of_the_topic_keeps_its_payload(name: str) -> None:
+    log = log_at(9, compression_type=name)
+    records = [SimpleRecord(FIRST_TIMESTAMP + at, b"k", b"v" * 100) for at in range(3)]
+    batch = build_batch(records, compression=CompressionType.GZIP, compression_level=1)
+    sent = bytes(batch)
+
+    log.append_as_leader(memoryview(batch), 0)
+
+    assert sent[16:] == stored(log)[16:]
+
+
+@pytest.mark.scenario(6)
+def test_a_topic_with_compression_compresses() -> None:
+    log = log_at(0, compression_type="gzip")
+    records = [SimpleRecord(FIRST_TIMESTAMP + at, b"k", b"v" * 100) for at in range(3)]
+
+    log.append_as_leader(memoryview(build_batch(records)), 0)
+
+    (found,) = read_batches(log)
+    assert CompressionType.GZIP is found.compression
+    assert [b"v" * 100] * 3 == [record.value for record in found.records()]
+    assert found.is_valid()
+
+
+@pytest.mark.scenario(7)
+def test_a_marker_stays_uncompressed() -> None:
+    log = log_at(0, compression_type="gzip")
+    marker = EndTransactionMarker(ControlRecordType.COMMIT, 0)
+    batch = marker.batch(FIRST_TIMESTAMP, producer_id=1, producer_epoch=0)
+
+    log.append_as_leader(
+        memoryview(batch), 0, origin=AppendOrigin.COORDINATOR, transaction_version=0
+    )
+
+    assert 78 == len(stored(log))
+    assert CompressionType.NONE is read_batches(log)[0].compression
+
+
+@pytest.mark.scenario(8)
+@pytest.mark.parametrize("position", [*range(17, 75, 7), 149])
+def test_a_flipped_byte_is_noticed(position: int) -> None:
+    log = log_at(0)
+    batch = sent_batch()
+    batch[position] ^= 0x40
+
+    with pytest.raises(CorruptMessage, match=r"Record is corrupt \(stored crc = \d+\) in .* t-0"):
+        log.append_as_leader(batch, 0)
+
+    assert 0 == log.log_end_offset
+
+
+@pytest.mark.scenario(9)
+def test_a_batch_may_be_as_large_as_the_topic_allows_and_no_larger() -> None:
+    log = log_at(0)
+
+    with pytest.raises(MessageTooLarge, match="1048589 bytes"):
+        append(log, size=1048589)
+    append(log, size=1048588)
+
+    assert 1 == log.log_end_offset
+
+
+def with_control_bit() -> bytes:
+    return bytes(build_batch([SimpleRecord(FIRST_TIMESTAMP, b"\0\0\0\0", b"")], is_control=True))
+
+
+@pytest.mark.scenario(10)
+@pytest.mark.parametrize(
+    ("batch", "reason"),
+    [
+        (THREE_RECORDS * 2, "more than one batch"),
+        (
+            seal_batch(
+                THREE_RECORDS[61:],
+                3,
+                base_offset=0,
+                last_offset_delta=5,
+                base_timestamp=FIRST_TIMESTAMP,
+                max_timestamp=FIRST_TIMESTAMP,
+            ),
+            r"Inconsistent batch offset range \[0, 5\] and count of records 3",
+        ),
+        (with_control_bit(), "Clients are not allowed to write control records"),
+        (
+            build_batch([SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")], producer_id=9),
+            "Invalid sequence number -1 in record batch with producerId 9",
+        ),
+    ],
+)
+def test_a_batch_that_no_client_may_send_is_refused(batch: bytes, reason: str) -> None:
+    log = log_at(0)
+
+    with pytest.raises(InvalidRecord, match=reason):
+        log.append_as_leader(memoryview(bytearray(batch)), 0)
+
+    assert 0 == log.log_end_offset
+
+
+@pytest.mark.scenario(10)
+def test_a_compacted_topic_tells_which_records_have_no_key() -> None:
+    log = log_at(0, cleanup_policy=("compact",))
+    keys = [b"a", None, b"b", None, None, None]
+    batch = build_batch([SimpleRecord(FIRST_TIMESTAMP, key, b"v") for key in keys])
+
+    with pytest.raises(RecordValidationError) as caught:
+        log.append_as_leader(memoryview(batch), 0)
+
+    assert InvalidRecord.code is caught.value.code
+    assert [1, 3, 4, 5] == [error.batch_index for error in caught.value.record_errors]
+    assert "due to 4 record errors in total" in str(caught.value)
+    assert 3 == str(caught.value).count("Compacted topic cannot accept message without key")
+
+
+@pytest.mark.scenario(11)
+def test_a_timestamp_may_lie_so_far_in_the_future_and_no_further() -> None:
+    log = log_at(0)
+
+    append(log, timestamp=FIRST_TIMESTAMP + 3_600_000)
+    with pytest.raises(InvalidTimestamp) as caught:
+        append(log, timestamp=FIRST_TIMESTAMP + 3_600_001)
+
+    assert isinstance(caught.value, RecordValidationError)
+    ((index, message),) = caught.value.record_errors
+    assert 0 == index
+    assert f"Timestamp {FIRST_TIMESTAMP + 3_600_001} of message with offset 0 is out of" in message
+    assert f"{FIRST_TIMESTAMP + 3_600_000}]" in message
+    assert 1 == log.log_end_offset
+
+
+@pytest.mark.scenario(12)
+def test_no_timestamp_is_never_too_old() -> None:
+    home = LogHome(message_timestamp_before_max_ms=1000, index_interval_bytes=0)
+    log = home.open()
+
+    append(log, 3, timestamp=NO_TIMESTAMP)
+    home.stop(log)
+
+    assert 0 == len(home.file(0, ".timeindex"))
+    log = home.open()
+    assert {NO_TIMESTAMP} == {batch.max_timestamp for batch in read_batches(log)}
+
+
+@pytest.mark.scenario(13)
+def test_a_client_does_not_choose_its_offset() -> None:
+    log = log_at(0)
+
+    with pytest.raises(InvalidRecord, match="should be 0, but it is 5"):
+        log.append_as_leader(memoryview(bytearray(padded_batch(5))), 0)
+
+
+@pytest.mark.scenario(14)
+@pytest.mark.parametrize("length", [1, 11, 12, 16, 17, 60, 149])
+def test_half_a_batch_behind_a_good_one_is_passed_over(length: int) -> None:
+    log = log_at(0)
+    data = bytearray(bytes(sent_batch()) + bytes(sent_batch())[:length])
+
+    info = log.append_as_leader(memoryview(data), 0)
+
+    assert 150 == info.valid_bytes == log.size
+    assert 1 == log.log_end_offset
+
+
+def test_half_a_batch_alone_is_nothing() -> None:
+    log = log_at(0)
+
+    info = log.append_as_leader(sent_batch()[:100], 0)
+
+    assert (0, -1) == (info.valid_bytes, info.first_offset)
+    assert 0 == log.log_end_offset
+
+
+def test_the_timestamp_type_that_a_client_claims_is_corrected() -> None:
+    """
+    Kafka takes such a batch if its timestamps are acceptable, and says what the topic says.
+    """
+    log = log_at(0)
+    records = [SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")]
+    batch = build_batch(records, log_append_time=FIRST_TIMESTAMP + 9)
+
+    log.append_as_leader(memoryview(batch), 0)
+
+    (found,) = read_batches(log)
+    assert TimestampType.CREATE_TIME is found.timestamp_type
+    assert FIRST_TIMESTAMP + 9 == found.max_timestamp
+    assert found.is_valid()
+
+
+def test_markers_get_the_offset_behind_the_data() -> None:
+    log = log_at(0)
+    append(log, 2)
+
+    info = end_transaction(log, 4000)
+
+    assert (2, 2) == (info.first_offset, info.last_offset)
+    assert [0, 1, 2] == [record.offset for record in read_records(log)]
+    assert read_batch(memoryview(stored(log))).is_control
+
+
+def test_the_directory_of_a_log_must_be_one_of_a_partition() -> None:
+    assert "t-0" == str(log_at(0).topic_partition)
+    assert Path("/data") == log_at(0).parent_dir

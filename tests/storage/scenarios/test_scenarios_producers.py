@@ -1,0 +1,534 @@
+"""
+Idempotent and transactional producers, as a log sees them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import (
+    InvalidProducerEpoch,
+    InvalidTxnState,
+    KafkaError,
+    OutOfOrderSequenceNumber,
+    TransactionCoordinatorFenced,
+)
+from barnabas.protocol.record_batch import build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.log.append_info import LogAppendInfo
+from barnabas.storage.log.log import Log
+from tests.support.logs import (
+    LogHome,
+    append,
+    bases,
+    end_transaction,
+    offsets,
+    produce,
+    read_batches,
+)
+from tests.support.segments import FIRST_TIMESTAMP
+
+DAY = 86_400_000
+
+
+def send(
+    log: Log,
+    sequence: int,
+    count: int = 1,
+    *,
+    producer_id: int = 1,
+    epoch: int = 0,
+    transactional: bool = False,
+    **more: Any,
+) -> LogAppendInfo:
+    """
+    Append *count* records of a producer, numbered from *sequence* on.
+    """
+    return produce(
+        log,
+        *[b"v"] * count,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=transactional,
+        **more,
+    )
+
+
+def aborted(log: Log) -> list[AbortedTxn]:
+    return [
+        txn for segment in log.segments.values() for txn in segment.txn_index.all_aborted_txns()
+    ]
+
+
+@pytest.mark.scenario(39)
+def test_the_transcript_of_a_producer() -> None:
+    log = LogHome().open()
+    steps: list[tuple[dict[str, Any], type[KafkaError] | None]] = [
+        ({"sequence": 0}, None),
+        ({"sequence": 1, "count": 2}, None),
+        ({"sequence": 5}, OutOfOrderSequenceNumber),
+        ({"sequence": 1}, OutOfOrderSequenceNumber),
+        ({"sequence": 3, "epoch": 1}, OutOfOrderSequenceNumber),
+        ({"sequence": 0, "epoch": 1}, None),
+        ({"sequence": 3, "epoch": 0}, InvalidProducerEpoch),
+        ({"sequence": 1, "epoch": 1, "transactional": True}, None),
+        ({"sequence": 2, "epoch": 1}, InvalidTxnState),
+    ]
+
+    for step, error in steps:
+        end = log.log_end_offset
+        if error is None:
+            send(log, **step)
+            assert end < log.log_end_offset
+        else:
+            with pytest.raises(error):
+                send(log, **step)
+            assert end == log.log_end_offset
+
+    (producer,) = log.active_producers()
+    assert (1, 1, 1, 4) == (
+        producer.producer_id,
+        producer.producer_epoch,
+        producer.last_sequence,
+        producer.current_txn_start_offset,
+    )
+
+
+@pytest.mark.scenario(40)
+def test_a_batch_that_is_sent_again_is_answered_with_its_offsets() -> None:
+    log = LogHome().open()
+    append(log, 3)
+    first = send(log, 0, 4, timestamp=FIRST_TIMESTAMP + 77)
+
+    again = send(log, 0, 4, timestamp=FIRST_TIMESTAMP + 77)
+
+    assert (False, True) == (first.is_duplicate, again.is_duplicate)
+    assert (3, 6) == (again.first_offset, again.last_offset)
+    assert (-1, FIRST_TIMESTAMP + 77) == (first.log_append_time, again.log_append_time)
+    assert 7 == log.log_end_offset
+
+
+@pytest.mark.scenario(41)
+def test_five_batches_are_remembered() -> None:
+    log = LogHome().open()
+    for sequence in range(6):
+        send(log, sequence)
+
+    with pytest.raises(OutOfOrderSequenceNumber):
+        send(log, 0)
+    assert [1, 2, 3, 4, 5] == [send(log, sequence).first_offset for sequence in range(1, 6)]
+    assert 6 == log.log_end_offset
+
+
+def test_a_part_of_a_batch_is_no_duplicate() -> None:
+    log = LogHome().open()
+    send(log, 0, 3)
+
+    for sequence, count in ((0, 2), (1, 2), (0, 4)):
+        with pytest.raises(OutOfOrderSequenceNumber):
+            send(log, sequence, count)
+
+
+@pytest.mark.scenario(42)
+def test_sequences_begin_anew_after_the_largest() -> None:
+    log = LogHome().open()
+
+    send(log, 2**31 - 2, 2, producer_id=7)
+    send(log, 0, producer_id=7)
+    send(log, 1, producer_id=7)
+
+    assert [0, 1, 2, 3] == offsets(log)
+    assert send(log, 2**31 - 2, 2, producer_id=7).is_duplicate
+
+
+def test_a_batch_may_wrap_within() -> None:
+    log = LogHome().open()
+    send(log, 2**31 - 2, 5)
+
+    send(log, 3)
+
+    assert 6 == log.log_end_offset
+    assert send(log, 2**31 - 2, 5).is_duplicate
+
+
+@pytest.mark.scenario(43)
+def test_an_aborted_transaction_is_indexed_and_stays_unstable_until_acknowledged() -> None:
+    log = LogHome().open()
+    append(log, 4)
+    send(log, 0, producer_id=4000, transactional=True)
+    end_transaction(log, 4000, commit=False)
+
+    assert [AbortedTxn(4000, 4, 5, 6)] == aborted(log)
+    log.update_high_watermark(5)
+    assert (4, 4) == (log.first_unstable_offset, log.last_stable_offset)
+    log.update_high_watermark(6)
+    assert (None, 6) == (log.first_unstable_offset, log.last_stable_offset)
+
+
+@pytest.mark.scenario(44)
+def test_transactions_of_two_producers_overlap() -> None:
+    log = LogHome().open()
+    append(log, 10)
+    send(log, 0, 2, producer_id=1, transactional=True)
+    send(log, 0, 3, producer_id=2, transactional=True)
+    end_transaction(log, 1, commit=False)
+
+    assert [AbortedTxn(1, 10, 15, 12)] == aborted(log)
+    assert 10 == log.last_stable_offset
+    log.update_high_watermark(16)
+    assert 12 == log.last_stable_offset
+    end_transaction(log, 2)
+    log.update_high_watermark(17)
+    assert 17 == log.last_stable_offset
+    assert [AbortedTxn(1, 10, 15, 12)] == aborted(log)
+
+
+@pytest.mark.scenario(46)
+def test_one_batch_of_a_producer_is_remembered_over_a_restart() -> None:
+    home = LogHome()
+    log = home.open()
+    for sequence in range(10):
+        send(log, sequence)
+    home.stop(log)
+    assert 56 == len(home.file(10, ".snapshot"))
+
+    log = home.open()
+
+    with pytest.raises(OutOfOrderSequenceNumber):
+        send(log, 8)
+    assert send(log, 9).is_duplicate
+    with pytest.raises(OutOfOrderSequenceNumber):
+        send(log, 11)
+    assert 10 == send(log, 10).first_offset
+
+
+@pytest.mark.parametrize("rolls_before", [(), (9,), (7, 9), (0, 10)])
+def test_five_batches_of_a_producer_are_remembered_over_a_crash(
+    rolls_before: tuple[int, ...],
+) -> None:
+    """
+    Recovery writes a snapshot with one of them at the end, as Kafka's does; it has seen the others,
+    in whatever segments they are.
+    """
+    home = LogHome()
+    log = home.open()
+    for sequence in range(10):
+        if sequence in rolls_before:
+            log.roll()
+        send(log, sequence)
+    if 10 in rolls_before:
+        log.roll()
+
+    log = home.open()
+
+    assert 56 == len(home.file(10, ".snapshot"))
+    assert [5, 6, 7, 8, 9] == [send(log, sequence).first_offset for sequence in range(5, 10)]
+    with pytest.raises(OutOfOrderSequenceNumber):
+        send(log, 4)
+    assert (10, False) == (send(log, 10).first_offset, send(log, 11).is_duplicate)
+    assert send(log, 7).is_duplicate
+
+
+def test_batches_that_a_crash_took_are_not_remembered() -> None:
+    home = LogHome()
+    log = home.open()
+    for sequence in range(10):
+        send(log, sequence)
+    end = home.file(0, ".log")
+    del end[-1:]
+
+    log = home.open()
+
+    assert send(log, 8).is_duplicate
+    assert (9, False) == (send(log, 9).first_offset, send(log, 10).is_duplicate)
+
+
+def test_a_producer_that_has_expired_is_not_remembered_over_a_crash() -> None:
+    home = LogHome()
+    log = home.open()
+    for sequence in range(3):
+        send(log, sequence)
+    home.clock.advance(DAY)
+
+    log = home.open()
+
+    assert [] == log.active_producers()
+    assert 3 == send(log, 7).first_offset
+
+
+@pytest.mark.scenario(48)
+def test_an_idle_producer_is_forgotten() -> None:
+    home = LogHome()
+    log = home.open()
+    send(log, 0)
+    send(log, 0, producer_id=2, transactional=True)
+
+    log.remove_expired_producers(FIRST_TIMESTAMP + DAY - 1)
+    with pytest.raises(OutOfOrderSequenceNumber):
+        send(log, 40)
+    log.remove_expired_producers(FIRST_TIMESTAMP + DAY)
+
+    assert 2 == send(log, 40).first_offset
+    assert {1, 2} == {producer.producer_id for producer in log.active_producers()}
+
+
+def test_a_transaction_that_is_open_at_the_stop_is_open_afterwards() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 2)
+    send(log, 0, transactional=True)
+    append(log, 2)
+    home.stop(log)
+
+    log = home.open()
+
+    assert (2, 5) == (log.last_stable_offset, log.high_watermark)
+    assert log.has_ongoing_transaction(1, 0)
+    end_transaction(log, 1)
+    log.update_high_watermark(6)
+    assert 6 == log.last_stable_offset
+
+
+def test_a_transaction_that_began_below_the_start_counts_from_the_start() -> None:
+    log = LogHome().open()
+    send(log, 0, transactional=True)
+    append(log, 5)
+    assert 0 == log.last_stable_offset
+
+    log.delete_records(3)
+
+    assert 3 == log.last_stable_offset
+
+
+def test_a_marker_without_a_transaction_completes_nothing() -> None:
+    log = LogHome().open()
+
+    info = end_transaction(log, 1, commit=False)
+
+    assert 0 == info.first_offset
+    assert [] == aborted(log)
+    assert 1 == log.log_end_offset
+
+
+@pytest.mark.parametrize(
+    ("version", "epoch", "error"),
+    [
+        (0, 4, InvalidProducerEpoch),
+        (0, 5, None),
+        (1, 6, None),
+        (2, 4, InvalidProducerEpoch),
+        (2, 5, InvalidProducerEpoch),
+        (2, 6, None),
+    ],
+)
+def test_a_marker_has_the_epoch_that_its_version_asks_for(
+    version: int, epoch: int, error: type[KafkaError] | None
+) -> None:
+    log = LogHome().open()
+    send(log, 0, epoch=5, transactional=True)
+
+    if error is None:
+        end_transaction(log, 1, epoch, transaction_version=version)
+        assert not log.has_ongoing_transaction(1, 5)
+    else:
+        with pytest.raises(error):
+            end_transaction(log, 1, epoch, transaction_version=version)
+        assert log.has_ongoing_transaction(1, 5)
+
+
+def test_a_marker_of_version_2_may_be_repeated() -> None:
+    log = LogHome().open()
+    send(log, 0, epoch=5, transactional=True)
+    end_transaction(log, 1, 6, transaction_version=2)
+
+    end_transaction(log, 1, 6, transaction_version=2)
+
+    assert 3 == log.log_end_offset
+    send(log, 0, epoch=6, transactional=True)
+    with pytest.raises(InvalidProducerEpoch):
+        end_transaction(log, 1, 6, transaction_version=2)
+
+
+def test_a_marker_of_an_old_coordinator_is_refused() -> None:
+    log = LogHome().open()
+    send(log, 0, transactional=True)
+    end_transaction(log, 1, coordinator_epoch=3)
+    send(log, 1, transactional=True)
+
+    with pytest.raises(TransactionCoordinatorFenced, match=r"2 \(zombie\), 3 \(current\)"):
+        end_transaction(log, 1, coordinator_epoch=2)
+    end_transaction(log, 1, coordinator_epoch=3)
+
+
+def test_after_a_marker_of_a_new_epoch_sequences_begin_anew() -> None:
+    log = LogHome().open()
+    send(log, 0, 3, transactional=True)
+    end_transaction(log, 1, 1, transaction_version=2)
+
+    with pytest.raises(OutOfOrderSequenceNumber):
+        send(log, 3, epoch=1, transactional=True)
+    send(log, 0, epoch=1, transactional=True)
+
+
+def test_a_duplicate_or_a_refused_batch_may_begin_a_segment() -> None:
+    """
+    Kafka looks whether to roll before it looks at the producer.
+    """
+    log = LogHome(segment_bytes=1000).open()
+    value = b"v" * 200
+    produce(log, value, producer_id=1, producer_epoch=0, base_sequence=0)
+    append(log, size=700)
+
+    assert produce(log, value, producer_id=1, producer_epoch=0, base_sequence=0).is_duplicate
+
+    assert [0, 2] == bases(log)
+    assert 0 == log.active_segment.size
+    append(log, size=900)
+    with pytest.raises(OutOfOrderSequenceNumber):
+        produce(log, value, producer_id=1, producer_epoch=0, base_sequence=7)
+    assert [0, 2, 3] == bases(log)
+
+
+# Verification (KIP-890).
+
+
+def verified(log: Log, sequence: int, guard: Any, *, epoch: int = 0) -> LogAppendInfo:
+    batch = build_batch(
+        [SimpleRecord(FIRST_TIMESTAMP, b"k", b"v")],
+        producer_id=1,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
+    return log.append_as_leader(memoryview(batch), 0, verification_guard=guard)
+
+
+def test_the_first_batch_of_a_transaction_needs_a_guard() -> None:
+    log = LogHome().open(transaction_verification=True)
+
+    with pytest.raises(InvalidTxnState, match="not part of an ongoing transaction"):
+        send(log, 0, transactional=True)
+    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+    verified(log, 0, guard)
+    send(log, 1, transactional=True)
+
+    assert 2 == log.log_end_offset
+
+
+def test_a_guard_is_of_no_use_once_a_marker_has_come() -> None:
+    log = LogHome().open(transaction_verification=True)
+    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+
+    end_transaction(log, 1)
+
+    with pytest.raises(InvalidTxnState):
+        verified(log, 0, guard)
+
+
+def test_the_same_guard_is_given_until_it_is_used() -> None:
+    log = LogHome().open(transaction_verification=True)
+    first = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+
+    assert first == log.maybe_start_transaction_verification(1, 1, 0, supports_epoch_bump=False)
+    verified(log, 0, first)
+    end_transaction(log, 1)
+    assert first != log.maybe_start_transaction_verification(1, 1, 0, supports_epoch_bump=False)
+
+
+def test_no_guard_is_needed_while_the_transaction_is_open() -> None:
+    log = LogHome().open(transaction_verification=True)
+    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=False)
+    verified(log, 0, guard)
+
+    sentinel = log.maybe_start_transaction_verification(1, 1, 0, supports_epoch_bump=False)
+
+    assert not guard.verify(sentinel)
+    assert not sentinel.verify(sentinel)
+    verified(log, 1, sentinel)
+
+
+def test_a_later_batch_does_not_go_first_while_an_earlier_one_is_verified() -> None:
+    log = LogHome().open(transaction_verification=True)
+    guard = log.maybe_start_transaction_verification(1, 3, 0, supports_epoch_bump=False)
+    log.maybe_start_transaction_verification(1, 4, 0, supports_epoch_bump=False)
+
+    with pytest.raises(OutOfOrderSequenceNumber, match=r"3 \(earliest seen sequence\)"):
+        verified(log, 4, guard)
+    verified(log, 3, guard)
+
+
+def test_a_transaction_of_version_2_begins_with_sequence_0() -> None:
+    log = LogHome().open(transaction_verification=True)
+    guard = log.maybe_start_transaction_verification(1, 3, 0, supports_epoch_bump=True)
+
+    with pytest.raises(OutOfOrderSequenceNumber, match="Expected sequence 0"):
+        verified(log, 3, guard)
+
+
+def test_an_old_epoch_is_not_verified() -> None:
+    log = LogHome().open(transaction_verification=True)
+    send(log, 0, epoch=5)
+
+    with pytest.raises(InvalidProducerEpoch):
+        log.maybe_start_transaction_verification(1, 0, 4, supports_epoch_bump=True)
+    with pytest.raises(InvalidProducerEpoch):
+        send(log, 0, epoch=4, transactional=True)
+
+
+def test_a_verification_outlives_the_marker_of_its_own_epoch() -> None:
+    """
+    Under version 2 the marker begins the epoch in which the next transaction is verified already.
+    """
+    log = LogHome().open(transaction_verification=True)
+    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=True)
+    verified(log, 0, guard)
+    early = log.maybe_start_transaction_verification(1, 0, 1, supports_epoch_bump=True)
+
+    end_transaction(log, 1, 1, transaction_version=2)
+
+    verified(log, 0, early, epoch=1)
+
+
+def test_a_verification_ends_with_the_marker_of_another_epoch() -> None:
+    log = LogHome().open(transaction_verification=True)
+    guard = log.maybe_start_transaction_verification(1, 0, 0, supports_epoch_bump=True)
+
+    end_transaction(log, 1, 1, transaction_version=2)
+
+    with pytest.raises(InvalidProducerEpoch):
+        verified(log, 0, guard)
+    with pytest.raises(InvalidTxnState):
+        verified(log, 0, guard, epoch=1)
+
+
+def test_a_late_transaction_is_told() -> None:
+    log = LogHome().open()
+    send(log, 0, transactional=True)
+    longest = 20 * 60_000
+
+    assert not log.has_late_transaction(FIRST_TIMESTAMP + longest)
+    assert log.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
+    end_transaction(log, 1)
+    assert not log.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
+
+
+def test_last_records_are_told_to_compaction() -> None:
+    log = LogHome().open()
+    send(log, 0, 3)
+    end_transaction(log, 2, 4)
+
+    records = log.last_records_of_active_producers()
+
+    assert {1: (2, 0), 2: (None, 4)} == {key: tuple(value) for key, value in records.items()}
+
+
+def test_batches_of_a_producer_keep_what_the_producer_said() -> None:
+    log = LogHome().open()
+    send(log, 0, producer_id=11, epoch=2)
+
+    (batch,) = read_batches(log)
+    assert (11, 2, 0) == (batch.producer_id, batch.producer_epoch, batch.base_sequence)

@@ -1,0 +1,287 @@
+"""
+Reading from a log, by offset and by time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.record_batch import batches, build_batch
+from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.storage.log.log import FetchIsolation, Log, LogStartOffsetIncrementReason
+from barnabas.storage.segment.records import TimestampAndOffset
+from tests.support.logs import LogHome, append, end_transaction, produce
+from tests.support.segments import FIRST_TIMESTAMP
+
+LOG_END, HIGH_WATERMARK, COMMITTED = FetchIsolation
+
+
+def log_with(count: int = 5, **config: Any) -> Log:
+    log = LogHome(**config).open()
+    append(log, count)
+    return log
+
+
+@pytest.mark.scenario(31)
+@pytest.mark.parametrize(
+    ("offset", "max_length", "min_one", "size", "incomplete"),
+    [
+        (0, 100, True, 150, False),
+        (0, 100, False, 100, True),
+        (2, 300, True, 300, False),
+        (2, 299, True, 299, False),
+        (2, 0, True, 150, False),
+        (2, 0, False, 0, False),
+    ],
+)
+def test_a_read_gives_as_many_bytes_as_it_may_or_one_batch(
+    offset: int, max_length: int, min_one: bool, size: int, incomplete: bool
+) -> None:
+    log = log_with(5)
+
+    info = log.read(offset, max_length, HIGH_WATERMARK, min_one)
+
+    assert size == (0 if info.records is None else len(info.records.read()))
+    assert incomplete is info.first_entry_incomplete
+    assert offset == info.fetch_offset
+
+
+@pytest.mark.scenario(32)
+def test_a_read_begins_with_the_batch_that_holds_the_offset() -> None:
+    log = LogHome().open(log_start_offset=100)
+    produce(log, b"a", b"b", b"c")
+
+    info = log.read(101, 1000, LOG_END, True)
+
+    place = info.fetch_offset_metadata
+    assert (100, 0) == (place.message_offset, place.relative_position_in_segment)
+    assert info.records is not None
+    assert [100] == [batch.base_offset for batch in batches(info.records.read())]
+
+
+@pytest.mark.scenario(33)
+def test_a_read_outside_of_the_log_is_an_error_but_at_its_end_it_is_none() -> None:
+    log = log_with(5)
+    log.maybe_increment_log_start_offset(2, LogStartOffsetIncrementReason.CLIENT_RECORD_DELETION)
+
+    assert None is log.read(5, 1000, HIGH_WATERMARK, True).records
+    for offset in (6, 1, -1):
+        with pytest.raises(OffsetOutOfRange) as caught:
+            log.read(offset, 1000, HIGH_WATERMARK, True)
+        assert offset == caught.value.offset
+        assert 5 == caught.value.end
+
+
+@pytest.mark.scenario(34)
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [(40, (100, 0)), (101, (200, 2)), (200, (200, 2)), (201, (300, 5)), (301, None)],
+)
+def test_the_first_record_that_is_late_enough_is_found(
+    asked: int, expected: tuple[int, int] | None
+) -> None:
+    log = LogHome(index_interval_bytes=0).open()
+    for timestamp in (100, 50, 200, 150, 200, 300):
+        append(log, timestamp=timestamp)
+
+    found = log.fetch_offset_by_timestamp(asked)
+
+    assert expected == (None if found is None else found[:2])
+
+
+@pytest.mark.scenario(35)
+@pytest.mark.parametrize("asked", [255, -3])
+def test_the_record_is_found_within_its_batch(asked: int) -> None:
+    log = LogHome(index_interval_bytes=0).open(log_start_offset=100)
+    append_times(log, 100, 300, 300)
+    append_times(log, 250, 260)
+
+    assert TimestampAndOffset(300, 101, 0) == log.fetch_offset_by_timestamp(asked)
+
+
+def append_times(log: Log, *timestamps: int) -> None:
+    records = [SimpleRecord(timestamp, b"k", b"v") for timestamp in timestamps]
+    log.append_as_leader(memoryview(build_batch(records)), 0)
+    log.update_high_watermark(log.log_end_offset)
+
+
+@pytest.mark.scenario(36)
+def test_an_open_transaction_bounds_who_reads_committed_records() -> None:
+    log = log_with(4)
+    produce(log, b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    append(log, 5)
+
+    assert (10, 4) == (log.high_watermark, log.last_stable_offset)
+    assert None is log.read(4, 1000, COMMITTED, True).records
+    info = log.read(0, 10000, COMMITTED, True)
+    assert info.records is not None
+    assert 600 == info.records.size
+    assert [] == info.aborted_transactions
+
+
+@pytest.mark.scenario(37)
+def test_the_earliest_offset_is_where_records_were_deleted_up_to() -> None:
+    log = log_with(10)
+    log.assign_epoch_start_offset(3, 10)
+
+    assert 7 == log.delete_records(7)
+
+    assert TimestampAndOffset(-1, 7, 0) == log.fetch_offset_by_timestamp(-2)
+
+
+def test_the_epoch_of_the_earliest_offset_may_be_unknown() -> None:
+    log = LogHome().open()
+    assert TimestampAndOffset(-1, 0, None) == log.fetch_offset_by_timestamp(-2)
+
+
+@pytest.mark.scenario(38)
+def test_nothing_is_in_tiered_storage() -> None:
+    log = log_with(3)
+
+    assert log.fetch_offset_by_timestamp(-2) == log.fetch_offset_by_timestamp(-4)
+    assert TimestampAndOffset(-1, -1, -1) == log.fetch_offset_by_timestamp(-5)
+    assert TimestampAndOffset(-1, -1, -1) == log.fetch_offset_by_timestamp(-6)
+
+
+def test_the_latest_offset_is_the_end_with_its_epoch() -> None:
+    assert TimestampAndOffset(-1, 3, 0) == log_with(3).fetch_offset_by_timestamp(-1)
+
+
+def test_an_empty_log_has_no_largest_timestamp() -> None:
+    log = LogHome().open()
+
+    assert None is log.fetch_offset_by_timestamp(-3)
+    assert None is log.largest_record_timestamp()
+
+
+def test_the_largest_timestamp_is_that_of_the_first_segment_that_has_it() -> None:
+    log = LogHome(segment_bytes=300).open()
+    for timestamp in (5, 9, 9, 7):
+        append(log, timestamp=timestamp)
+
+    assert TimestampAndOffset(9, 1, 0) == log.fetch_offset_by_timestamp(-3)
+    assert 9 == log.largest_record_timestamp()
+
+
+def test_the_largest_timestamp_may_lie_below_the_start() -> None:
+    """
+    As in Kafka, the segments are looked at as a whole.
+    """
+    log = log_with(5)
+    log.delete_records(5)
+
+    found = log.fetch_offset_by_timestamp(-3)
+
+    assert (FIRST_TIMESTAMP + 4, 4) == (found and found[:2])
+    assert None is log.fetch_offset_by_timestamp(FIRST_TIMESTAMP)
+
+
+def test_readers_see_nothing_above_their_bound() -> None:
+    log = log_with(3)
+    produce(log, b"x", acknowledge=False)
+
+    assert 3 == log.high_watermark
+    assert None is log.read(3, 1000, HIGH_WATERMARK, True).records
+    assert log.read(3, 1000, LOG_END, True).records is not None
+    info = log.read(0, 10000, HIGH_WATERMARK, True)
+    assert info.records is not None
+    assert 450 == info.records.size
+
+
+def test_a_read_above_the_high_watermark_has_no_bytes() -> None:
+    log = log_with(3)
+    produce(log, b"x", acknowledge=False)
+    produce(log, b"y", acknowledge=False)
+
+    info = log.read(4, 1000, HIGH_WATERMARK, True)
+
+    assert None is info.records
+    assert 4 == info.fetch_offset
+
+
+def test_a_read_goes_on_in_the_next_segment() -> None:
+    log = log_with(7, segment_bytes=1000)
+
+    info = log.read(5, 10000, HIGH_WATERMARK, True)
+    assert info.records is not None
+    assert 150 == info.records.size
+    following = log.read(6, 10000, HIGH_WATERMARK, True)
+    assert following.records is not None
+    assert (6, 150) == (following.fetch_offset, following.records.size)
+
+
+def test_the_high_watermark_bounds_reads_also_within_a_segment() -> None:
+    log = log_with(4)
+    log.update_high_watermark(2)
+
+    info = log.read(0, 10000, HIGH_WATERMARK, True)
+
+    assert info.records is not None
+    assert 300 == info.records.size
+
+
+def test_what_was_deleted_can_be_read_to_its_end() -> None:
+    home = LogHome(segment_bytes=1000, retention_ms=1, file_delete_delay_ms=0)
+    log = home.open()
+    append(log, 7)
+    info = log.read(0, 10000, HIGH_WATERMARK, True)
+    home.clock.advance(10_000)
+
+    assert 2 == log.delete_old_segments()
+    log.remove_deleted_files()
+
+    assert info.records is not None
+    assert 900 == len(info.records.read())
+    assert not home.has_file(0, ".log.deleted")
+
+
+def test_epochs_say_where_they_ended() -> None:
+    log = log_with(3)
+    log.assign_epoch_start_offset(2, 3)
+    append(log, 2, leader_epoch=2)
+
+    end = log.end_offset_for_epoch(0)
+    assert (0, 3) == (end and (end.epoch, end.offset))
+    end = log.end_offset_for_epoch(1)
+    assert (0, 3) == (end and (end.epoch, end.offset))
+    end = log.end_offset_for_epoch(2)
+    assert (2, 5) == (end and (end.epoch, end.offset))
+    assert None is log.end_offset_for_epoch(3)
+
+
+@pytest.mark.scenario(45)
+@pytest.mark.parametrize("interval", [0, 4096])
+def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range(interval: int) -> None:
+    log = log_with(4, index_interval_bytes=interval)
+    produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    end_transaction(log, 9, commit=False)
+    append(log, 4)
+
+    for offset, expected in ((0, [(9, 4)]), (5, [(9, 4)]), (6, [])):
+        info = log.read(offset, 10000, COMMITTED, True)
+        assert expected == info.aborted_transactions
+    assert None is log.read(0, 10000, HIGH_WATERMARK, True).aborted_transactions
+
+
+def test_an_abort_behind_the_bytes_that_are_read_is_not_told() -> None:
+    log = log_with(4, index_interval_bytes=0, segment_bytes=1000)
+    produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    end_transaction(log, 9, commit=False)
+    append(log, 10)
+
+    assert [] == log.read(0, 300, COMMITTED, True).aborted_transactions
+    assert [(9, 4)] == log.read(0, 601, COMMITTED, True).aborted_transactions
+
+
+def test_an_abort_in_a_later_segment_than_its_data_is_told() -> None:
+    log = log_with(4, segment_bytes=1000)
+    produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
+    append(log, 6)
+    end_transaction(log, 9, commit=False)
+    append(log, 8)
+    assert log.segments.floor_segment(4) is not log.segments.floor_segment(11)
+
+    assert [(9, 4)] == log.read(4, 100, COMMITTED, True).aborted_transactions

@@ -1,0 +1,453 @@
+"""
+Opening a log after a crash, after damage, and after a clean stop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.record_batch import batches
+from barnabas.storage.errors import CorruptRecord
+from barnabas.storage.log.log import FetchIsolation, Log
+from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets, produce, read_batches
+from tests.support.segments import FIRST_TIMESTAMP
+
+
+def ten_batches(**config: Any) -> LogHome:
+    """
+    Segments 0 and 6 of six and four batches; the broker has crashed.
+    """
+    home = LogHome(segment_bytes=1000, **config)
+    append(home.open(), 10)
+    return home
+
+
+def flip(home: LogHome, segment: int, position: int) -> None:
+    home.file(segment, ".log")[position] ^= 0xFF
+
+
+@pytest.mark.scenario(59)
+def test_a_corrupt_last_batch_is_cut_off() -> None:
+    home = ten_batches()
+    flip(home, 6, 3 * 150 + 100)
+
+    log = home.open()
+
+    assert 450 == log.active_segment.size
+    assert (9, 0) == (log.log_end_offset, log.recovery_point)
+    assert home.has_file(6, ".snapshot")
+    assert home.has_file(9, ".snapshot")
+    report = log.recovery_report
+    assert (2, 150, 1350) == (
+        report.recovered_segments,
+        report.truncated_bytes,
+        report.recovered_bytes,
+    )
+
+
+@pytest.mark.scenario(60)
+def test_corruption_below_the_recovery_point_is_not_looked_for() -> None:
+    home = ten_batches()
+    flip(home, 0, 2 * 150 + 100)
+
+    log = home.open(recovery_point=6)
+
+    assert 10 == log.log_end_offset
+    assert not read_batches(log)[2].is_valid()
+
+
+@pytest.mark.scenario(60)
+def test_what_is_behind_corruption_goes() -> None:
+    home = ten_batches()
+    flip(home, 0, 2 * 150 + 100)
+
+    log = home.open()
+
+    assert [0] == bases(log)
+    assert 300 == log.size
+    assert 2 == log.log_end_offset
+    assert home.has_file(6, ".log.deleted")
+    assert home.has_file(2, ".snapshot")
+    assert not home.has_file(6, ".snapshot")
+    assert 1 == log.recovery_report.deleted_segments
+    append(log, 7)
+    assert [0, 6] == bases(log)
+
+
+@pytest.mark.scenario(61)
+def test_after_a_clean_stop_corruption_is_not_looked_for() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 3)
+    home.stop(log)
+    flip(home, 0, 2 * 150 + 100)
+
+    log = home.open()
+
+    assert 3 == log.log_end_offset == log.recovery_point
+    assert [True, True, False] == [batch.is_valid() for batch in read_batches(log)]
+
+
+@pytest.mark.scenario(62)
+@pytest.mark.parametrize("size", [1, 7, 61, 149])
+def test_garbage_at_the_end_is_cut_off(size: int) -> None:
+    home = ten_batches()
+    home.file(6, ".log").extend(bytes(range(1, size + 1)))
+
+    log = home.open()
+
+    assert (10, 600) == (log.log_end_offset, log.active_segment.size)
+
+
+@pytest.mark.scenario(63)
+def test_a_missing_offset_index_is_made_again() -> None:
+    home = LogHome(segment_bytes=1000, index_interval_bytes=150)
+    log = home.open()
+    append(log, 10)
+    home.stop(log)
+    before = bytes(home.file(0, ".index")), bytes(home.file(0, ".timeindex"))
+    home.remove(0, ".index")
+
+    home.stop(home.open())
+
+    assert before == (bytes(home.file(0, ".index")), bytes(home.file(0, ".timeindex")))
+
+
+@pytest.mark.scenario(64)
+def test_a_missing_time_index_is_made_empty() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 10)
+    home.clock.advance(5000)
+    home.stop(log)
+    home.remove(0, ".timeindex")
+
+    log = home.open()
+
+    assert b"" == home.file(0, ".timeindex")
+    first = log.segments.values()[0]
+    assert None is first.largest_record_timestamp()
+    assert FIRST_TIMESTAMP == first.largest_timestamp()
+    found = log.fetch_offset_by_timestamp(FIRST_TIMESTAMP - 3)
+    assert (FIRST_TIMESTAMP, 0) == (found and found[:2])
+
+
+@pytest.mark.scenario(65)
+def test_an_index_without_a_log_is_removed() -> None:
+    home = ten_batches()
+    home.files.open(DIRECTORY / f"{99:020d}.index").close()
+    home.files.open(DIRECTORY / f"{99:020d}.txnindex").close()
+    home.files.open(DIRECTORY / "notes.txt").close()
+
+    home.open()
+
+    assert not home.has_file(99, ".index")
+    assert not home.has_file(99, ".txnindex")
+    assert "notes.txt" in home.names()
+
+
+def renamed(home: LogHome, source: int, target: int, suffix: str) -> None:
+    for kind in (".log", ".index", ".timeindex"):
+        data = home.file(source, kind)
+        file = home.files.open(DIRECTORY / f"{target:020d}{kind}{suffix}")
+        file.append(bytes(data))
+        file.sync()
+
+
+@pytest.mark.scenario(66)
+def test_a_replacement_that_was_nearly_complete_is_completed() -> None:
+    home = LogHome(segment_bytes=900)
+    log = home.open()
+    append(log, 18)
+    home.stop(log)
+    merged = bytes(home.file(0, ".log") + home.file(6, ".log"))
+    for kind, data in ((".log", merged), (".index", b""), (".timeindex", b"")):
+        home.files.open(DIRECTORY / f"{0:020d}{kind}.swap").append(data)
+
+    log = home.open()
+
+    assert [0, 12] == bases(log)
+    assert list(range(18)) == offsets(log)
+    assert merged == home.file(0, ".log")
+    assert not [name for name in home.names() if name.endswith(".swap")]
+    assert not home.has_file(6, ".snapshot")
+
+
+@pytest.mark.scenario(67)
+def test_a_replacement_that_was_not_complete_is_undone() -> None:
+    home = LogHome(segment_bytes=900)
+    log = home.open()
+    append(log, 18)
+    home.stop(log)
+    renamed(home, 0, 0, ".cleaned")
+    renamed(home, 6, 6, ".swap")
+
+    log = home.open()
+
+    assert [0, 6, 12] == bases(log)
+    assert list(range(18)) == offsets(log)
+    assert not [name for name in home.names() if name.endswith((".swap", ".cleaned"))]
+
+
+@pytest.mark.scenario(68)
+def test_preallocated_zeros_are_cut_off_after_a_crash() -> None:
+    home = LogHome(segment_bytes=1000, preallocate=True)
+    append(home.open(), 3)
+    assert 1000 == len(home.file(0, ".log"))
+
+    log = home.open()
+
+    assert (450, 3) == (len(home.file(0, ".log")), log.log_end_offset)
+
+
+def test_zeros_after_a_clean_stop_are_an_error() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 3)
+    home.stop(log)
+    home.file(0, ".log").extend(bytes(300))
+
+    with pytest.raises(CorruptRecord, match="Found record size 0"):
+        home.open()
+
+
+@pytest.mark.scenario(69)
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_that_ends_before_it_starts_is_begun_anew(clean: bool) -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 50)
+    home.stop(log)
+
+    log = home.open(log_start_offset=100, had_clean_shutdown=clean)
+
+    assert [100] == bases(log)
+    assert 100 == log.log_end_offset == log.log_start_offset == log.high_watermark
+    assert (True, []) == (log.leader_epochs.is_empty, offsets(log))
+
+
+def test_left_over_files_are_removed() -> None:
+    home = ten_batches()
+    for name in (f"{0:020d}.log.deleted", f"{3:020d}.snapshot.deleted", "x.deleted"):
+        home.files.open(DIRECTORY / name).close()
+    home.files.open(DIRECTORY / f"{7:020d}-0000000001.checkpoint.deleted").close()
+
+    home.open()
+
+    deleted = [name for name in home.names() if name.endswith(".deleted")]
+    assert [f"{7:020d}-0000000001.checkpoint.deleted"] == deleted
+
+
+def test_without_snapshots_a_clean_start_forgets_producers() -> None:
+    """
+    A clean stop writes one. So if there is none there were no producers.
+    """
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0)
+    append(log, 14)
+    home.stop(log)
+    for name in [name for name in home.names() if name.endswith(".snapshot")]:
+        del home.files.nodes[DIRECTORY / name]
+
+    log = home.open()
+
+    assert [] == log.active_producers()
+    snapshots = [name for name in home.names() if name.endswith(".snapshot")]
+    assert [f"{base:020d}.snapshot" for base in (*bases(log)[-2:], 15)] == snapshots
+
+
+@pytest.mark.scenario(47)
+def test_a_corrupt_snapshot_is_removed_and_an_older_one_is_used() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0)
+    append(log, 14)
+    home.stop(log)
+    home.file(15, ".snapshot")[20] ^= 1
+
+    log = home.open()
+
+    (producer,) = log.active_producers()
+    assert (1, 0) == (producer.producer_id, producer.last_sequence)
+    assert 56 == len(home.file(15, ".snapshot"))
+
+
+def test_snapshots_that_are_missing_are_written_again_where_recovery_would_begin() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 27)
+    home.stop(log)
+    for offset in (12, 18, 24, 27):
+        home.remove(offset, ".snapshot")
+
+    home.open()
+
+    snapshots = [int(name[:20]) for name in home.names() if name.endswith(".snapshot")]
+    assert [6, 18, 24, 27] == snapshots
+
+
+def test_offsets_that_go_backwards_empty_their_segment() -> None:
+    """
+    The checksum does not cover the offset. What Kafka does about it is drastic.
+    """
+    home = ten_batches(index_interval_bytes=0)
+    home.file(6, ".log")[300:308] = (6).to_bytes(8)
+
+    log = home.open()
+
+    assert ([0, 6], 6) == (bases(log), log.log_end_offset)
+    assert 600 == log.recovery_report.truncated_bytes
+    append(log)
+    assert [*range(6), 6] == offsets(log)
+
+
+def test_an_epoch_in_which_nothing_was_written_is_forgotten() -> None:
+    home = ten_batches()
+    home.open().assign_epoch_start_offset(5, 10)
+
+    log = home.open()
+
+    assert [(0, 0)] == list(log.leader_epochs.epoch_entries)
+    log.remove_deleted_files()
+    assert b"0\n1\n0 0\n" == home.files.read_bytes(DIRECTORY / "leader-epoch-checkpoint")
+
+
+@pytest.mark.scenario(71)
+def test_a_log_that_was_killed_is_whole() -> None:
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 15)
+
+    log = home.open()
+    append(log, 5)
+    home.stop(log)
+    log = home.open()
+
+    assert list(range(20)) == offsets(log)
+    assert 0 == log.recovery_report.recovered_segments
+
+
+def test_the_recovery_point_does_not_move_by_recovery() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 8)
+    log.flush()
+    home.checkpoint(log)
+    append(log, 8)
+
+    log = home.open()
+
+    assert (8, 16) == (log.recovery_point, log.log_end_offset)
+    assert 2 == log.recovery_report.recovered_segments
+
+
+def test_a_segment_with_offsets_that_are_too_far_is_split() -> None:
+    home = ten_batches()
+    log = home.open()
+    home.stop(log)
+    home.config = home.config.replaced(cleanup_policy=("compact",))
+    far = 2**31 + 6
+    data = home.file(6, ".log")
+    data[450:458] = far.to_bytes(8)
+
+    log = home.open(had_clean_shutdown=False)
+
+    assert [0, 6, far] == bases(log)
+    assert [*range(9), far] == offsets(log)
+    assert 1 == log.recovery_report.split_segments
+
+
+@pytest.mark.parametrize(("policy", "expected"), [(("delete",), [0]), (("compact",), [0, 6, 12])])
+def test_a_log_ends_where_records_were_lost_unless_compaction_may_have_removed_them(
+    policy: tuple[str, ...], expected: list[int]
+) -> None:
+    """
+    A machine that crashes may keep a later segment and lose the end of an earlier one.
+    """
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 13)
+    del home.file(0, ".log")[450:]
+    home.config = home.config.replaced(cleanup_policy=policy)
+
+    log = home.open()
+
+    assert expected == bases(log)
+    assert [0, 1, 2, *range(6, 13)][: 3 if policy == ("delete",) else 10] == offsets(log)
+
+
+def test_compaction_may_have_been_long_ago() -> None:
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 13)
+    del home.file(0, ".log")[450:]
+
+    log = home.open(was_compacted=True)
+
+    assert [0, 6, 12] == bases(log)
+
+
+def test_a_torn_segment_is_no_obstacle_to_one_that_lacks_its_index() -> None:
+    home = LogHome(segment_bytes=1000)
+    append(home.open(), 13)
+    home.file(6, ".log")[150:] = bytes(300)
+    home.remove(12, ".index")
+
+    log = home.open()
+
+    assert [0, 6] == bases(log)
+    assert list(range(7)) == offsets(log)
+
+
+def test_epochs_that_were_lost_come_back_from_the_batches() -> None:
+    home = LogHome(segment_bytes=1000)
+    log = home.open()
+    append(log, 5)
+    append(log, 5, leader_epoch=3)
+    del home.files.nodes[DIRECTORY / "leader-epoch-checkpoint"]
+
+    log = home.open()
+
+    assert [(0, 0), (3, 5)] == list(log.leader_epochs.epoch_entries)
+
+
+def test_a_log_that_is_going_to_be_deleted_is_not_recovered() -> None:
+    home = ten_batches()
+    log = home.open()
+    name = "t-0.0123456789abcdef0123456789abcdef-delete"
+    log.rename_dir(name, should_reinitialize=False)
+    flip_at = DIRECTORY.with_name(name) / f"{0:020d}.log"
+    home.files.nodes[flip_at].data[200] ^= 1
+
+    opened = Log.create(
+        DIRECTORY.with_name(name),
+        home.config,
+        files=home.files,
+        clock=home.clock,
+        failures=home.failures,
+        had_clean_shutdown=False,
+    )
+
+    assert 0 == opened.recovery_report.recovered_segments
+    opened.delete()
+    assert not home.files.exists(DIRECTORY.with_name(name))
+
+
+def test_high_watermarks_are_bounded_by_what_is_there() -> None:
+    home = ten_batches()
+    log = home.open(high_watermark=4)
+    assert 10 == log.high_watermark
+
+    opened = Log.create(
+        DIRECTORY,
+        home.config,
+        files=home.files,
+        clock=home.clock,
+        failures=home.failures,
+        high_watermark=4,
+        had_clean_shutdown=False,
+    )
+    assert 4 == opened.high_watermark
+    info = opened.read(0, 10000, FetchIsolation.HIGH_WATERMARK, True)
+    assert info.records is not None
+    assert [0, 1, 2, 3] == [batch.base_offset for batch in batches(info.records.read())]

@@ -1,0 +1,260 @@
+"""
+Which records leave a log, and when their files do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
+from barnabas.storage.log.log import FetchIsolation, Log
+from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets, produce
+from tests.support.segments import FIRST_TIMESTAMP
+
+HOUR = 3_600_000
+
+
+def five_segments(**config: Any) -> tuple[LogHome, Log]:
+    """
+    Five segments of 1000 bytes, the last of them active.
+    """
+    home = LogHome(segment_bytes=1000, **config)
+    log = home.open()
+    append(log, 5, size=1000)
+    assert [0, 1, 2, 3, 4] == bases(log)
+    return home, log
+
+
+@pytest.mark.scenario(49)
+@pytest.mark.scenario(50)
+@pytest.mark.parametrize(
+    ("retention_bytes", "expected"),
+    [
+        (2500, [2, 3, 4]),
+        (5001, [0, 1, 2, 3, 4]),
+        (5000, [0, 1, 2, 3, 4]),
+        (4000, [1, 2, 3, 4]),
+        (0, [5]),
+        (-1, [0, 1, 2, 3, 4]),
+        (-7, [0, 1, 2, 3, 4]),
+    ],
+)
+def test_segments_go_while_the_log_stays_large_enough(
+    retention_bytes: int, expected: list[int]
+) -> None:
+    _, log = five_segments(retention_bytes=retention_bytes, retention_ms=-1)
+
+    assert 5 - len(expected) + (expected == [5]) == log.delete_old_segments()
+
+    assert expected == bases(log)
+    assert expected[0] == log.log_start_offset
+    assert 5 == log.log_end_offset == log.high_watermark
+
+
+@pytest.mark.scenario(50)
+def test_deleting_everything_leaves_a_snapshot_at_the_end() -> None:
+    home, log = five_segments(retention_bytes=0, retention_ms=-1)
+
+    log.delete_old_segments()
+
+    assert home.has_file(5, ".snapshot")
+    assert (5, 0) == (log.active_segment.base_offset, log.size)
+    append(log)
+    assert [5] == offsets(log)
+
+
+@pytest.mark.scenario(51)
+def test_a_segment_goes_when_its_last_record_is_too_old() -> None:
+    home = LogHome(segment_bytes=300, retention_ms=1000)
+    log = home.open()
+    for timestamp in (1, 2, 3, 4, 9):
+        append(log, timestamp=FIRST_TIMESTAMP + timestamp)
+    assert [0, 2, 4] == bases(log)
+
+    home.clock.advance(1000 + 2)
+    assert 0 == log.delete_old_segments()
+    home.clock.advance(1)
+    assert 1 == log.delete_old_segments()
+    home.clock.advance(2)
+    assert 1 == log.delete_old_segments()
+    assert [4] == bases(log)
+
+
+def test_the_active_segment_goes_as_well() -> None:
+    home = LogHome(retention_ms=1000)
+    log = home.open()
+    append(log, 3)
+    home.clock.advance(2000)
+
+    assert 1 == log.delete_old_segments()
+    assert 0 == log.delete_old_segments()
+
+    assert [3] == bases(log)
+    assert 3 == log.log_start_offset
+
+
+@pytest.mark.scenario(52)
+def test_a_future_timestamp_keeps_all_segments_behind_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    home, log = five_segments(retention_ms=1000, message_timestamp_after_max_ms=2**62)
+    log.truncate_fully_and_start_at(0)
+    append(log, size=1000, timestamp=FIRST_TIMESTAMP + 2 * HOUR)
+    append(log, 3, size=1000, timestamp=FIRST_TIMESTAMP)
+    home.clock.advance(HOUR)
+
+    assert 0 == log.delete_old_segments()
+    assert 0 == log.delete_old_segments()
+
+    assert 1 == caplog.text.count("contains future timestamp(s)")
+
+
+@pytest.mark.scenario(53)
+def test_nothing_above_the_high_watermark_goes() -> None:
+    home, log = five_segments(retention_ms=1000)
+    home.clock.advance(2 * HOUR)
+    log.update_high_watermark(2)
+
+    assert 2 == log.delete_old_segments()
+
+    assert [2, 3, 4] == bases(log)
+    assert 2 == log.log_start_offset == log.high_watermark
+
+
+@pytest.mark.scenario(54)
+def test_files_are_marked_at_once_and_removed_later() -> None:
+    home = LogHome(segment_bytes=1000, retention_bytes=0, retention_ms=-1, file_delete_delay_ms=500)
+    log = home.open()
+    produce(log, b"x", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    append(log, size=900)
+    append(log, size=900)
+    info = log.read(1, 10000, FetchIsolation.LOG_END, True)
+
+    log.delete_old_segments()
+
+    deleted = [name for name in home.names() if name.endswith(".deleted")]
+    assert [
+        f"{base:020d}{suffix}.deleted"
+        for base, suffixes in (
+            (0, (".index", ".log", ".timeindex")),
+            (2, (".index", ".log", ".snapshot", ".timeindex")),
+        )
+        for suffix in suffixes
+    ] == deleted
+    home.clock.advance(499)
+    log.remove_deleted_files()
+    assert deleted == [name for name in home.names() if name.endswith(".deleted")]
+    home.clock.advance(1)
+    log.remove_deleted_files()
+    assert [] == [name for name in home.names() if name.endswith(".deleted")]
+    assert info.records is not None
+    assert 900 == len(info.records.read())
+
+
+@pytest.mark.scenario(55)
+def test_records_that_were_deleted_by_request() -> None:
+    home = LogHome(segment_bytes=800)
+    log = home.open()
+    append(log, 12)
+    assert [0, 5, 10] == bases(log)
+
+    assert 7 == log.delete_records(7)
+    with pytest.raises(OffsetOutOfRange):
+        log.read(6, 1000, FetchIsolation.HIGH_WATERMARK, True)
+    assert 1 == log.delete_old_segments()
+    assert [5, 10] == bases(log)
+    home.stop(log)
+    assert 7 == home.log_start_offset
+
+    log = home.open()
+    assert 7 == log.log_start_offset
+    assert [7, 8, 9, 10, 11] == offsets(log)
+
+
+@pytest.mark.scenario(56)
+def test_requests_to_delete_records_have_limits() -> None:
+    log = LogHome(cleanup_policy=("compact",)).open()
+    produce(log, b"v")
+    with pytest.raises(PolicyViolation):
+        log.delete_records(0)
+
+    log = LogHome().open()
+    append(log, 12)
+    for offset in (13, -2):
+        with pytest.raises(OffsetOutOfRange):
+            log.delete_records(offset)
+    assert 5 == log.delete_records(5)
+    assert 5 == log.delete_records(3)
+    assert 12 == log.delete_records(-1)
+
+
+@pytest.mark.parametrize("policy", [(), ("compact",)])
+def test_without_delete_only_what_is_below_the_start_goes(policy: tuple[str, ...]) -> None:
+    home = LogHome(segment_bytes=800, retention_ms=1, retention_bytes=1, cleanup_policy=policy)
+    log = home.open()
+    for _ in range(12):
+        produce(log, b"v" * 78)
+    home.clock.advance(HOUR)
+
+    assert 0 == log.delete_old_segments()
+
+
+def test_records_may_be_deleted_where_there_is_no_policy_at_all() -> None:
+    log = LogHome(segment_bytes=800, cleanup_policy=()).open()
+    append(log, 12)
+
+    assert 7 == log.delete_records(7)
+    assert 1 == log.delete_old_segments()
+
+
+def test_a_log_without_records_writes_no_snapshot_at_a_stop() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 5)
+    log.delete_records(5)
+
+    home.stop(log)
+
+    assert not [name for name in home.names() if name.endswith(".snapshot")]
+
+
+def test_epochs_begin_with_the_log() -> None:
+    home = LogHome()
+    log = home.open()
+    append(log, 5)
+    log.assign_epoch_start_offset(2, 5)
+    append(log, 5, leader_epoch=2)
+
+    log.delete_records(3)
+    assert [(0, 3), (2, 5)] == list(log.leader_epochs.epoch_entries)
+    log.delete_records(7)
+    assert [(2, 7)] == list(log.leader_epochs.epoch_entries)
+    home.stop(log)
+    assert b"0\n1\n2 7\n" == home.files.read_bytes(DIRECTORY / "leader-epoch-checkpoint")
+
+
+def test_a_new_configuration_counts_at_once() -> None:
+    home, log = five_segments(retention_ms=-1)
+    assert 0 == log.delete_old_segments()
+
+    log.update_config(LogHome(segment_bytes=500, retention_bytes=2000, retention_ms=-1).config)
+
+    assert 3 == log.delete_old_segments()
+    append(log, 2, size=400)
+    assert [3, 4, 5, 6] == bases(log)
+    home.stop(log)
+
+
+def test_why_segments_stay_can_be_asked() -> None:
+    home, log = five_segments(retention_ms=1000, retention_bytes=4500)
+    home.clock.advance(1000 + 2)
+
+    start, size, age = log.retention_plan()
+
+    assert [] == size.deletable
+    assert [0, 1] == [segment.base_offset for segment in age.deletable]
+    assert 2 == age.stopped_by.segment.base_offset if age.stopped_by else False
+    assert [] == start.deletable
+    assert [0, 1, 2, 3, 4] == bases(log)

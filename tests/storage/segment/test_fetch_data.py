@@ -1,0 +1,55 @@
+"""
+What a read answers with.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.fs.interface import WouldBlock
+from barnabas.storage.segment.fetch_data import FetchDataInfo, FileSlice
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from tests.support.disk import MemoryFiles
+
+
+def test_a_slice_is_read_from_its_file() -> None:
+    """
+    Waiting for the disk only if that is allowed.
+    """
+    files = MemoryFiles()
+    file = files.open(Path("/log"))
+    file.append(b"abcdef")
+    files.is_cold = True
+
+    slice_ = FileSlice(file, 1, 3)
+
+    assert b"bcd" == slice_.read()
+    with pytest.raises(WouldBlock):
+        slice_.read(nowait=True)
+
+
+def test_segments_are_compared_where_both_are_known() -> None:
+    """
+    An offset alone is in no segment.
+    """
+    alone = LogOffsetMetadata(5)
+    first, second = LogOffsetMetadata(5, 0, 750), LogOffsetMetadata(7, 6, 150)
+
+    assert alone.message_offset_only
+    assert not first.message_offset_only
+    assert first.on_older_segment(second)
+    assert not second.on_older_segment(first)
+    assert not alone.on_older_segment(second)
+    assert not second.on_older_segment(alone)
+
+
+def test_a_fetch_begins_with_the_batch_that_was_found() -> None:
+    """
+    Which may be before the offset that was asked for.
+    """
+    info = FetchDataInfo(LogOffsetMetadata(100, 100, 0), None)
+
+    assert 100 == info.fetch_offset
+    assert (None, False) == (info.aborted_transactions, info.first_entry_incomplete)

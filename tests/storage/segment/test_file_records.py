@@ -1,0 +1,534 @@
+"""
+Batches in a file.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.compression import CompressionType
+from barnabas.storage.errors import CorruptRecord, KafkaError, KafkaStorageError
+from barnabas.storage.fs.disk import DiskFiles
+from barnabas.storage.fs.interface import Buffer, WouldBlock
+from barnabas.storage.segment.records import (
+    BatchHeader,
+    FileRecords,
+    LogOffsetPosition,
+    TimestampAndOffset,
+)
+from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
+from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
+from tests.support.memory_disk import MemoryFile
+from tests.support.segments import batch_of, padded_batch
+
+D = Path("/data")
+PATH = D / "00000000000000000000.log"
+
+
+def records_of(*batches: Buffer, files: MemoryFiles | None = None) -> FileRecords:
+    files = files or MemoryFiles()
+    files.make_directory(D)
+    records = FileRecords.open(files, PATH)
+    for batch in batches:
+        records.append(batch)
+    return records
+
+
+def damaged(batch: Buffer, at: int, data: bytes) -> bytearray:
+    copy = bytearray(batch)
+    copy[at : at + len(data)] = data
+    return copy
+
+
+# Opening and appending.
+
+
+def test_a_file_goes_on_where_it_ends() -> None:
+    """
+    ``size`` is that of the batches.
+    """
+    files = MemoryFiles()
+    records_of(padded_batch(0), files=files)
+
+    records = records_of(padded_batch(1), files=files)
+
+    assert 300 == records.size == files.size(PATH)
+    assert [0, 1] == [batch.base_offset for batch in records.batches()]
+
+
+@pytest.mark.scenario(68)
+def test_a_preallocated_file_is_written_from_its_beginning() -> None:
+    """
+    Zeros behind the batches are no batches; closing cuts them off.
+    """
+    files = MemoryFiles()
+    files.make_directory(D)
+    records = FileRecords.open(files, PATH, preallocate=True, init_file_size=1000)
+    assert (0, 1000) == (records.size, files.size(PATH))
+
+    records.append(padded_batch(0))
+
+    assert (150, 1000) == (records.size, files.size(PATH))
+    assert 1 == len(list(records.batches()))
+    records.close()
+    assert 150 == files.size(PATH)
+    again = FileRecords.open(
+        files, PATH, preallocate=True, init_file_size=1000, file_already_exists=True
+    )
+    assert 150 == again.size
+
+
+def test_zeros_that_a_crash_has_left_are_corrupt() -> None:
+    """
+    Opened again, the length of the file is all there is to go by.
+    """
+    records = records_of(padded_batch(0), bytes(100))
+
+    with pytest.raises(CorruptRecord, match="Found record size 0 smaller than minimum") as found:
+        list(records.batches())
+
+    assert (PATH, 150) == (found.value.path, found.value.position)
+
+
+def test_positions_have_to_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    A larger file is not opened, and none becomes larger.
+    """
+    records = records_of(padded_batch(0))
+    monkeypatch.setattr(records, "size", 2**31 - 100)
+    with pytest.raises(ValueError, match="too large for segment"):
+        records.append(padded_batch(1))
+
+    files = MemoryFiles()
+    files.make_directory(D)
+    monkeypatch.setattr("tests.support.memory_disk.MemoryFile.size", lambda self: 2**31)
+    with pytest.raises(KafkaError, match="is larger than the maximum allowed segment size"):
+        FileRecords.open(files, PATH)
+    monkeypatch.setattr("tests.support.memory_disk.MemoryFile.size", lambda self: 2**31 - 1)
+    assert 2**31 - 1 == FileRecords.open(files, PATH).size
+
+
+def test_a_file_that_is_only_read_is_not_made() -> None:
+    """
+    Nor can it be written to.
+    """
+    files = MemoryFiles()
+    files.make_directory(D)
+    with pytest.raises(FileNotFoundError):
+        FileRecords.open(files, PATH, mutable=False)
+    records_of(padded_batch(0), files=files)
+
+    records = FileRecords.open(files, PATH, mutable=False)
+
+    assert 150 == records.size
+    with pytest.raises(KafkaStorageError):
+        records.append(padded_batch(1))
+
+
+def test_an_append_that_failed_leaves_nothing_behind() -> None:
+    """
+    What was written of it is no batch, and the next append goes over it.
+    """
+    files = FailingFiles()
+    records = records_of(padded_batch(0), files=files)
+    files.fail(only=frozenset({"write"}), written=100)
+
+    with pytest.raises(KafkaStorageError):
+        records.append(padded_batch(1))
+
+    assert 150 == records.size
+    records.append(padded_batch(1, size=160))
+    assert [(0, 150), (150, 160)] == [
+        (header.position, header.size) for header in records.headers()
+    ]
+
+
+# Walking.
+
+
+def test_walks_see_every_batch() -> None:
+    """
+    From the beginning, or from any batch on.
+    """
+    records = records_of(
+        batch_of(100, [5, 9, 7], leader_epoch=3), padded_batch(103, timestamp=8), padded_batch(110)
+    )
+    size = records.size - 300
+
+    headers = list(records.headers())
+
+    assert [
+        BatchHeader(100, 102, 3, 9, 0, size),
+        BatchHeader(103, 103, 0, 8, size, 150),
+        BatchHeader(110, 110, 0, 1_700_000_000_110, size + 150, 150),
+    ] == headers
+    assert headers[1:] == list(records.headers(size))
+    batches = list(records.batches(size))
+    assert [103, 110] == [batch.base_offset for batch in batches]
+    assert all(batch.is_valid() for batch in batches)
+    assert bytes(records.batch_at(headers[1]).data) == bytes(batches[0].data)
+
+
+# Where the length of the record needs one more byte, no batch of one record has that size.
+SIZES = st.integers(80, 40_000).filter(lambda size: size not in (126, 8255))
+
+
+@given(st.lists(SIZES, min_size=1, max_size=12))
+def test_batches_of_any_size_are_found(sizes: list[int]) -> None:
+    """
+    Also those that are larger than what is read at once, or lie across its end.
+    """
+    data = [padded_batch(at, size=size) for at, size in enumerate(sizes)]
+    records = records_of(*data)
+
+    assert [bytes(batch) for batch in data] == [bytes(batch.data) for batch in records.batches()]
+    assert sizes == [header.size for header in records.headers()]
+    position = 0
+    for offset, size in enumerate(sizes):
+        assert (offset, position, size) == records.search_for_offset_from_position(offset, 0)
+        position += size
+
+
+def test_small_batches_take_one_read() -> None:
+    """
+    Not one for each of them.
+    """
+    reads: list[int] = []
+
+    class CountingFiles(MemoryFiles):
+        def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+            if action == "read":
+                reads.append(1)
+
+    records = records_of(*(padded_batch(at) for at in range(50)), files=CountingFiles())
+
+    for position in (0, 150):
+        reads.clear()
+        assert records.search_for_offset_from_position(49, position) is not None
+        assert 1 == len(reads)
+        reads.clear()
+        assert 50 - position // 150 == len(list(records.headers(position)))
+        assert 1 == len(reads)
+
+
+def test_among_large_batches_headers_are_all_that_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """
+    Behind the first one, which could have been small.
+    """
+    records = records_of(*(padded_batch(at, size=20_000) for at in range(9)), padded_batch(9))
+    sizes: list[int] = []
+    read = MemoryFile.read
+
+    def counting(self: MemoryFile, position: int, size: int, **options: Any) -> bytes | bytearray:
+        sizes.append(size)
+        return read(self, position, size, **options)
+
+    monkeypatch.setattr(MemoryFile, "read", counting)
+
+    found = records.search_for_offset_from_position(8, 0)
+
+    assert found is not None
+    assert (8, 8 * 20_000, 20_000) == found
+    assert 9 == len(sizes)
+    assert sum(sizes[1:]) < 1000
+    sizes.clear()
+    assert 10 == len(list(records.headers()))
+    assert 10 == len(sizes)
+    assert sum(sizes[1:]) < 1000
+
+
+@pytest.mark.parametrize("rest", range(0, 150, 7))
+def test_a_walk_ends_before_a_batch_that_is_not_whole(rest: int) -> None:
+    """
+    However much of it there is.
+    """
+    records = records_of(padded_batch(0), bytes(padded_batch(1))[:rest])
+
+    assert [0] == [batch.base_offset for batch in records.batches()]
+    assert [0] == [header.base_offset for header in records.headers()]
+    assert records.search_for_offset_from_position(1, 0) is None
+
+
+@pytest.mark.parametrize("rest", range(18))
+def test_seventeen_bytes_are_no_batch(rest: int) -> None:
+    """
+    Whatever they are. With one more, their length is looked at.
+    """
+    records = records_of(padded_batch(0), bytes(rest))
+    walks: list[Callable[[], object]] = [
+        lambda: list(records.batches()),
+        lambda: list(records.headers()),
+        lambda: records.search_for_offset_from_position(9, 0),
+    ]
+
+    for walk in walks:
+        walk()
+    records.append(bytes(18 - rest))
+    for walk in walks:
+        with pytest.raises(CorruptRecord):
+            walk()
+
+
+@pytest.mark.parametrize(
+    ("length", "sentence"),
+    [(-1, "record size -1 smaller"), (13, "record size 13 smaller"), (-(2**31), "smaller")],
+)
+def test_a_length_that_no_batch_has_is_corrupt(length: int, sentence: str) -> None:
+    """
+    Which is something else than an end of the file.
+    """
+    batch = damaged(padded_batch(1), 8, struct.pack(">i", length))
+    records = records_of(padded_batch(0), batch)
+
+    for walk in (
+        lambda: list(records.batches()),
+        lambda: list(records.headers()),
+        lambda: records.search_for_offset_from_position(9, 0),
+    ):
+        with pytest.raises(CorruptRecord, match=sentence):
+            walk()
+
+
+def test_a_length_beyond_the_end_of_the_file_ends_the_walk() -> None:
+    """
+    Whatever the magic byte says: the batch was not written to its end.
+    """
+    batch = damaged(damaged(padded_batch(1), 8, struct.pack(">i", 139)), 16, b"\0")
+    records = records_of(padded_batch(0), batch)
+
+    assert 1 == len(list(records.batches()))
+    assert 1 == len(list(records.headers()))
+    assert records.search_for_offset_from_position(1, 0) is None
+
+
+def test_formats_below_0_are_refused() -> None:
+    """
+    The number is a signed byte.
+    """
+    records = records_of(damaged(padded_batch(0), 16, b"\xff"))
+
+    with pytest.raises(CorruptRecord, match="format version -1 at byte 0"):
+        list(records.batches())
+    with pytest.raises(CorruptRecord, match="format version -1"):
+        records.search_for_offset_from_position(0, 0)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_old_messages_are_found_like_batches(magic: int) -> None:
+    """
+    Between newer ones, shorter than a header of today at the end, and in wrappers.
+    """
+    inner = [Legacy(at + 1 - magic, None, b"x", 10 + at) for at in range(3)]
+    old = [
+        legacy_message(magic, 0, b"k", b"v", timestamp=9),
+        legacy_wrapper(magic, CompressionType.GZIP, inner, offset=3, timestamp=12),
+        legacy_message(magic, 9, None, None, timestamp=11),
+    ]
+    at = [0, len(old[0]), len(old[0]) + len(old[1])]
+    records = records_of(*old)
+    newest = 12 if magic else -1
+
+    assert [(0, 0), (1, 3), (9, 9)] == [
+        (header.base_offset, header.last_offset) for header in records.headers()
+    ]
+    assert [0, 1, 2, 3, 9] == [
+        record.offset for batch in records.batches() for record in batch.records()
+    ]
+    assert at == [header.position for header in records.headers()]
+    for target, (base_offset, number) in {0: (0, 0), 1: (1, 1), 3: (1, 1), 4: (9, 2)}.items():
+        found = records.search_for_offset_from_position(target, 0)
+        assert LogOffsetPosition(base_offset, at[number], len(old[number])) == found
+    assert records.search_for_offset_from_position(10, 0) is None
+    assert TimestampAndOffset(newest, 3 if magic else -1, None) == records.largest_timestamp_after(
+        0
+    )
+    found_time = records.search_for_timestamp(11, 0, 0)
+    assert (TimestampAndOffset(11, 2, None) if magic else None) == found_time
+    assert [9] == [
+        record.offset for record in records.batch_at(list(records.headers())[2]).records()
+    ]
+
+
+def test_a_batch_shorter_than_its_header_is_corrupt() -> None:
+    """
+    Between the shortest of any version and the shortest of ours.
+    """
+    batch = damaged(padded_batch(0), 8, struct.pack(">i", 48))
+
+    with pytest.raises(CorruptRecord, match="the size 60 is smaller than the minimum"):
+        list(records_of(batch).batches())
+
+
+# Searching.
+
+
+def test_a_search_finds_the_batch_that_holds_the_offset() -> None:
+    """
+    Or the first behind it, where compaction has left a gap.
+    """
+    records = records_of(batch_of(100, [1, 2, 3]), padded_batch(105), padded_batch(106))
+    first = records.size - 300
+
+    found = [
+        records.search_for_offset_from_position(offset, 0)
+        for offset in (0, 100, 101, 102, 103, 105, 106, 107)
+    ]
+
+    assert [100, 100, 100, 100, 105, 105, 106, None] == [at and at.offset for at in found]
+    assert (106, first + 150, 150) == records.search_for_offset_from_position(106, first)
+
+
+def test_a_search_may_refuse_to_wait() -> None:
+    """
+    Then the caller asks again where it may.
+    """
+    files = MemoryFiles()
+    records = records_of(padded_batch(0), files=files)
+    files.is_cold = True
+
+    with pytest.raises(WouldBlock):
+        records.search_for_offset_from_position(0, 0, nowait=True)
+    assert records.search_for_offset_from_position(0, 0) is not None
+
+
+@pytest.mark.scenario(34)
+def test_a_record_is_found_by_its_time() -> None:
+    """
+    The first that is not older, in the order of offsets.
+    """
+    records = records_of(
+        *(
+            padded_batch(offset, timestamp=timestamp)
+            for offset, timestamp in enumerate([100, 50, 200, 150, 200, 300])
+        )
+    )
+
+    assert [(100, 0), (200, 2), (200, 2), (300, 5), None] == [
+        found and (found.timestamp, found.offset)
+        for found in (
+            records.search_for_timestamp(target, 0, 0) for target in (40, 101, 200, 201, 301)
+        )
+    ]
+    assert TimestampAndOffset(200, 4, 0) == records.search_for_timestamp(160, 0, 3)
+
+
+def test_a_batch_whose_fitting_record_is_below_the_start_is_passed_over() -> None:
+    """
+    DeleteRecords may have put the start into the middle of a batch.
+    """
+    records = records_of(batch_of(0, [300, 100]), batch_of(2, [250], leader_epoch=-1))
+
+    assert TimestampAndOffset(250, 2, None) == records.search_for_timestamp(200, 0, 1)
+
+
+def test_the_largest_timestamp_is_that_of_the_earliest_batch_that_has_it() -> None:
+    """
+    With the last offset of that batch; a batch later in the file counts if it is larger.
+    """
+    records = records_of(
+        batch_of(0, [5, 9], leader_epoch=1), batch_of(2, [9, 8], leader_epoch=2), batch_of(4, [7])
+    )
+    second = list(records.headers())[1].position
+
+    assert TimestampAndOffset(9, 1, 1) == records.largest_timestamp_after(0)
+    assert TimestampAndOffset(9, 3, 2) == records.largest_timestamp_after(second)
+    assert TimestampAndOffset(-1, -1, None) == records.largest_timestamp_after(records.size)
+
+
+# Slices, truncation, the file as a whole.
+
+
+def test_a_slice_is_read_later() -> None:
+    """
+    As much of it as there is.
+    """
+    records = records_of(padded_batch(0), padded_batch(1))
+
+    middle, end = records.slice(100, 100), records.slice(200, 1000)
+
+    assert (100, 100, 100) == (middle.position, middle.size, len(middle.read()))
+    assert bytes(padded_batch(1))[50:] == bytes(end.read())
+    assert 0 == records.slice(300, 10).size
+
+
+@pytest.mark.parametrize(("position", "size"), [(-1, 1), (301, 1), (0, -1)])
+def test_a_slice_lies_in_the_file(position: int, size: int) -> None:
+    """
+    Anything else is a mistake.
+    """
+    with pytest.raises(ValueError, match=r"Slice from position|Invalid size"):
+        records_of(padded_batch(0), padded_batch(1)).slice(position, size)
+
+
+@pytest.mark.scenario(54)
+def test_a_slice_outlives_its_file(tmp_path: Path) -> None:
+    """
+    Retention may remove a segment that is being sent.
+    """
+    records = FileRecords.open(DiskFiles(), tmp_path / "0.log")
+    records.append(padded_batch(0))
+    slice_ = records.slice(0, 150)
+
+    assert records.delete_if_exists()
+    del records
+
+    assert not (tmp_path / "0.log").exists()
+    assert bytes(padded_batch(0)) == bytes(slice_.read(nowait=True))
+
+
+def test_truncating_cuts_batches_off() -> None:
+    """
+    And says how many bytes that were; more than there is cannot be kept.
+    """
+    files = MemoryFiles()
+    records = records_of(padded_batch(0), padded_batch(1), files=files)
+
+    assert 150 == records.truncate_to(150)
+    assert 0 == records.truncate_to(150)
+    assert (150, 150) == (records.size, files.size(PATH))
+    for size in (151, -1):
+        with pytest.raises(ValueError, match="Attempt to truncate"):
+            records.truncate_to(size)
+    assert 150 == records.truncate_to(0)
+    assert (0, 0) == (records.size, files.size(PATH))
+
+
+def test_closing_makes_durable_before_it_trims() -> None:
+    """
+    In Kafka's order.
+    """
+    files = RecordingFiles()
+    files.make_directory(D)
+    records = FileRecords.open(files, PATH, preallocate=True, init_file_size=1000)
+    records.append(padded_batch(0))
+    files.operations.clear()
+
+    records.close()
+
+    assert [f"sync {PATH.name}", f"truncate {PATH.name}"] == files.operations
+
+
+def test_renames_are_followed() -> None:
+    """
+    Errors name the file by its new name.
+    """
+    files = MemoryFiles()
+    records = records_of(padded_batch(0), files=files)
+    deleted = PATH.with_name(PATH.name + ".deleted")
+
+    records.rename_to(deleted)
+    moved = Path("/data2")
+    files.rename(D, moved)
+    records.update_parent_dir(moved)
+
+    assert moved / deleted.name == records.path
+    records.close_handlers()
+    with pytest.raises(KafkaStorageError, match=r"/data2/.*deleted"):
+        records.flush()

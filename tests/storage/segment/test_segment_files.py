@@ -1,0 +1,334 @@
+"""
+A segment that is truncated, renamed, closed or removed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.index.txn_index import AbortedTxn
+from barnabas.storage.segment.files import delete_files_if_exist
+from barnabas.storage.state_files.file_names import offset_from_file_name
+from tests.support.clock import StillClock
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.segments import (
+    DIRECTORY,
+    FIRST_TIMESTAMP,
+    append_padded,
+    offset_entries,
+    open_segment,
+    padded_batch,
+    time_entries,
+)
+
+LOG = DIRECTORY / "00000000000000000000.log"
+INDEX = DIRECTORY / "00000000000000000000.index"
+TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
+
+
+def test_a_segment_that_was_only_read_is_closed_as_it_is() -> None:
+    """
+    No time entry is made up for it; its indexes are trimmed if they were opened.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(2))
+    segment.offset_index.trim_to_valid_size()
+    segment.time_index.trim_to_valid_size()
+
+    segment = open_segment(files=files)
+    segment.translate_offset(1)
+    segment.close()
+
+    assert (0, 0) == (files.size(INDEX), files.size(TIME_INDEX))
+
+
+def test_a_last_entry_that_cannot_be_written_does_not_keep_a_segment_open() -> None:
+    """
+    The rest is closed, and the error told.
+    """
+    files = FailingFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(2))
+    files.fail(only=frozenset({"write"}))
+
+    segment.close()
+
+    assert (300, 0, 0) == tuple(files.size(path) for path in (LOG, INDEX, TIME_INDEX))
+
+
+def test_closing_goes_on_behind_an_error() -> None:
+    """
+    One file that cannot be closed properly must not keep the others open.
+    """
+    files = FailingFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(2))
+    files.fail(only=frozenset({"truncate"}))
+
+    with pytest.raises(KafkaStorageError, match=r"\.index"):
+        segment.close()
+
+    assert 12 == files.size(TIME_INDEX)
+    with pytest.raises(KafkaStorageError):
+        segment.log.flush()
+
+
+@pytest.mark.scenario(29)
+def test_truncation_takes_batches_and_entries_that_reach_the_offset() -> None:
+    """
+    The segment is the active one from now on, so the indexes have room again.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files, interval=0)
+    append_padded(segment, range(5))
+    segment.on_become_inactive_segment()
+
+    assert 300 == segment.truncate_to(3)
+
+    assert (450, 10_485_760, 10_485_756) == tuple(
+        files.size(path) for path in (LOG, INDEX, TIME_INDEX)
+    )
+    assert [(1, 150), (2, 300)] == offset_entries(segment)
+    assert 3 == segment.read_next_offset()
+    assert FIRST_TIMESTAMP + 2 == segment.max_timestamp_so_far()
+    assert segment.translate_offset(4) is None
+    append_padded(segment, range(3, 5))
+    assert [(1, 150), (2, 300), (4, 600)] == offset_entries(segment)
+
+
+def test_truncation_beyond_the_end_takes_nothing() -> None:
+    """
+    But for the transactions that end there.
+    """
+    segment = open_segment(interval=0)
+    append_padded(segment, range(3))
+    segment.txn_index.append(AbortedTxn(1, 0, 7, 8))
+
+    assert 0 == segment.truncate_to(3)
+
+    assert (450, 2) == (segment.size, segment.offset_index.entries)
+    assert segment.txn_index.is_empty
+
+
+def test_truncation_to_nothing_begins_the_segment_anew() -> None:
+    """
+    Its age too.
+    """
+    clock = StillClock(1000)
+    segment = open_segment(clock=clock, interval=0)
+    append_padded(segment, range(3), timestamp=500)
+    assert 500 == segment.first_batch_timestamp()
+    clock.advance(5000)
+
+    assert 450 == segment.truncate_to(0)
+
+    assert (0, 0, []) == (segment.size, segment.offset_index.entries, time_entries(segment))
+    assert 2**63 - 1 == segment.first_batch_timestamp()
+    assert 100 == segment.time_waited_for_roll(6100, 0)
+    assert -1 == segment.max_timestamp_so_far()
+
+
+def test_after_truncation_the_largest_timestamp_is_looked_for() -> None:
+    """
+    Behind the last entry of the time index.
+    """
+    segment = open_segment(interval=300)
+    for offset, timestamp in enumerate([10, 50, 20, 40, 30, 90]):
+        append_padded(segment, range(offset, offset + 1), timestamp=timestamp)
+    assert [(50, 1)] == time_entries(segment)
+
+    segment.truncate_to(5)
+    assert (50, 1) == segment.read_max_timestamp_and_offset_so_far()
+    segment.truncate_to(1)
+    assert (10, 0) == segment.read_max_timestamp_and_offset_so_far()
+
+
+@pytest.mark.scenario(54)
+def test_a_removed_segment_is_read_to_the_end() -> None:
+    """
+    Its files are renamed at once and removed later; who is at it goes on.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files, interval=0)
+    append_padded(segment, range(5))
+    segment.txn_index.append(AbortedTxn(1, 0, 4, 5))
+    info = segment.read(1, 150, segment.size)
+
+    segment.change_file_suffixes("", ".deleted")
+    assert segment.has_suffix(".deleted")
+    assert [
+        "00000000000000000000.index.deleted",
+        "00000000000000000000.log.deleted",
+        "00000000000000000000.timeindex.deleted",
+        "00000000000000000000.txnindex.deleted",
+    ] == files.names(DIRECTORY)
+    assert not segment.deleted
+    segment.delete_if_exists()
+
+    assert segment.deleted
+    assert [] == files.names(DIRECTORY)
+    assert info is not None
+    assert info.records is not None
+    assert bytes(padded_batch(1)) == bytes(info.records.read())
+    assert (3, 450, 150) == segment.translate_offset(3)
+    assert 1 == len(segment.collect_aborted_txns(0, 5).aborted_transactions)
+    assert 0 == segment.last_modified()
+
+
+def test_removal_goes_on_behind_an_error() -> None:
+    """
+    What can be removed is.
+    """
+    files = FailingFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(1))
+    files.fail(only=frozenset({"remove"}))
+
+    with pytest.raises(KafkaStorageError):
+        segment.delete_if_exists()
+
+    assert [LOG.name] == files.names(DIRECTORY)
+
+
+def test_a_disk_that_failed_is_not_touched_again() -> None:
+    """
+    Handles are given back without a write.
+    """
+    files = FailingFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(1))
+    files.fail(forever=True)
+
+    segment.close_handlers()
+
+    assert (0, 0) == segment.offset_index.lookup(0)
+    assert (-1, 0) == segment.time_index.lookup(FIRST_TIMESTAMP)
+    for closed in (segment.log.flush, lambda: segment.log.slice(0, 150).read()):
+        with pytest.raises(KafkaStorageError, match="Bad file descriptor"):
+            closed()
+
+
+def test_a_segment_moves_along_with_its_directory() -> None:
+    """
+    When the topic is deleted.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(1))
+    moved = Path("/data/t-0.abc-delete")
+    files.rename(DIRECTORY, moved)
+
+    segment.update_parent_dir(moved)
+
+    assert {moved} == {
+        path.parent
+        for path in (
+            segment.log.path,
+            segment.offset_index_file,
+            segment.time_index_file,
+            segment.txn_index.path,
+        )
+    }
+    append_padded(segment, range(1, 2))
+    segment.flush()
+    segment.close()
+    assert [0, 12, 300] == sorted(files.size(moved / name) for name in files.names(moved))
+
+
+def test_compaction_gives_its_segments_the_time_of_the_old_ones() -> None:
+    """
+    All three files, as retention may go by it.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(1))
+
+    segment.set_last_modified(12_345)
+
+    assert 12_345 == segment.last_modified()
+    assert {12_345} == {files.modified_ms(DIRECTORY / name) for name in files.names(DIRECTORY)}
+
+
+def test_batches_can_be_taken_over_from_another_file() -> None:
+    """
+    As long as their offsets fit: a segment that reaches too far is split so.
+    """
+    source = open_segment()
+    far = 2**31 + 10
+    for offset in (3, 4, far, far + 1):
+        source.log.append(padded_batch(offset))
+    first, second = open_segment(3, interval=0), open_segment(far, interval=0)
+
+    taken = first.append_from_file(source.log, 0)
+    rest = second.append_from_file(source.log, taken)
+
+    assert (300, 300) == (taken, rest)
+    assert [3, 4] == [batch.base_offset for batch in first.log.batches()]
+    assert [(far + 1, 150)] == offset_entries(second)
+    assert source.has_overflow()
+    assert not first.has_overflow()
+    assert not second.has_overflow()
+    assert not open_segment().has_overflow()
+
+
+@pytest.mark.scenario(64)
+def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_told() -> None:
+    """
+    The age of the segment then is that of its file.
+    """
+    clock = StillClock(5000)
+    files = MemoryFiles(clock.now_ms)
+    segment = open_segment(files=files, clock=clock, interval=0)
+    append_padded(segment, range(3), timestamp=9000)
+    segment.close()
+
+    files.remove(TIME_INDEX)
+    segment = open_segment(files=files, clock=clock)
+    segment.sanity_check(has_offset_index_file=True, time_index_file_newly_created=True)
+    assert (0, 16) == (files.size(TIME_INDEX), files.size(INDEX))
+    assert 5000 == segment.largest_timestamp()
+    found = segment.find_offset_by_timestamp(8000, 0)
+    assert found is not None
+    assert 0 == found.offset
+
+    files.remove(INDEX)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        open_segment(files=files).sanity_check(
+            has_offset_index_file=False, time_index_file_newly_created=False
+        )
+
+
+def test_a_crash_of_the_machine_after_a_flush_takes_nothing() -> None:
+    """
+    Batches, indexes and transactions.
+    """
+    files = FailingFiles()
+    segment = open_segment(files=files, interval=0)
+    append_padded(segment, range(3))
+    segment.txn_index.append(AbortedTxn(1, 0, 2, 3))
+
+    segment.flush()
+
+    for node in files.nodes.values():
+        assert node.durable == node.data
+
+
+def test_files_of_a_segment_that_is_not_open_are_removed_by_their_names() -> None:
+    """
+    Those of that base offset and suffix, whichever there are.
+    """
+    files = MemoryFiles()
+    append_padded(open_segment(files=files), range(1))
+    append_padded(open_segment(7, files=files), range(7, 8))
+    files.open(DIRECTORY / "00000000000000000000.log.swap").close()
+
+    delete_files_if_exist(files, DIRECTORY, 0)
+    assert "00000000000000000000.log.swap" in files.names(DIRECTORY)
+    delete_files_if_exist(files, DIRECTORY, 0, ".swap")
+
+    assert {7} == {offset_from_file_name(name) for name in files.names(DIRECTORY)}
+    assert 3 == len(files.names(DIRECTORY))

@@ -1,0 +1,217 @@
+"""
+Finding batches and records in a segment.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.errors import UnknownServerError
+from barnabas.storage.fs.interface import WouldBlock
+from barnabas.storage.index.offset_index import OffsetPosition
+from barnabas.storage.segment.fetch_data import FetchDataInfo
+from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.storage.segment.records import TimestampAndOffset
+from barnabas.storage.segment.segment import LogSegment
+from tests.support.disk import MemoryFiles
+from tests.support.segments import (
+    DIRECTORY,
+    append_padded,
+    batch_of,
+    open_segment,
+    padded_batch,
+)
+
+
+def five_batches() -> LogSegment:
+    segment = open_segment()
+    append_padded(segment, range(5))
+    return segment
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+@pytest.mark.parametrize(
+    ("start", "max_size", "min_one", "size", "incomplete"),
+    [
+        (0, 100, True, 150, False),
+        (0, 100, False, 100, True),
+        (2, 300, False, 300, False),
+        (2, 299, False, 299, False),
+        (2, 0, True, 150, False),
+        (2, 0, False, 0, False),
+        (4, 1000, False, 150, False),
+        (4, 10, True, 150, False),
+        (4, 10, False, 10, True),
+    ],
+)
+@pytest.mark.scenario(31)
+def test_a_read_is_limited_by_size(
+    *, start: int, max_size: int, min_one: bool, size: int, incomplete: bool, reopened: bool
+) -> None:
+    """
+    It may end within a batch, and has at least the first if that is asked for.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(5))
+    if reopened:
+        segment = open_segment(files=files)
+
+    info = segment.read(start, max_size, segment.size, min_one_message=min_one)
+
+    assert info is not None
+    assert LogOffsetMetadata(start, 0, 150 * start) == info.fetch_offset_metadata
+    data = b"" if info.records is None else info.records.read()
+    whole = b"".join(padded_batch(offset) for offset in range(start, 5))
+    assert whole[:size] == bytes(data)
+    assert incomplete == info.first_entry_incomplete
+
+
+@pytest.mark.scenario(32)
+def test_a_read_begins_with_the_batch_that_holds_the_offset() -> None:
+    """
+    Consumers skip the records before the one that they wanted.
+    """
+    segment = open_segment(100)
+    segment.append(102, batch_of(100, [100, 300, 300]))
+    segment.append(104, batch_of(103, [250, 260]))
+
+    info = segment.read(101, 1000, segment.size)
+
+    assert info is not None
+    assert 100 == info.fetch_offset
+    assert info.records is not None
+    assert 0 == info.records.position
+
+
+def test_a_read_ends_where_it_may_not_go_on() -> None:
+    """
+    At the high watermark, that is. If nobody knows where that is, there is nothing to read.
+    """
+    segment = five_batches()
+
+    info = segment.read(1, 10_000, 450)
+    assert info is not None
+    assert info.records is not None
+    assert (150, 300) == (info.records.position, info.records.size)
+    assert isinstance(nothing := segment.read(1, 10_000, None), FetchDataInfo)
+    assert nothing.records is None
+    with pytest.raises(UnknownServerError, match="cannot have -1 bytes"):
+        segment.read(1, -1, 450)
+
+
+def test_there_is_nothing_behind_the_last_batch() -> None:
+    """
+    The log goes on in the next segment.
+    """
+    segment = five_batches()
+
+    assert segment.read(5, 100, segment.size) is None
+    assert segment.translate_offset(5) is None
+
+
+def test_a_read_may_refuse_to_wait() -> None:
+    """
+    But the batch that was appended last is known without looking.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files)
+    append_padded(segment, range(5))
+    files.is_cold = True
+
+    with pytest.raises(WouldBlock):
+        segment.read(3, 100, segment.size, nowait=True)
+    info = segment.read(4, 1000, segment.size, nowait=True)
+
+    assert info is not None
+    assert info.records is not None
+    with pytest.raises(WouldBlock):
+        info.records.read(nowait=True)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 4), st.integers(100, 400)), min_size=1),
+    st.booleans(),
+)
+def test_translation_finds_what_a_scan_finds(
+    batches: list[tuple[int, int, int]], reopened: bool
+) -> None:
+    """
+    For batches of any sizes with gaps between them; with or without memory of the last append.
+    """
+    files = MemoryFiles()
+    segment = open_segment(10, files=files, interval=300, index_bytes=30_000)
+    placed: list[tuple[int, int, int, int]] = []
+    offset, position = 10, 0
+    for count, gap, _ in batches:
+        offset += gap
+        batch = batch_of(offset, [1] * count)
+        segment.append(offset + count - 1, batch)
+        placed.append((offset, offset + count - 1, position, len(batch)))
+        offset, position = offset + count, position + len(batch)
+    if reopened:
+        segment.close()
+        segment = open_segment(10, files=files, index_bytes=30_000)
+
+    for target in range(8, offset + 3):
+        expected = next(((b, p, s) for b, last, p, s in placed if last >= target), None)
+        assert expected == segment.translate_offset(target)
+    assert offset == segment.read_next_offset()
+
+
+def test_the_end_of_a_read_is_bounded_by_the_index() -> None:
+    """
+    For the aborted transactions that concern it.
+    """
+    segment = open_segment(interval=0)
+    append_padded(segment, range(5))
+
+    assert 2 == segment.fetch_upper_bound_offset(OffsetPosition(0, 0), 160)
+    assert segment.fetch_upper_bound_offset(OffsetPosition(0, 0), 601) is None
+
+
+def test_the_next_offset_of_an_empty_segment_is_its_base() -> None:
+    """
+    Also with a file that holds no whole batch.
+    """
+    files = MemoryFiles()
+    assert 100 == open_segment(100, files=files).read_next_offset()
+    files.open(DIRECTORY / "00000000000000000100.log").append(padded_batch(100)[:100])
+    assert 100 == open_segment(100, files=files).read_next_offset()
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [(40, (100, 0)), (101, (200, 2)), (200, (200, 2)), (201, (300, 5)), (301, None)],
+)
+@pytest.mark.parametrize("interval", [0, 4096])
+@pytest.mark.scenario(34)
+def test_offsets_are_found_by_time(
+    query: int, found: tuple[int, int] | None, interval: int
+) -> None:
+    """
+    The first record that is not older, whatever the indexes know.
+    """
+    segment = open_segment(interval=interval)
+    for offset, timestamp in enumerate([100, 50, 200, 150, 200, 300]):
+        append_padded(segment, range(offset, offset + 1), timestamp=timestamp)
+
+    result = segment.find_offset_by_timestamp(query, 0)
+
+    assert found == (result and (result.timestamp, result.offset))
+
+
+@pytest.mark.scenario(35)
+def test_a_record_is_found_inside_its_batch() -> None:
+    """
+    The first with that time, not the last of the batch.
+    """
+    segment = open_segment(100, interval=0)
+    segment.append(102, batch_of(100, [100, 300, 300]))
+    segment.append(104, batch_of(103, [250, 260]))
+
+    assert TimestampAndOffset(300, 101, 0) == segment.find_offset_by_timestamp(255, 100)
+    assert TimestampAndOffset(260, 104, 0) == segment.find_offset_by_timestamp(255, 103)
+    assert TimestampAndOffset(300, 101, 0) == segment.find_offset_by_timestamp(300, 100)

@@ -1,0 +1,267 @@
+"""
+When a log goes on in another segment.
+
+The numbers are those that Apache Kafka's own classes gave for the same input.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll, room_in
+from barnabas.storage.segment.segment import LogSegment
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
+from tests.support.segments import (
+    DIRECTORY,
+    FIRST_TIMESTAMP,
+    append_padded,
+    batch_of,
+    offset_entries,
+    open_segment,
+)
+
+LOG = DIRECTORY / "00000000000000000000.log"
+INDEX = DIRECTORY / "00000000000000000000.index"
+TIME_INDEX = DIRECTORY / "00000000000000000000.timeindex"
+OFFSETS, TIMES = RollReason.OFFSET_INDEX_FULL, RollReason.TIME_INDEX_FULL
+
+
+def roll_params(
+    offset: int,
+    *,
+    timestamp: int | None = None,
+    size: int = 150,
+    segment_bytes: int = 1 << 30,
+    segment_ms: int = 7 * 86_400_000,
+    now: int = FIRST_TIMESTAMP,
+) -> RollParams:
+    """
+    What there is to know about the padded batch of *offset*.
+    """
+    return RollParams(
+        max_segment_ms=segment_ms,
+        max_segment_bytes=segment_bytes,
+        max_timestamp_in_messages=FIRST_TIMESTAMP + offset if timestamp is None else timestamp,
+        max_offset_in_messages=offset,
+        messages_size=size,
+        now=now,
+    )
+
+
+def fill_until_roll(segment: LogSegment, *, timestamp: int | None = None, **params: int) -> int:
+    """
+    Append padded batches until one should go to the next segment; its offset.
+    """
+    offset = segment.base_offset
+    size = params.get("size", 150)
+    while not reason_to_roll(segment, roll_params(offset, timestamp=timestamp, **params)):
+        append_padded(segment, range(offset, offset + 1), size=size, timestamp=timestamp)
+        offset += 1
+    return offset
+
+
+@pytest.mark.scenario(18)
+def test_the_canary_rolls_before_49() -> None:
+    """
+    25 time slots, the last of which is reserved: 24 entries, one for every second batch.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files, index_bytes=300, interval=150)
+
+    assert 49 == fill_until_roll(segment)
+    segment.on_become_inactive_segment()
+
+    assert (7350, 192, 288) == tuple(files.size(path) for path in (LOG, INDEX, TIME_INDEX))
+    assert (2, 300) == offset_entries(segment)[0]
+
+
+@pytest.mark.parametrize(
+    ("index_bytes", "interval", "timestamp", "rolls", "entries", "reason"),
+    [
+        pytest.param(300, 0, None, 25, (24, 24), TIMES, marks=pytest.mark.scenario(19)),
+        pytest.param(300, 149, None, 25, (24, 24), TIMES, marks=pytest.mark.scenario(19)),
+        pytest.param(300, 0, FIRST_TIMESTAMP, 38, (37, 1), OFFSETS, marks=pytest.mark.scenario(20)),
+        pytest.param(100, 150, None, 15, (7, 7), TIMES, marks=pytest.mark.scenario(21)),
+    ],
+)
+def test_a_full_index_rolls(
+    *,
+    index_bytes: int,
+    interval: int,
+    timestamp: int | None,
+    rolls: int,
+    entries: tuple[int, int],
+    reason: RollReason,
+) -> None:
+    """
+    The time index is full one slot earlier than the offset index; constant time never fills it.
+    """
+    segment = open_segment(index_bytes=index_bytes, interval=interval)
+
+    assert rolls == fill_until_roll(segment, timestamp=timestamp)
+
+    assert reason is reason_to_roll(segment, roll_params(rolls, timestamp=timestamp))
+    segment.on_become_inactive_segment()
+    assert entries == (segment.offset_index.entries, segment.time_index.entries)
+
+
+@pytest.mark.scenario(22)
+def test_a_segment_rolls_when_the_next_batch_would_not_fit() -> None:
+    """
+    At exactly its size it does fit.
+    """
+    segment = open_segment()
+
+    assert 20 == fill_until_roll(segment, size=1000, segment_bytes=20_000)
+
+    assert RollReason.SIZE is reason_to_roll(
+        segment, roll_params(20, size=1000, segment_bytes=20_000)
+    )
+    assert 20_000 == segment.size
+    assert [(5, 5000), (10, 10_000), (15, 15_000)] == offset_entries(segment)
+
+
+@pytest.mark.parametrize(
+    "segment_bytes",
+    [
+        pytest.param(1000, marks=pytest.mark.scenario(23)),
+        pytest.param(900, marks=pytest.mark.scenario(24)),
+    ],
+)
+def test_small_segments_hold_six_batches(segment_bytes: int) -> None:
+    """
+    Their only time entry is the one of the roll.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files)
+
+    assert 6 == fill_until_roll(segment, segment_bytes=segment_bytes)
+    segment.on_become_inactive_segment()
+
+    assert (900, 0, 12) == tuple(files.size(path) for path in (LOG, INDEX, TIME_INDEX))
+
+
+@pytest.mark.scenario(25)
+def test_a_segment_rolls_by_the_time_of_its_records() -> None:
+    """
+    More than ``segment.ms`` after its first batch. The clock has nothing to do with it.
+    """
+    segment = open_segment()
+    for offset in range(10):
+        append_padded(segment, range(offset, offset + 1), timestamp=1000 + 10 * offset)
+
+    assert not reason_to_roll(segment, roll_params(10, timestamp=1100, segment_ms=100, now=10**15))
+    assert RollReason.TIME is reason_to_roll(
+        segment, roll_params(11, timestamp=1101, segment_ms=100, now=0)
+    )
+
+
+def test_a_segment_without_timestamps_rolls_by_the_clock() -> None:
+    """
+    From when it was opened. An empty one does not roll by time.
+    """
+    clock = StillClock(1000)
+    segment = open_segment(clock=clock)
+    assert not reason_to_roll(segment, roll_params(0, timestamp=-1, segment_ms=100, now=9999))
+    append_padded(segment, range(1), timestamp=-1)
+
+    assert not reason_to_roll(segment, roll_params(1, timestamp=-1, segment_ms=100, now=1100))
+    assert reason_to_roll(segment, roll_params(1, timestamp=10**15, segment_ms=100, now=1101))
+    assert 2**63 - 1 == segment.first_batch_timestamp()
+
+
+def test_jitter_makes_a_segment_roll_earlier() -> None:
+    """
+    So that not all partitions roll at once.
+    """
+    segment = open_segment(jitter_ms=40)
+    append_padded(segment, range(1), timestamp=1000)
+
+    assert 40 == segment.roll_jitter_ms
+    assert not reason_to_roll(segment, roll_params(1, timestamp=1060, segment_ms=100))
+    assert reason_to_roll(segment, roll_params(1, timestamp=1061, segment_ms=100))
+
+
+def test_the_first_timestamp_is_read_from_the_file_of_a_segment_that_was_opened() -> None:
+    """
+    It is the largest of the first batch.
+    """
+    files = MemoryFiles()
+    segment = open_segment(files=files)
+    segment.append(1, batch_of(0, [700, 500]))
+    segment.append(2, batch_of(2, [900]))
+
+    segment = open_segment(files=files)
+
+    assert 700 == segment.first_batch_timestamp()
+    assert 300 == segment.time_waited_for_roll(0, 1000)
+
+
+@pytest.mark.scenario(26)
+def test_an_offset_that_does_not_fit_rolls() -> None:
+    """
+    Above an int32, or below the base.
+    """
+    segment = open_segment(100)
+
+    assert [None, RollReason.OFFSET_OVERFLOW, RollReason.OFFSET_OVERFLOW] == [
+        reason_to_roll(segment, roll_params(offset, timestamp=0))
+        for offset in (100 + 2**31 - 1, 100 + 2**31, 99)
+    ]
+
+
+@pytest.mark.parametrize("jitter_ms", [0, 7])
+def test_what_has_room_does_not_roll_and_what_exceeds_it_does(jitter_ms: int) -> None:
+    """
+    Each limit by itself, to the last byte, millisecond and offset.
+    """
+    segment = open_segment(100, jitter_ms=jitter_ms)
+    append_padded(segment, range(100, 103), timestamp=1000)
+    limits = {"segment_bytes": 1000, "segment_ms": 50}
+
+    room = room_in(segment, roll_params(0, **limits))
+
+    def reason(**more: int) -> RollReason | None:
+        given = {"offset": 103, "timestamp": 1000, **limits, **more}
+        return reason_to_roll(segment, roll_params(**given))
+
+    assert 550 == room.size_bytes
+    assert [None, RollReason.SIZE] == [reason(size=550), reason(size=551)]
+    latest = room.latest_timestamp
+    assert latest == 1050 - jitter_ms
+    assert [None, RollReason.TIME] == [reason(timestamp=latest), reason(timestamp=latest + 1)]
+    last = room.last_offset
+    assert [None, RollReason.OFFSET_OVERFLOW] == [reason(offset=last), reason(offset=last + 1)]
+
+
+@pytest.mark.parametrize(("timestamp", "reason"), [(None, TIMES), (FIRST_TIMESTAMP, OFFSETS)])
+def test_there_is_room_for_so_many_index_entries(timestamp: int | None, reason: RollReason) -> None:
+    """
+    An index that has none left rolls the segment.
+    """
+    segment = open_segment(index_bytes=300, interval=0)
+    params = roll_params(0)
+    offset = 0
+    while reason_to_roll(segment, roll_params(offset, timestamp=timestamp)) is None:
+        room = room_in(segment, params)
+        assert room.offset_entries > 0
+        assert room.time_entries > 0
+        append_padded(segment, range(offset, offset + 1), timestamp=timestamp)
+        offset += 1
+
+    room = room_in(segment, params)
+
+    assert 0 == (room.offset_entries if reason is OFFSETS else room.time_entries)
+    assert reason is reason_to_roll(segment, roll_params(offset, timestamp=timestamp))
+
+
+@pytest.mark.parametrize("batches", [0, 1])
+def test_without_timestamps_no_timestamp_is_too_late(batches: int) -> None:
+    """
+    An empty segment and one that goes by the clock.
+    """
+    segment = open_segment()
+    append_padded(segment, range(batches), timestamp=-1)
+
+    assert room_in(segment, roll_params(0)).latest_timestamp is None

@@ -1,0 +1,204 @@
+"""
+The segments of a log.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.segment.segments import LogSegments
+from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.segments import append_padded, open_segment
+
+
+def segments_of(*bases: int, files: MemoryFiles | None = None) -> LogSegments:
+    files = files or MemoryFiles()
+    segments = LogSegments("t-0")
+    for base in bases:
+        segments.add(open_segment(base, files=files))
+    return segments
+
+
+def base(segment: LogSegment | None) -> int | None:
+    return None if segment is None else segment.base_offset
+
+
+def bases(found: tuple[LogSegment, ...]) -> list[int]:
+    return [segment.base_offset for segment in found]
+
+
+def test_segments_are_in_the_order_of_their_offsets() -> None:
+    """
+    However they were added.
+    """
+    segments = segments_of(20, 0, 10)
+
+    assert (0, 10, 20) == segments.base_offsets
+    assert [0, 10, 20] == bases(segments.values())
+    assert (0, 20, 20) == (
+        base(segments.first_segment),
+        base(segments.last_segment),
+        base(segments.active_segment),
+    )
+    assert (3, 0, False) == (
+        segments.number_of_segments,
+        segments.first_segment_base_offset,
+        segments.is_empty,
+    )
+
+
+def test_no_segments_are_no_problem() -> None:
+    """
+    While a log is being loaded.
+    """
+    segments = segments_of()
+
+    assert segments.is_empty
+    assert (None, None, None) == (
+        segments.first_segment,
+        segments.last_segment,
+        segments.first_segment_base_offset,
+    )
+    assert (None, None, None) == (
+        segments.floor_segment(0),
+        segments.higher_segment(0),
+        segments.lower_segment(0),
+    )
+    assert () == segments.values_between(0, 10)
+    assert 0 == segments.size_in_bytes
+
+
+def test_a_segment_takes_the_place_of_one_with_its_base() -> None:
+    """
+    And the one before is handed back.
+    """
+    segments = segments_of(0, 10)
+    old, new = segments.get(10), open_segment(10)
+
+    assert old is segments.add(new)
+    assert new is segments.get(10)
+    assert segments.add(open_segment(20)) is None
+    assert (0, 10, 20) == segments.base_offsets
+
+
+def test_segments_are_removed_by_their_base() -> None:
+    """
+    One that is not there is no error.
+    """
+    segments = segments_of(0, 10, 20)
+
+    segments.remove(10)
+    segments.remove(11)
+
+    assert (0, 20) == segments.base_offsets
+    assert segments.contains(20)
+    assert not segments.contains(10)
+    segments.clear()
+    assert segments.is_empty
+
+
+def test_a_reader_sees_all_segments_as_they_were_at_one_moment() -> None:
+    """
+    A swap puts new ones in the place of old ones in one step.
+    """
+    segments = segments_of(0, 10, 20)
+    seen = segments.values()
+
+    segments.replace(seen[:2], [open_segment(0)])
+
+    assert [0, 10, 20] == bases(seen)
+    assert (0, 20) == segments.base_offsets
+    assert seen[0] is not segments.get(0)
+
+
+@given(st.sets(st.integers(0, 40), min_size=1), st.integers(-1, 42), st.integers(-1, 42))
+def test_searches_find_what_looking_at_all_finds(offsets: set[int], start: int, end: int) -> None:
+    """
+    For any segments and any offsets.
+    """
+    ordered = sorted(offsets)
+    segments = LogSegments("t-0")
+    segments.replace([], [open_segment(offset) for offset in ordered])
+
+    assert max((at for at in ordered if at <= start), default=None) == base(
+        segments.floor_segment(start)
+    )
+    assert max((at for at in ordered if at < start), default=None) == base(
+        segments.lower_segment(start)
+    )
+    assert min((at for at in ordered if at > start), default=None) == base(
+        segments.higher_segment(start)
+    )
+    assert [at for at in ordered if at > start] == bases(segments.higher_segments(start))
+    floor = max((at for at in ordered if at <= start), default=start)
+    if start < end:
+        expected = [at for at in ordered if floor <= at < end]
+        assert expected == bases(segments.values_between(start, end))
+    if start <= ordered[-1]:
+        expected = [at for at in ordered[:-1] if at >= floor]
+        if start == ordered[-1]:
+            expected = []
+        assert expected == bases(segments.non_active_log_segments_from(start))
+    else:
+        assert () == segments.non_active_log_segments_from(start)
+
+
+def test_an_empty_range_has_no_segments_and_a_reversed_one_is_a_mistake() -> None:
+    """
+    Also where a segment begins.
+    """
+    segments = segments_of(0, 10)
+
+    assert () == segments.values_between(10, 10)
+    with pytest.raises(ValueError, match="from offset 10 which is greater than limit offset 9"):
+        segments.values_between(10, 9)
+
+
+def test_sizes_are_added_up_and_segments_picked_out() -> None:
+    """
+    Bytes of batches, not of files.
+    """
+    segments = segments_of(0, 10)
+    first, second = segments.values()
+    append_padded(first, range(2))
+    append_padded(second, range(10, 13))
+
+    assert 750 == segments.size_in_bytes
+    assert [second] == segments.filter(lambda segment: segment.size > 300)
+
+
+def test_segments_move_along_with_their_directory() -> None:
+    """
+    All of them.
+    """
+    files = MemoryFiles()
+    segments = segments_of(0, 10, files=files)
+    moved = Path("/data/t-1")
+    files.rename(Path("/data/t-0"), moved)
+
+    segments.update_parent_dir(moved)
+
+    assert {moved} == {segment.log.path.parent for segment in segments.values()}
+
+
+def test_closing_goes_on_behind_an_error() -> None:
+    """
+    The first error is told once all others were tried.
+    """
+    files = FailingFiles()
+    segments = segments_of(0, 10, files=files)
+    for segment in segments.values():
+        append_padded(segment, range(segment.base_offset, segment.base_offset + 1))
+    files.fail(only=frozenset({"sync"}))
+
+    with pytest.raises(KafkaStorageError, match=r"00000000000000000000\.log"):
+        segments.close()
+
+    assert 12 == files.size(segments.active_segment.time_index_file)
+    segments.close_handlers()

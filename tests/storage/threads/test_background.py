@@ -1,0 +1,128 @@
+"""
+Work that goes on in threads beside everything else.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from barnabas.server.manual_clock import ManualClock
+from barnabas.storage.threads.background import Alarm, AlarmThread
+
+
+def test_an_alarm_goes_off_at_the_earliest_time_and_once() -> None:
+    alarm = Alarm()
+    assert math.inf == alarm.take(0)
+
+    alarm.at(3000)
+    alarm.at(2000)
+    alarm.at(4000)
+
+    assert 1.5 == alarm.take(500)
+    assert 0.0 == alarm.take(2000)
+    assert math.inf == alarm.take(2000)
+
+
+def test_only_an_earlier_time_is_news() -> None:
+    alarm = Alarm()
+    alarm.at(2000)
+    assert alarm.changed.is_set()
+    alarm.take(0)
+    assert not alarm.changed.is_set()
+
+    alarm.at(2000)
+    assert not alarm.changed.is_set()
+    alarm.at(1999)
+    assert alarm.changed.is_set()
+
+
+class Worker:
+    """
+    A thread on a clock that the test moves, and the times at which it worked.
+    """
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.alarm = Alarm()
+        self.rounds: list[int] = []
+        self.on_round: Callable[[], None] = lambda: None
+        self.thread = AlarmThread("worker", self.alarm, self._work, clock=self.clock)
+
+    def _work(self) -> None:
+        self.rounds.append(self.clock.now_ms())
+        self.on_round()
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    worker = Worker()
+    worker.thread.start()
+    worker.clock.until_waiting(worker.thread._thread)
+    yield worker
+    worker.thread.stop()
+    assert worker.thread.join(60)
+
+
+def test_nothing_is_done_while_nothing_is_due(worker: Worker) -> None:
+    worker.clock.advance(1_000_000.0)
+
+    assert [] == worker.rounds
+
+
+def test_work_is_done_when_it_is_due(worker: Worker) -> None:
+    worker.alarm.at(5000)
+    worker.clock.advance(4.999)
+    assert [] == worker.rounds
+
+    worker.clock.advance(0.001)
+
+    assert [5000] == worker.rounds
+
+
+def test_the_thread_that_moves_the_clock_need_not_wait_for_the_one_that_is_woken(
+    worker: Worker,
+) -> None:
+    for due_ms in range(1000, 101_000, 1000):
+        worker.alarm.at(due_ms)
+        worker.clock.advance(1.0)
+
+    assert list(range(1000, 101_000, 1000)) == worker.rounds
+
+
+def test_work_may_bring_the_next_work(worker: Worker) -> None:
+    worker.on_round = lambda: worker.alarm.at(worker.clock.now_ms() + 1000)
+    worker.alarm.at(1000)
+
+    worker.clock.advance(3.5)
+
+    assert [1000, 2000, 3000] == worker.rounds
+
+
+def test_a_round_that_fails_is_not_the_last(
+    worker: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail() -> None:
+        raise ValueError("broken")
+
+    worker.on_round = fail
+    with caplog.at_level(logging.ERROR):
+        worker.alarm.at(1000)
+        worker.clock.advance(1.0)
+        worker.alarm.at(2000)
+        worker.clock.advance(1.0)
+
+    assert [1000, 2000] == worker.rounds
+    assert ["worker: a round failed"] * 2 == caplog.messages
+
+
+def test_what_is_overdue_is_done_at_once(worker: Worker) -> None:
+    worker.clock.advance(10.0)
+    worker.alarm.at(5000)
+
+    worker.clock.advance(0.0)
+
+    assert [10_000] == worker.rounds

@@ -1,0 +1,64 @@
+"""
+When a thread that works for long gives way, and for how long.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from barnabas.storage.threads import turns
+from tests.support.compiled import plain
+
+MODULES = [turns, plain("barnabas.storage.threads.turns")]
+
+
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize(("away_seconds", "rests"), [(0.000_001, 0), (0.0005, 1)])
+def test_who_came_back_late_rests_for_a_moment(
+    module: ModuleType, away_seconds: float, rests: int
+) -> None:
+    """
+    Somebody else had a turn then, and has more to do.
+    """
+    now = 1000.0
+    rested = 0
+
+    def offer() -> None:
+        nonlocal now
+        now += away_seconds
+
+    def rest() -> None:
+        nonlocal rested
+        rested += 1
+
+    module.Turns(offer, rest, lambda: now).offer()
+
+    assert rests == rested
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_turns_are_short_while_anybody_works_for_long(module: ModuleType) -> None:
+    usual = sys.getswitchinterval()
+    short_turns = module.ShortTurns()
+
+    with short_turns:
+        short = sys.getswitchinterval()
+        with short_turns:
+            assert short == sys.getswitchinterval()
+        assert short == sys.getswitchinterval()
+    after = sys.getswitchinterval()
+
+    assert short < usual == after
+
+
+def test_an_interval_that_is_shorter_already_stays() -> None:
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(0.000_01)
+    try:
+        with turns.ShortTurns():
+            assert sys.getswitchinterval() == pytest.approx(0.000_01)
+    finally:
+        sys.setswitchinterval(usual)

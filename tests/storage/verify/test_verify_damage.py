@@ -1,0 +1,263 @@
+"""
+Damage of every kind, at a place of chance: ``verify`` finds it, or it is no damage.
+
+Each test begins with a directory in which nothing is wrong. What cannot be found is listed with the
+reason why nobody could.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from barnabas.storage.errors import CorruptCheckpoint
+from barnabas.storage.readonly import LogRoot
+from barnabas.storage.state_files.checkpoints import (
+    parse_checkpoint,
+    parse_epoch_entry,
+    parse_offset_entry,
+)
+from barnabas.storage.verify.cluster import Topics
+from barnabas.storage.verify.report import Violation
+from tests.support.disk import MemoryFiles
+from tests.support.sound_directory import ROOT, TOPICS, sound_directory
+from tests.support.verifying import verified
+
+SEEDS = range(10)
+TRIES = 12
+OFFSET_CHECKPOINTS = (
+    "recovery-point-offset-checkpoint",
+    "replication-offset-checkpoint",
+    "cleaner-offset-checkpoint",
+    "log-start-offset-checkpoint",
+)
+
+
+def read_topics(_root: LogRoot) -> Topics:
+    return TOPICS
+
+
+@cache
+def contents() -> dict[Path, bytes]:
+    """
+    The files of the directory.
+    """
+    return {path: bytes(node.data) for path, node in sound_directory().nodes.items()}
+
+
+def disk(changes: dict[Path, bytes | None]) -> MemoryFiles:
+    """
+    The directory with some files changed, or missing.
+    """
+    files = MemoryFiles()
+    for path in (ROOT, *(path.parent for path in contents())):
+        files.make_directory(path)
+    for path, data in {**contents(), **changes}.items():
+        if data is not None:
+            files.open(path).append(data)
+    return files
+
+
+def found(changes: dict[Path, bytes | None]) -> list[Violation]:
+    return verified([ROOT], read_topics, files=disk(changes))[0]
+
+
+def test_the_directory_is_sound() -> None:
+    assert [] == found({})
+    kinds = {path.suffix for path in contents()}
+    assert {".log", ".index", ".timeindex", ".txnindex", ".snapshot", ".metadata"} <= kinds
+
+
+# One byte.
+
+
+def is_harmless(path: Path, data: bytes) -> bool:
+    """
+    Whether nobody can tell that the file *path* should not have *data*.
+    """
+    old = contents()[path]
+    if path.name == "meta.properties":
+        # Comments; and ids that are written nowhere else in a single directory.
+        return _lines_with(old, b"node.id", b"version") == _lines_with(data, b"node.id", b"version")
+    try:
+        if path.name in OFFSET_CHECKPOINTS:
+            # An offset that is too low only means more work. White space of any kind is the same.
+            before = dict(parse_checkpoint(old, path, parse_offset_entry))
+            after = dict(parse_checkpoint(data, path, parse_offset_entry))
+            return before.keys() == after.keys() and all(
+                0 <= after[each] <= before[each] for each in before
+            )
+        if path.name == "leader-epoch-checkpoint":
+            # DeleteRecords moves the beginning of the first epoch.
+            one, *more = parse_checkpoint(old, path, parse_epoch_entry)
+            other, *others = parse_checkpoint(data, path, parse_epoch_entry)
+            return one.epoch == other.epoch and more == others
+    except CorruptCheckpoint:
+        pass
+    return False
+
+
+def _lines_with(data: bytes, *words: bytes) -> list[bytes]:
+    return [line for line in data.split(b"\n") if line.startswith(words)]
+
+
+def check_byte(path: Path, position: int, flipped: int) -> None:
+    data = bytearray(contents()[path])
+    data[position] ^= flipped
+
+    if not found({path: bytes(data)}):
+        assert is_harmless(path, bytes(data)), (path, position, flipped)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_changed_byte_is_found(seed: int) -> None:
+    chance = random.Random(seed)
+    # Most bytes are in segments: by file, the others have their turn as well.
+    paths = [path for path, data in contents().items() if data]
+    for _ in range(TRIES):
+        path = chance.choice(paths)
+        check_byte(path, chance.randrange(len(contents()[path])), chance.randrange(1, 256))
+
+
+@pytest.mark.parametrize("position", range(61))
+def test_a_changed_byte_in_the_header_of_a_batch_is_found(position: int) -> None:
+    """
+    Also in the first twenty-one, which no checksum covers, and in the first batch of the log.
+    """
+    for name, flipped in (("plain-0", 0xFF), ("transactions-0", 1), ("compacted-0", 0x80)):
+        check_byte(ROOT / name / f"{0:020d}.log", position, flipped)
+
+
+# More than one.
+
+
+def is_legal_cut(path: Path, size: int) -> bool:
+    """
+    Whether the file *path* may be only *size* bytes long.
+    """
+    if path.suffix == ".index":
+        # An index need not know all batches.
+        return size % 8 == 0
+    if path.name == ".kafka_cleanshutdown":
+        # As of releases that said no more.
+        return size == 0
+    # Of what is not said, nothing is expected.
+    return path.name in OFFSET_CHECKPOINTS and is_harmless_list(path, size)
+
+
+def is_harmless_list(path: Path, size: int) -> bool:
+    data = contents()[path][:size]
+    if data in (b"", b"0", b"0\n"):
+        return True
+    return is_harmless(path, data)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_file_that_ends_early_is_found(seed: int) -> None:
+    chance = random.Random(seed)
+    paths = [path for path, data in contents().items() if data]
+    for _ in range(TRIES):
+        path = chance.choice(paths)
+        size = chance.randrange(len(contents()[path]))
+
+        if not found({path: contents()[path][:size]}):
+            legal = is_legal_cut(path, size) or is_harmless(path, contents()[path][:size])
+            assert legal, (path, size)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bytes_behind_the_end_of_a_file_are_found(seed: int) -> None:
+    chance = random.Random(seed)
+    paths = list(contents())
+    for _ in range(TRIES):
+        path = chance.choice(paths)
+        more = bytes(
+            chance.choice((0, chance.randrange(256))) for _ in range(chance.randrange(1, 40))
+        )
+
+        if not found({path: contents()[path] + more}):
+            legal = is_harmless(path, contents()[path] + more) or not more.strip()
+            assert legal, (path, more)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_piece_of_a_file_that_was_overwritten_is_found(seed: int) -> None:
+    """
+    With zeros, as by a file system after a crash, or with a piece of another file.
+    """
+    chance = random.Random(seed)
+    paths = [path for path, data in contents().items() if len(data) > 20]
+    everything = b"".join(contents().values())
+    for _ in range(TRIES):
+        path = chance.choice(paths)
+        data = bytearray(contents()[path])
+        start = chance.randrange(len(data))
+        size = chance.randrange(1, 1 + len(data) - start)
+        at = chance.randrange(len(everything) - size)
+        data[start : start + size] = chance.choice((bytes(size), everything[at : at + size]))
+
+        if data != contents()[path] and not found({path: bytes(data)}):
+            zeros = path.suffix == ".index" and not data[start // 8 * 8 :].strip(b"\0")
+            assert zeros or is_harmless(path, bytes(data)), (path, start, size)
+
+
+# Whole files.
+
+
+def may_be_missing(path: Path) -> bool:
+    """
+    Whether nobody can tell that there should be a file *path*.
+    """
+    return (
+        # The records tell the same.
+        path.suffix == ".snapshot"
+        # Of what is not said, nothing is expected.
+        or path.name in OFFSET_CHECKPOINTS
+        or path.name == ".kafka_cleanshutdown"
+        # There was no epoch with records.
+        or path == ROOT / "empty-0" / "leader-epoch-checkpoint"
+        # Where no file is, a log that has just been made has none yet.
+        or (path.name.endswith(".txnindex") and path.parent.name == "compacted-0")
+    )
+
+
+@pytest.mark.parametrize("path", sorted(contents()), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_missing_file_is_found(path: Path) -> None:
+    assert may_be_missing(path) is (found({path: None}) == [])
+
+
+def test_files_of_another_segment_are_found() -> None:
+    """
+    Every segment and every index of times or transactions in the place of every other one of the
+    same log. What an offset index says may be right for two segments.
+    """
+    for path, data in contents().items():
+        if path.suffix not in (".log", ".timeindex", ".txnindex") or not data:
+            continue
+        for other, other_data in contents().items():
+            alike = other.parent == path.parent and other.suffix == path.suffix
+            if alike and other != path and other_data != data and other_data:
+                assert [] != found({path: other_data}), (path, other)
+
+
+@pytest.mark.parametrize("name", ["plain-0", "sequences-0", "transactions-0", "packed-0"])
+def test_missing_segments_are_found(name: str) -> None:
+    """
+    With all their files, so that nothing points to them: in the middle or at the end. A log without
+    its first segments is one that retention was at.
+    """
+    bases = sorted({path.name[:20] for path in contents() if path.parent == ROOT / name})
+    bases = [
+        base for base in bases if base.isdecimal() and ROOT / name / f"{base}.log" in contents()
+    ]
+    assert len(bases) > 1
+    for base in bases[1:]:
+        files: Sequence[Path] = [
+            path for path in contents() if path.parent == ROOT / name and path.name.startswith(base)
+        ]
+
+        assert [] != found(dict.fromkeys(files)), base

@@ -1,0 +1,348 @@
+"""
+What lies beside the logs of a log directory, and which logs there should be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from barnabas.storage.readonly import LogRoot
+from barnabas.storage.state_files.checkpoints import format_checkpoint
+from barnabas.storage.state_files.partition_metadata import (
+    PARTITION_METADATA,
+    format_partition_metadata,
+)
+from barnabas.storage.state_files.quorum_state import QuorumState
+from barnabas.storage.verify.cluster import KnownTopic, Topics
+from barnabas.storage.verify.context import DirectoryState
+from barnabas.storage.verify.report import Violation
+from tests.support.disk import MemoryFiles
+from tests.support.sound_directory import (
+    DIRECTORY_ID,
+    NODE_ID,
+    ROOT,
+    TOPIC_IDS,
+    TOPICS,
+    sound_directory,
+)
+from tests.support.verifying import verified
+
+OTHER = Path("/more")
+
+
+@pytest.fixture
+def files() -> MemoryFiles:
+    return sound_directory()
+
+
+def put(files: MemoryFiles, path: Path, data: bytes = b"") -> None:
+    files.make_directory(path.parent)
+    files.write_atomically(path, data)
+
+
+def rules(
+    files: MemoryFiles, *paths: Path, topics: Topics | None = None
+) -> set[tuple[str, str, str]]:
+    """
+    Severity, rule and file of what is found.
+    """
+    return in_short(verified(paths or (ROOT,), lambda _: topics, files=files)[0])
+
+
+def in_short(violations: list[Violation]) -> set[tuple[str, str, str]]:
+    return {(each.severity.value, each.rule, str(each.path)) for each in violations}
+
+
+def meta_properties(**changed: str) -> bytes:
+    lines = {
+        "version": "1",
+        "cluster.id": "4L6g3nShT-eMCtK",
+        "node.id": str(NODE_ID),
+        "directory.id": "AAAAAAAAAAAAAAAAAAAnEQ",
+        **{name.replace("_", "."): value for name, value in changed.items()},
+    }
+    return "".join(f"{name}={value}\n" for name, value in lines.items()).encode()
+
+
+# All log directories of a node.
+
+
+def test_two_directories_of_a_node_are_fine(files: MemoryFiles) -> None:
+    put(files, OTHER / "meta.properties", meta_properties())
+
+    assert set() == rules(files, ROOT, OTHER)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"cluster_id": "another"}, {"node_id": "2"}, {"directory_id": "AAAAAAAAAAAAAAAAAAATiQ"}],
+)
+def test_directories_of_different_nodes_are_told(
+    files: MemoryFiles, changed: Mapping[str, str]
+) -> None:
+    """
+    Also if one is a copy of the other, id and all.
+    """
+    assert DIRECTORY_ID == UUID(int=5001)
+    put(files, OTHER / "meta.properties", meta_properties(**changed))
+
+    assert {("error", "meta-properties-same", str(OTHER / "meta.properties"))} == rules(
+        files, ROOT, OTHER
+    )
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"version=1\nnode.id=1\n", b"version=7\n", meta_properties(node_id="x"), None]
+)
+def test_a_directory_that_is_nobodys_is_told(files: MemoryFiles, data: bytes | None) -> None:
+    path = ROOT / "meta.properties"
+    if data is None:
+        files.remove(path)
+    else:
+        put(files, path, data)
+
+    assert {("error", "meta-properties", str(path))} == rules(files)
+
+
+def test_two_logs_for_a_partition_are_told(files: MemoryFiles) -> None:
+    """
+    But for one that is a copy in the making, or on its way out.
+    """
+    put(files, OTHER / "meta.properties", meta_properties())
+    for name in ("empty-0", f"plain-0.{'a' * 32}-future"):
+        put(files, OTHER / name / f"{0:020d}.log")
+        put(files, OTHER / name / f"{0:020d}.index")
+        put(files, OTHER / name / f"{0:020d}.timeindex")
+        put(files, OTHER / name / PARTITION_METADATA, format_partition_metadata(UUID(int=9)))
+
+    assert {("error", "duplicate-log", str(OTHER / "empty-0"))} == rules(files, ROOT, OTHER)
+
+
+# One log directory.
+
+
+def test_a_directory_that_is_no_log_is_told(files: MemoryFiles) -> None:
+    """
+    A broker would not start. The cache of tiered storage is none of its concern, nor are files.
+    """
+    files.make_directory(ROOT / "lost+found")
+    files.make_directory(ROOT / "remote-log-index-cache")
+    put(files, ROOT / "notes.txt")
+
+    assert {("error", "directory-name", str(ROOT / "lost+found"))} == rules(files)
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["plain 0 1", "plain 0 2"], "checkpoint-format"),
+        (["plain 0 -1"], "checkpoint-format"),
+        (["plain 0"], "checkpoint-format"),
+        (["gone 0 5"], "checkpoint-partition"),
+    ],
+)
+@pytest.mark.parametrize(
+    "name", ["recovery-point-offset-checkpoint", "replication-offset-checkpoint"]
+)
+def test_a_checkpoint_that_makes_no_sense_is_told(
+    files: MemoryFiles, name: str, lines: list[str], expected: str
+) -> None:
+    put(files, ROOT / name, format_checkpoint(lines))
+
+    severity = "warning" if expected == "checkpoint-partition" else "error"
+    assert {(severity, expected, str(ROOT / name))} == rules(files)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "severity"),
+    [
+        ("recovery-point-offset-checkpoint", "recovery-point", "error"),
+        ("replication-offset-checkpoint", "high-watermark", "error"),
+        ("log-start-offset-checkpoint", "log-start-offset", "error"),
+        ("cleaner-offset-checkpoint", "cleaner-offset", "warning"),
+    ],
+)
+def test_an_offset_beyond_the_end_of_a_log_is_told(
+    files: MemoryFiles, name: str, rule: str, severity: str
+) -> None:
+    put(files, ROOT / name, format_checkpoint(["plain 0 21", "compacted 0 40"]))
+
+    assert {(severity, rule, str(ROOT / "plain-0"))} == rules(files)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_fine"),
+    [
+        (b"", True),
+        (b'{"version":0,"brokerEpoch":5}', True),
+        (b'{"version":0}', False),
+        (b"[]", False),
+        (b"yes", False),
+    ],
+)
+def test_the_mark_of_a_clean_stop_says_what_it_should(
+    files: MemoryFiles, data: bytes, is_fine: bool
+) -> None:
+    path = ROOT / ".kafka_cleanshutdown"
+    put(files, path, data)
+
+    violations, verification = verified([ROOT], files=files)
+
+    assert ([] if is_fine else ["clean-shutdown"]) == [each.rule for each in violations]
+    assert {ROOT: DirectoryState.CLEAN} == verification.states
+
+
+def test_what_is_to_be_deleted_is_left_by_a_clean_stop_and_told_after_a_crash(
+    files: MemoryFiles,
+) -> None:
+    """
+    What waits to be renamed is left by neither.
+    """
+    put(files, ROOT / f"gone-0.{'0' * 32}-delete" / f"{0:020d}.log", b"anything")
+    put(files, ROOT / "plain-0" / f"{0:020d}.log.deleted")
+    put(files, ROOT / "plain-0" / f"{6:020d}.log.cleaned")
+    assert set() == rules(files)
+
+    files.remove(ROOT / ".kafka_cleanshutdown")
+    expected = {("warning", "leftover", str(path)) for path in (ROOT, ROOT / "plain-0")}
+    assert expected == rules(files)
+
+    put(files, ROOT / ".kafka_cleanshutdown")
+    put(files, ROOT / "empty-0" / f"{0:020d}.log.swap")
+    put(files, ROOT / "cleaner-offset-checkpoint.tmp")
+    expected = {("warning", "leftover", str(path)) for path in (ROOT, ROOT / "empty-0")}
+    assert expected == rules(files)
+
+
+# The metadata of the cluster.
+
+
+def known(
+    topic: str, *, topic_id: UUID | None = None, node: int = NODE_ID, partitions: int = 1
+) -> Topics:
+    """
+    What is known of all topics, with something else of one of them.
+    """
+    replicas = {number: {node: DIRECTORY_ID} for number in range(partitions)}
+    return {**TOPICS, topic: KnownTopic(topic_id or TOPIC_IDS[topic], {}, replicas)}
+
+
+def test_the_logs_that_the_metadata_knows_are_fine(files: MemoryFiles) -> None:
+    assert set() == rules(files, topics=TOPICS)
+
+
+def test_a_log_of_another_topic_of_that_name_is_told(files: MemoryFiles) -> None:
+    topics = known("plain", topic_id=UUID(int=9))
+
+    path = ROOT / "plain-0" / PARTITION_METADATA
+    assert {("error", "topic-id", str(path))} == rules(files, topics=topics)
+
+
+@pytest.mark.parametrize("reason", ["topic", "partition", "node"])
+def test_a_log_that_the_metadata_does_not_assign_here_is_told(
+    files: MemoryFiles, reason: str
+) -> None:
+    topics: Topics = {
+        "topic": {name: topic for name, topic in TOPICS.items() if name != "plain"},
+        "partition": known("plain", partitions=0),
+        "node": known("plain", node=NODE_ID + 1),
+    }[reason]
+
+    assert {("warning", "stray-log", str(ROOT / "plain-0"))} == rules(files, topics=topics)
+
+
+def test_a_log_that_was_put_aside_is_told(files: MemoryFiles) -> None:
+    files.rename(ROOT / "plain-0", ROOT / f"plain-0.{'a' * 32}-stray")
+    put(files, ROOT / "recovery-point-offset-checkpoint")
+    put(files, ROOT / "replication-offset-checkpoint")
+    topics = {name: topic for name, topic in TOPICS.items() if name != "plain"}
+
+    path = ROOT / f"plain-0.{'a' * 32}-stray"
+    assert {("warning", "stray-log", str(path))} == rules(files, topics=topics)
+
+
+def test_a_log_that_should_be_here_is_told(files: MemoryFiles) -> None:
+    """
+    After a crash it may not have been made yet, and the next start does so.
+    """
+    path = str(ROOT / "plain-1")
+    topics = known("plain", partitions=2)
+    assert {("error", "log-missing", path)} == rules(files, topics=topics)
+
+    files.remove(ROOT / ".kafka_cleanshutdown")
+    assert {("warning", "log-missing", path)} == rules(files, topics=topics)
+
+
+def test_a_log_in_a_directory_that_is_not_looked_at_is_not_missed(files: MemoryFiles) -> None:
+    replicas = {0: {NODE_ID: DIRECTORY_ID}, 1: {NODE_ID: UUID(int=5002)}, 2: {2: UUID(int=1)}}
+    topics = {**TOPICS, "plain": KnownTopic(TOPIC_IDS["plain"], {}, replicas)}
+
+    assert set() == rules(files, topics=topics)
+
+
+# One log alone.
+
+
+def test_a_log_alone_is_judged_by_what_lies_beside_it(files: MemoryFiles) -> None:
+    put(files, ROOT / "recovery-point-offset-checkpoint", format_checkpoint(["plain 0 21"]))
+    log = ROOT / "plain-0"
+
+    assert {("error", "recovery-point", str(log))} == rules(files, log)
+
+
+def test_of_a_copy_of_a_log_nothing_more_is_known(files: MemoryFiles) -> None:
+    """
+    It may be that of a broker which runs, or was killed.
+    """
+    files.rename(ROOT / "compacted-0", Path("/copies/compacted-0"))
+
+    violations, verification = verified([Path("/copies/compacted-0")], files=files)
+
+    assert [] == violations
+    assert {} == verification.states
+
+
+def test_a_log_directory_may_have_the_name_of_a_log(files: MemoryFiles) -> None:
+    files.rename(ROOT, Path("/kafka-0"))
+
+    _, verification = verified([Path("/kafka-0")], lambda _: TOPICS, files=files)
+
+    assert [Path("/kafka-0")] == list(verification.states)
+
+
+def test_a_path_must_be_a_directory(files: MemoryFiles) -> None:
+    for path in (ROOT / "meta.properties", Path("/nowhere")):
+        with pytest.raises(NotADirectoryError):
+            verified([ROOT, path], files=files)
+
+
+def test_the_topics_are_read_from_whichever_directory_has_them(files: MemoryFiles) -> None:
+    put(files, OTHER / "meta.properties", meta_properties())
+    asked = []
+
+    def read_topics(root: LogRoot) -> Topics | None:
+        asked.append(root.path)
+        return TOPICS if root.path == OTHER else None
+
+    assert [] == verified([ROOT, OTHER], read_topics, files=files)[0]
+    assert {ROOT, OTHER} == set(asked)
+
+
+@pytest.mark.parametrize("damaged", [b"", b'{"leaderId":1}', b"[" * 100_000, b"\xff{}"])
+def test_a_quorum_state_that_cannot_be_read_is_told(files: MemoryFiles, damaged: bytes) -> None:
+    """
+    No broker starts with it, of ours or of Kafka's; without one an unused directory is taken for
+    new.
+    """
+    path = ROOT / "__cluster_metadata-0" / "quorum-state"
+    telling = ("error", "quorum-state", str(path))
+    put(files, path, QuorumState(leader_id=NODE_ID, leader_epoch=4).to_json().encode())
+    assert telling not in rules(files)
+
+    put(files, path, damaged)
+
+    assert telling in rules(files)

@@ -16,12 +16,10 @@ BARNABAS_COMPILE ?= auto
 export BARNABAS_COMPILE
 INSTALLED := $(VENV)/.installed-$(BARNABAS_COMPILE)
 
-# What is compiled, as pyproject.toml says. An edited source is compiled again, or removed from the
-# compiled ones, before anything runs.
-COMPILED := $(shell $(PYTHON) -c "import tomllib; \
-  wheel = tomllib.load(open('pyproject.toml', 'rb'))['tool']['hatch']['build']['targets']['wheel']; \
-  modules = wheel['hooks']['custom']['modules']; \
-  print(*(f'{package}/{name}.py' for package in modules for name in modules[package]))")
+# What is compiled, as hatch_build.py finds it. An edited source is compiled again, or removed from
+# the compiled ones, before anything runs.
+COMPILED := $(shell grep -rlx --include='*.py' '\# Compiled: see hatch_build.py\.' \
+  protocol storage server pipeline)
 
 LISTENERS ?= PLAINTEXT://127.0.0.1:9092
 DATA_DIR ?= data

@@ -4,8 +4,10 @@ Compiles the modules that the records go through, when a wheel is built and aske
 ``BARNABAS_COMPILE`` decides: nothing or ``0`` gives a wheel of plain Python for every system, ``1``
 a wheel for this one or an error, ``auto`` the one or the other, by whether there are a C compiler
 and Python's headers. ``BARNABAS_OPTIMIZATION`` is how much the C compiler optimizes: 3, or less of
-it, which is sooner done. The modules stand in ``pyproject.toml``. They are ordinary Python that
-``mypyc`` translates, those of a package together so that they call each other as C does.
+it, which is sooner done.
+
+A module is compiled if it has the line ``MARK``. It is ordinary Python that ``mypyc`` translates,
+those of a folder together so that they call each other as C does, in whichever room they are.
 
 An editable install gets the compiled modules next to their sources, where Python prefers them. A
 source that is edited afterwards would not be run any more: the name of the library has a
@@ -31,7 +33,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 VARIABLE = "BARNABAS_COMPILE"
 NEEDED = ["mypy[mypyc]>=2.4", "setuptools>=77"]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
-
+MARK = "# Compiled: see hatch_build.py."
 BUILD = """
 import sys
 from mypyc.build import mypycify
@@ -39,9 +41,9 @@ from setuptools import Distribution
 group, library, level, *sources = sys.argv[1:]
 modules = mypycify(sources, group_name=group, opt_level=level, target_dir=library + "-c")
 if sys.platform != "win32":
-    for module in modules:
-        # Functions that no other library can replace may be called directly, and be inlined.
-        module.extra_compile_args.append("-fvisibility=hidden")
+    # Functions that no other library can replace may be called directly, and be inlined. All
+    # modules have the same list of flags.
+    modules[0].extra_compile_args.append("-fvisibility=hidden")
 build = Distribution({"name": "barnabas", "ext_modules": modules}).get_command_obj("build_ext")
 build.build_lib, build.build_temp = library, library + "-o"
 build.ensure_finalized()
@@ -62,28 +64,30 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="barnabas-compile-"))
-        root, packages = Path(self.root), self.config["modules"]
+        root, folders = Path(self.root), self.config["folders"]
         if version == "editable":
-            for package in packages:
-                remove_compiled(root / package)
+            for folder in folders:
+                remove_compiled(root / folder)
         if wanted():
-            for package, files in all_compiled(root, packages, self.work).items():
+            for folder, files in all_compiled(root, folders, self.work).items():
                 for built in files:
-                    self.place(built, root / package, version, build_data)
+                    self.place(built, self.work / folder, root / folder, version, build_data)
         if os.environ.get(VARIABLE) == "auto" and not wanted():
             self.app.display_info("No C compiler or no Python.h: a build of plain Python.")
 
-    def place(self, built: Path, package: Path, version: str, build_data: dict[str, Any]) -> None:
+    def place(
+        self, built: Path, work: Path, folder: Path, version: str, build_data: dict[str, Any]
+    ) -> None:
         """
         Put a compiled module next to its source, or into the wheel.
         """
+        inside = built.relative_to(work)
         if version == "editable":
-            shutil.copy(built, package)
+            shutil.copy(built, folder / inside)
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        inside = package.relative_to(self.root).parts[1:]
-        build_data["force_include"][str(built)] = str(PurePosixPath(*inside, built.name))
+        build_data["force_include"][str(built)] = str(PurePosixPath(inside))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         shutil.rmtree(self.work)
@@ -126,27 +130,37 @@ def requirements() -> Iterator[tuple[str, bool]]:
         yield f"C compiler ({compiler})", shutil.which(compiler.split()[0]) is not None
 
 
-def all_compiled(root: Path, packages: dict[str, list[str]], work: Path) -> dict[str, list[Path]]:
+def all_compiled(root: Path, folders: list[str], work: Path) -> dict[str, list[Path]]:
     """
-    What the modules of all *packages* become, as many of them at a time as there are cores; first
+    What the modules of all *folders* become, as many of them at a time as there are cores; first
     those that take longest.
     """
-    ordered = sorted(packages, key=lambda package: -len(packages[package]))
+    sources = {folder: sources_in(root / folder) for folder in folders}
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         running = {
-            package: threads.submit(compiled, root, package, packages[package], work / str(number))
-            for number, package in enumerate(ordered)
+            folder: threads.submit(compiled, root, folder, sources[folder], work / folder)
+            for folder in sorted(folders, key=lambda folder: -len(sources[folder]))
+            if sources[folder]
         }
-        return {package: running[package].result() for package in packages}
+        return {folder: built.result() for folder, built in running.items()}
 
 
-def compiled(root: Path, package: str, modules: list[str], work: Path) -> list[Path]:
+def sources_in(folder: Path) -> list[Path]:
     """
-    The files that *modules* of *package* become: one for each, and one that they share.
+    The modules that are to be compiled.
     """
-    sources = [root / package / f"{module}.py" for module in modules]
-    name = ".".join(PurePosixPath(package).parts[1:])
-    group = f"{name}._compiled_{fingerprint(sources)}"
+    return [
+        source
+        for source in sorted(folder.rglob("*.py"))
+        if MARK in source.read_text(encoding="utf-8").splitlines()
+    ]
+
+
+def compiled(root: Path, folder: str, sources: list[Path], work: Path) -> list[Path]:
+    """
+    The files that *sources* of *folder* become: one for each, and one that they share.
+    """
+    group = f"barnabas.{folder}._compiled_{fingerprint(sources)}"
     paths = [str(source.relative_to(root)) for source in sources]
     level = os.environ.get("BARNABAS_OPTIMIZATION", "3")
     subprocess.run(
@@ -157,7 +171,7 @@ def compiled(root: Path, package: str, modules: list[str], work: Path) -> list[P
         env={**os.environ, "MYPY_CACHE_DIR": f"{work}-types"},
     )
     built = sorted(work.rglob(f"*{SUFFIX}"))
-    assert len(built) == len(modules) + 1, built
+    assert len(built) == len(sources) + 1, built
     return built
 
 
@@ -171,9 +185,9 @@ def fingerprint(sources: list[Path]) -> str:
     return contents.hexdigest()[:8]
 
 
-def remove_compiled(package: Path) -> None:
+def remove_compiled(folder: Path) -> None:
     """
     Take away what an earlier editable install has put next to the sources.
     """
-    for old in package.glob(f"*{SUFFIX}"):
+    for old in folder.rglob(f"*{SUFFIX}"):
         old.unlink()

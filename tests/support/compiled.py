@@ -5,8 +5,8 @@ The two ways in which some modules run: as plain Python, and compiled.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
-import tomllib
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -17,16 +17,27 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).parents[2]
+FOLDERS: Final = ("protocol", "storage", "server", "pipeline")
 
 
-def compilable() -> dict[str, list[str]]:
+def compilable(folder: str) -> list[Path]:
     """
-    The modules that can be compiled, by the folder that they are in.
+    The sources in *folder* that can be compiled, as the build hook finds them.
     """
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        wheel = tomllib.load(file)["tool"]["hatch"]["build"]["targets"]["wheel"]
-    modules: dict[str, list[str]] = wheel["hooks"]["custom"]["modules"]
-    return modules
+    hook = (ROOT / "hatch_build.py").read_text()
+    (mark,) = re.findall(r'^MARK = "(.*)"$', hook, re.MULTILINE)
+    return [
+        source
+        for source in sorted((ROOT / folder).rglob("*.py"))
+        if mark in source.read_text().splitlines()
+    ]
+
+
+def name_of(source: Path) -> str:
+    """
+    The name of the module that is in *source*.
+    """
+    return ".".join(source.relative_to(ROOT).with_suffix("").parts[1:])
 
 
 def fingerprint(sources: Iterable[Path]) -> str:

@@ -19,9 +19,9 @@ all peers together, since a buffer of the right size costs an honest producer no
 buffer has at most twice the size of what has arrived.
 
 Memory that nobody looks at any more is used again, for new memory has to be filled with zeros.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ Flexible versions of an API have the later header. The response of ApiVersions i
 client that reads it does not know yet what the broker understands (KIP-511).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import struct

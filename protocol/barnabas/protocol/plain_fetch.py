@@ -15,9 +15,9 @@ is what ``codec`` reads and writes; whatever is not of the plain form is left to
     forgotten_topics_data   none
     rack_id
     no tagged fields
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ read once, and what was read answers all that follow. What is read and written h
         index, leader_epoch, timestamp      index, error_code 0, timestamp -1, offset, leader_epoch
     timeout_ms (v10)
     no tagged fields
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

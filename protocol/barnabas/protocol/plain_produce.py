@@ -12,9 +12,9 @@ whatever is not of the plain form is left to it::
       partition_data  at least one          log_append_time_ms, log_start_offset (v5),
         index, records (not null)           no record_errors, no error_message (v8)
     no tagged fields (v9)               throttle_time_ms    0
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

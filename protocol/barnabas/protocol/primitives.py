@@ -13,9 +13,9 @@ null of all of these   length -1                  0
 A uvarint has seven bits a byte, the lowest first; the top bit says that more follow. A section of
 tagged fields is a uvarint count, then for each of them, in ascending order, a uvarint tag, a
 uvarint size, and that many bytes.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -8,6 +8,8 @@ at 64 bits, as they do there.
 This module is compiled when there is a compiler; see ``varints``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple

@@ -25,6 +25,8 @@ record is acceptable, ``record_rules`` say.
 This module is compiled when there is a compiler; see ``varints``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -19,6 +19,8 @@ Whoever needs the records themselves - coordinators, compaction, tools - reads t
 This module is compiled when there is a compiler; see ``varints``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator

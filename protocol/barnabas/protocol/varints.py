@@ -9,6 +9,8 @@ This module is compiled when there is a compiler. It keeps within 64 signed bits
 that it gives the same as machine integers and as Python's.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final

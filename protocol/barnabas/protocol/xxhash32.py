@@ -1,8 +1,8 @@
 """
 XXH32, the checksum of LZ4 frames.
-
-Compiled when there is a compiler; see ``varints``.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ the way of a request. What can be asked of the broker at any time is a gauge, a 
 called when somebody looks. Who looks, and in what format, is not decided here.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator

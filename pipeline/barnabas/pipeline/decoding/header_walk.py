@@ -5,6 +5,8 @@ This module is compiled when there is a compiler, as ``record_fields`` is. As pl
 slower than the array operations of ``batch_headers``, which then do without it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import Final

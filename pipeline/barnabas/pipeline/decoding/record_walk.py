@@ -5,6 +5,8 @@ This module is compiled when there is a compiler, as those of ``barnabas.protoco
 Python it is slower than the array operations of ``record_arrays``, which then do without it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import Final

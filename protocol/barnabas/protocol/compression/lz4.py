@@ -18,6 +18,8 @@ Two libraries, because each gives the very bytes of Kafka where the other does n
 the fast compressor, ``lz4`` with the slow one, whose level ``cramjam`` ignores.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

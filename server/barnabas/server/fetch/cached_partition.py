@@ -1,8 +1,8 @@
 """
 What a fetch asks of one partition.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

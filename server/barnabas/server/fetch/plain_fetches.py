@@ -11,9 +11,9 @@ where there are records.
 
 Nothing is changed before the records are found, so whatever is found to be otherwise is left to the
 handler, which looks again, and waits, or answers with Kafka's errors.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

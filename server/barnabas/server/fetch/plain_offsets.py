@@ -1,9 +1,9 @@
 """
 Serving ListOffsets without decoding it first, where it is of the plain form and asks for an end of
 each log: what consumers ask when they start, and Spark's Kafka connector with each poll.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ what changed; the answers, in turn, leave out the partitions of which there is n
 rules are those of Kafka's ``FetchSessionCacheShard`` and ``FetchManager``. A session belongs to
 whoever knows its number, over any connection: it ends when its client says so, when it has no
 partition left, or when another one needs its place.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -4,9 +4,9 @@ Records of a response that are still in their file.
 A response names how many bytes of records follow long before the peer can take all of them. So they
 are read only when it is about to take them, a piece at a time: a slow peer costs one piece of
 memory, however much it has asked for, and what is sent was read a moment ago.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ the other::
     loop:     | arrivals | turn of a | arrivals | turn of b | arrivals | turn of a | ...
 
 So nobody waits for 2,500 requests that one read has brought, or for those of 1,000 such peers.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -6,6 +6,8 @@ new one closed, and past ``max.connections`` a new one is accepted but not read 
 one has gone.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import asyncio

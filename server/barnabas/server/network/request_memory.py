@@ -11,9 +11,9 @@ it arrives, whatever the peer has announced. While the budget is used up::
 
 Requests that arrive whole, as nearly all do, hold nothing and never wait here.
 
-This module is compiled when there is a compiler.
-
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 The way out of a connection: as much as the peer takes, as little memory as that needs.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -11,9 +11,9 @@ window, that is on what it holds itself:
 * A **narrow** one, as that of Java's clients (``receive.buffer.bytes``, 64 KB): it reads each piece
   when it has just come, however much is behind it. There is room for several partitions' parts, and
   Linux sends them without the broker.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

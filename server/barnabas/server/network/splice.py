@@ -7,9 +7,9 @@ A pipe holds pages, also those of the page cache as they are, and a socket sends
 
 In the pipe, too, is what stands before and behind the records in an answer. (``sendfile`` does the
 same through a pipe of its own, which holds 64 KB at a time, and sends nothing but the file.)
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

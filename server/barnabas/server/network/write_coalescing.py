@@ -11,9 +11,9 @@ answers wait for a few others, or for the end of the loop's turn, whichever come
     request of c --> answered --+
 
 Where few connections are active, and behind anything that takes long, nothing waits.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

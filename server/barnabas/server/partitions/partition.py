@@ -11,6 +11,8 @@ come while an fsync runs share the next one (group commit)::
                                 +- fsync -+   only when flush.messages is reached
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import asyncio

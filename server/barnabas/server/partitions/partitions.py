@@ -2,6 +2,8 @@
 The partitions this broker serves, by name and by id.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

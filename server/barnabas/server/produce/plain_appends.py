@@ -7,9 +7,9 @@ Serving Produce without decoding it first, where it is of the plain form: nearly
                  |            |               |
           of another form: the handler     refused, or waits for an fsync: the objects
                                            that the handler would answer with
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

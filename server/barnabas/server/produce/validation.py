@@ -5,6 +5,8 @@ These are the checks that Kafka makes before the log sees the records
 (``ProduceRequest.validateRecords``). What is in the batch is checked by the log.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from struct import Struct

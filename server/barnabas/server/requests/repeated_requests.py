@@ -4,9 +4,9 @@ Requests that come again and again, the same but for their correlation id.
 What such a request says depends on its bytes alone, so that it has to be understood only once: who
 sends it, what API and version that is, and what it asks for. Only what the answer says is looked up
 each time.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ A message of an old format is written anew in any case if something of it stays.
 
 The first and last offset, the producer and its sequence stay what they were, so that offsets do not
 move and a producer goes on where it stopped (Kafka's MemoryRecords.filterTo and Cleaner.cleanInto).
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 Which keys of a log its records have, and where each was last: the first pass of a cleaning.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

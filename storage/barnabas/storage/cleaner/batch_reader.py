@@ -1,8 +1,8 @@
 """
 Reading all batches of a segment through a buffer of a limited size.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

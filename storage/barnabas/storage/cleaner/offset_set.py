@@ -1,8 +1,8 @@
 """
 A set of offsets that lie close together: a bit for each.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

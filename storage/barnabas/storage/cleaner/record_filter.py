@@ -8,6 +8,8 @@ calls lets others run in between.
 This module is compiled when there is a compiler; see ``record_walk``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final

@@ -1,8 +1,8 @@
 """
 What one cleaning has done, in numbers.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

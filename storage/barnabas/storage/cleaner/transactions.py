@@ -10,9 +10,9 @@ What the cleaner has to know of transactions on its way through a log.
 
 Data of an aborted transaction goes at once. A marker is of use as long as there is data that it
 decides about; a COMMIT that nothing was met of goes as an ABORT does (KIP-534).
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """
 The line of each record, for batches without a decoder that is not plain text.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ and key and value stay where they lie.
 This module is compiled when there is a compiler. It keeps within 64 signed bits at every step.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final

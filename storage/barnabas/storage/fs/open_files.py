@@ -4,9 +4,9 @@ How many files of logs are open at a time.
 A process may have so many descriptors, and a broker more logs than that, of which few are used. A
 file that was not used for long is given back, and opened again when it is needed. A read that is
 under way keeps the file that it reads from, also if that is given back, renamed or removed.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ as the rest is a hole; when the segment is rolled or closed the hole is cut off.
 entries is not written anywhere. Who opens a file takes it to be full.
 
 See ``offset_index`` and ``time_index`` for what the entries are.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ The offset index: where in the segment a batch lies.
 
 Not every batch has an entry. The one to begin a scan at is that of the largest offset which is not
 above the one that is looked for.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

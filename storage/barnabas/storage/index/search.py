@@ -1,8 +1,8 @@
 """
 Binary search among the entries of an index.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

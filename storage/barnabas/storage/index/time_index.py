@@ -9,9 +9,9 @@ The time index: which offset a time begins at.
 An entry (T, O) says that every record later than T has an offset above O. Timestamps grow from
 entry to entry though records may come in any order: an entry has the largest timestamp so far, and
 the last offset of the earliest batch that has it.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

@@ -15,6 +15,8 @@ The order is Kafka's (UnifiedLog.append). It can be seen from outside: a batch t
 its producer, or a duplicate, may still begin a new segment.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import threading

@@ -6,6 +6,8 @@ should be, small enough, and what the producer sent. What is inside the batches 
 ``validator``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -5,6 +5,8 @@ A client that has lost its place asks where an epoch ended, and sees whether its
 the ones that it read. A broker without replicas gives its logs a new epoch at every start.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

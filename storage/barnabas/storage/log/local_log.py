@@ -11,6 +11,8 @@ The segments of a log as one row of bytes: where it ends, how far it is on the d
 What the records mean to producers, consumers and transactions is the affair of ``log``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -22,7 +24,6 @@ from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.reads import find_offset, read_segments
 from barnabas.storage.segment.fetch_data import FetchDataInfo
-from barnabas.storage.segment.files import run_all
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import (
@@ -31,6 +32,7 @@ from barnabas.storage.state_files.file_names import (
     time_index_file,
     transaction_index_file,
 )
+from barnabas.storage.threads.deferred_work import run_all
 
 logger = logging.getLogger(__name__)
 

@@ -5,6 +5,8 @@ A time index leads near the place; from there batches, and then records, are loo
 searched from the oldest on, and the first that has a late enough timestamp decides.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import Final

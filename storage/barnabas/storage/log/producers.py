@@ -2,6 +2,8 @@
 What a log asks of its producers when they append.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,12 +11,12 @@ from typing import Final, NamedTuple
 
 from barnabas.protocol.errors import InvalidProducerEpoch, InvalidTxnState
 from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG, RecordBatch
+from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAppendInfo
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import (
     SENTINEL,
     BatchMetadata,
-    CompletedTxn,
     VerificationGuard,
 )
 from barnabas.storage.producers.rebuild import update_producers

@@ -15,6 +15,8 @@ rolls. What rolls segments and what explains where they ended ask the same funct
 LogSegment.shouldRoll).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from enum import Enum

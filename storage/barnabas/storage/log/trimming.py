@@ -3,6 +3,8 @@ How a log becomes shorter: at its start by retention and by request, at its end 
 its middle by compaction.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

@@ -19,6 +19,8 @@ take a second, for a batch that becomes 256 MiB, so that a thread of its own can
                 +--> BatchTakesLong ... examine in a thread
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -2,6 +2,8 @@
 A log as it looks from outside: where it starts and ends, what is in it.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import threading
@@ -19,13 +21,13 @@ from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.identity import LogIdentity
 from barnabas.storage.log.leader_epochs import UNDEFINED_EPOCH_OFFSET, LeaderEpochFileCache
+from barnabas.storage.log.loaded import LoadedLogOffsets
 from barnabas.storage.log.local_log import LocalLog
 from barnabas.storage.log.offsets_by_time import fetch_offset_by_timestamp
 from barnabas.storage.log.producers import LastRecord, LogProducers, ProducerState
 from barnabas.storage.log.reads import collect_aborted_txns
 from barnabas.storage.log.watermarks import Watermarks
 from barnabas.storage.producers.state import ProducerStateManager
-from barnabas.storage.recovery.loader import LoadedLogOffsets
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.records import TimestampAndOffset

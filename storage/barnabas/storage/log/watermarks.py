@@ -9,6 +9,8 @@ Up to which offsets a log may be read, and from which on.
                             committed records
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging

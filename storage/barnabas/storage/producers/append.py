@@ -12,6 +12,8 @@ A transaction begins with the first batch that says to be part of one, and ends 
 control batch that the transaction coordinator writes.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -30,9 +32,9 @@ from barnabas.protocol.record_batch import (
     NO_SEQUENCE,
     RecordBatch,
 )
+from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import (
-    CompletedTxn,
     ProducerStateEntry,
     TxnMetadata,
     VerificationStateEntry,

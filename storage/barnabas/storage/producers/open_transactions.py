@@ -11,11 +11,14 @@ The transactions of a log that keep readers of committed records waiting.
                         who wants committed records reads no further
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from barnabas.storage.producers.entry import CompletedTxn, TxnMetadata
+from barnabas.storage.index.txn_index import CompletedTxn
+from barnabas.storage.producers.entry import TxnMetadata
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 
 

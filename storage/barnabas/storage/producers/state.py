@@ -5,6 +5,8 @@ The state is built from the records. Snapshots keep that short: there is one at 
 segment but the first, and one where the log ended when it was closed.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -18,10 +20,10 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.config.options import DAYS, MINUTES
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAppendInfo
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import (
-    CompletedTxn,
     ProducerStateEntry,
     TxnMetadata,
     VerificationStateEntry,
@@ -37,7 +39,6 @@ from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.state_files.file_names import producer_snapshot_file
 
 __all__ = [
-    "CompletedTxn",
     "ProducerStateManager",
     "ProducerStateManagerConfig",
 ]

@@ -4,6 +4,8 @@ Where in a log something is.
 This module is compiled when there is a compiler: every append makes such a place.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from typing import Final

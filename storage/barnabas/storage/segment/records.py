@@ -12,6 +12,8 @@ to be longer than the rest. Only a length that no batch can have is an error.
 Segments of before Apache Kafka 0.11 have messages of older formats, which count as batches.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Iterator

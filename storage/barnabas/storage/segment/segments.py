@@ -2,14 +2,16 @@
 The segments of a log, in the order of their offsets.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from barnabas.storage.segment.files import run_all
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.threads.deferred_work import run_all
 
 
 class LogSegments:

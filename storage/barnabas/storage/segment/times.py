@@ -5,6 +5,8 @@ Two times matter: that of its first batch, from which on it grows old until the 
 another segment; and the largest one of all its batches, by which retention lets it go.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import threading

@@ -14,9 +14,9 @@ interval is 5 ms, and compiled code notices nothing until it calls a function th
 
 So the interval is short while somebody works for long, and compiled code offers the turn a few
 times in a millisecond. That costs next to nothing if nobody waits.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 

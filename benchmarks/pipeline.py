@@ -29,11 +29,11 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from barnabas.pipeline import register
 from barnabas.pipeline.jobs.archive.job import archive
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.replay.job import replay
 from barnabas.pipeline.scan import scan
-from barnabas.pipeline.spark.source import register
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.record_batch import build_batch
 from barnabas.protocol.records import SimpleRecord

@@ -34,7 +34,7 @@ from typing import Final, Protocol
 
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas.pipeline.spark.source import register
+from barnabas.pipeline import register
 from benchmarks.contender import BusyKafka
 from benchmarks.loader import BIG_BATCHES, Loader
 from benchmarks.measure import Unavailable

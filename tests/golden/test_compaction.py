@@ -18,6 +18,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.cleaning import clean
 from tests.support.clock import StillClock
@@ -107,7 +108,7 @@ def test_compacting_again_gives_the_same_files(golden: Path, tmp_path: Path, top
     bases = sorted(offset_from_file_name(path.name) for path in theirs.glob("*.log"))
     clock = StillClock(topic.cleaned_ms)
     ours = tmp_path / "t-0"
-    log = Log.create(
+    log = open_log(
         ours,
         LogConfig(cleanup_policy=("delete",), index_interval_bytes=config.index_interval_bytes),
         files=FILES,
@@ -137,7 +138,7 @@ def test_the_uncleaned_topic_keeps_the_last_record_of_each_key(
     data = golden / "compaction" / "data"
     clock = StillClock(TOPICS[0].cleaned_ms)
     ours = tmp_path / "t-0"
-    log = Log.create(
+    log = open_log(
         ours,
         topic_configs(golden / "compaction")["dirty"],
         files=FILES,

@@ -15,6 +15,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.recovery.segment_recovery import recover_segment
 from barnabas.storage.segment.records import FileRecords
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.checkpoints import (
@@ -167,7 +168,7 @@ def test_recovering_segments_makes_the_same_indexes(
         (tmp_path / name).write_bytes((theirs / name).read_bytes())
         segment = open_segment(tmp_path, base_offset, Topic(index_interval_bytes=200))
 
-        assert 0 == segment.recover(producers, epochs)
+        assert 0 == recover_segment(segment, producers, epochs)
 
         suffixes = (".log", ".index", ".timeindex", ".txnindex")
         expected = index_files(theirs, base_offset, *suffixes)

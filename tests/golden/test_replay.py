@@ -23,6 +23,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import AppendOrigin, Log
 from barnabas.storage.producers.append import TV_2
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.partition_metadata import parse_partition_metadata
 from tests.golden.test_recovery import contents
 from tests.support.clock import StillClock
@@ -71,7 +72,7 @@ class Replay:
 
     def _open(self, epoch: int) -> Log:
         self._epoch = epoch
-        log = Log.create(
+        log = open_log(
             self._path,
             self._config,
             files=DiskFiles(),

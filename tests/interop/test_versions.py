@@ -8,7 +8,7 @@ import asyncio
 from pathlib import Path
 
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.server.handlers import HANDLERS
+from barnabas.server.requests.registry import HANDLERS
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.wire_client import WireClient

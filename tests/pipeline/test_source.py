@@ -13,7 +13,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas.pipeline.spark.source import register
+from barnabas.pipeline import register
 from barnabas.protocol.records import Header, SimpleRecord
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import scanned_rows

@@ -11,7 +11,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 
-from barnabas.pipeline.spark.source import register
+from barnabas.pipeline import register
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 
 LIMIT_S = 120

@@ -29,10 +29,10 @@ from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.dynamic_config.admin import ConfigAdmin
 from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
-from barnabas.server.handlers import HANDLERS
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.error_response import error_response
+from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.turns import Steps, Turns, finished

@@ -14,7 +14,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.fetch_isolation import FetchIsolation
-from barnabas.storage.log.log import Log
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from tests.support.disk import MemoryFiles
 
@@ -36,7 +36,7 @@ class FragileLog:
         directory = Path("/data") / name
         files = MemoryFiles()
         files.make_directory(directory.parent)
-        self._log = Log.create(
+        self._log = open_log(
             directory, _CONFIG, files=files, clock=clock, failures=LogDirFailureChannel()
         )
         self.append_error: KafkaError | None = None

@@ -12,9 +12,9 @@ from uuid import UUID
 
 from barnabas.protocol.codec import decode, encode
 from barnabas.protocol.schema import Message
-from barnabas.server.handlers import HANDLERS
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.turns import Steps, Turns, finished
 from tests.support.group_world import World
 from tests.support.unconnected import unconnected

@@ -23,6 +23,7 @@ from barnabas.storage.directories.directory import (
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
     LeaderEpochCheckpointFile,
@@ -141,7 +142,7 @@ class KafkaDirectory:
         """
         topic = parse_topic_partition_name(self.path / name).topic
         epoch = self._epoch(name) if epoch is None else epoch
-        log = Log.create(
+        log = open_log(
             self.path / name,
             self.configs.get(topic, LogConfig()),
             files=FILES,

@@ -15,6 +15,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import format_checkpoint
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
@@ -42,7 +43,7 @@ class WrittenDirectory:
         if "segment_bytes" in config:
             config["internal_segment_bytes"] = config.pop("segment_bytes")
         name = TopicPartition(topic, partition)
-        log = Log.create(
+        log = open_log(
             self.path / str(name),
             LogConfig(**config),
             files=self.files,

@@ -14,6 +14,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.log import AppendOrigin, FetchIsolation, Log
+from barnabas.storage.recovery.opening import open_log
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
@@ -49,7 +50,7 @@ class LogHome:
             "had_clean_shutdown": self.was_clean,
             "transaction_verification": False,
         }
-        log = Log.create(
+        log = open_log(
             directory,
             self.config,
             files=self.files,

@@ -19,6 +19,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import AppendOrigin, Log
+from barnabas.storage.recovery.opening import open_log
 from tests.support.segments import FIRST_TIMESTAMP
 
 HEADERS = (
@@ -75,7 +76,7 @@ class RandomLog:
         """
         Open the log; what has no key is taken only if the *policy* is not to compact.
         """
-        log = Log.create(
+        log = open_log(
             self.directory,
             LogConfig.parse({**self.configs, "cleanup.policy": policy}),
             files=self._files,

@@ -30,7 +30,6 @@ from barnabas.server.dynamic_config.settings import configure_parts
 from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
 from barnabas.server.fetch.delayed import FetchPurgatory
 from barnabas.server.fetch.sessions import FetchSessions
-from barnabas.server.handlers import HANDLERS
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import Listening
 from barnabas.server.network.descriptors import most_open_files
@@ -39,6 +38,7 @@ from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.context import Parts
 from barnabas.server.requests.dispatch import Dispatcher
+from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.turns import Turns

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from barnabas.protocol import errors as protocol_errors
 from barnabas.protocol.errors import (
@@ -44,9 +43,6 @@ from barnabas.protocol.errors import (
     KafkaStorageError,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-
-if TYPE_CHECKING:
-    from barnabas.storage.segment.segment import LogSegment
 
 __all__ = [
     "BatchTakesLong",
@@ -219,12 +215,12 @@ class InvalidOffset(KafkaError):
 
 class SegmentOffsetOverflow(KafkaError):
     """
-    *offset* lies below the base of *segment*, or more than an int32 above it.
+    *offset* lies below the base offset of the segment in *path*, or more than an int32 above it.
     """
 
-    def __init__(self, segment: LogSegment, offset: int) -> None:
-        super().__init__(f"Detected offset overflow at offset {offset} in segment {segment}")
-        self.segment, self.offset = segment, offset
+    def __init__(self, path: Path, base_offset: int, offset: int) -> None:
+        super().__init__(f"Detected offset overflow at offset {offset} in segment {path}")
+        self.path, self.base_offset, self.offset = path, base_offset, offset
 
 
 class InvalidLogDirectory(KafkaError):

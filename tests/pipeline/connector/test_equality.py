@@ -17,11 +17,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from barnabas.pipeline import register
 from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.compact.snapshots import Snapshots
 from barnabas.pipeline.scan import scan
 from barnabas.pipeline.schemas import HEADERS, TIMESTAMP
-from barnabas.pipeline.spark.source import register
 from tests.interop.clients.base import CODECS, PATIENCE, NewRecord, Place, Seen
 from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.java import Java

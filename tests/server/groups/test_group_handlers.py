@@ -51,9 +51,9 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
 )
 from barnabas.protocol.schema import ZERO_UUID
-from barnabas.server.handlers import HANDLERS
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.handlers.client_host import client_host
+from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.turns import finished
 from tests.support.group_handlers import HandlerBroker
 

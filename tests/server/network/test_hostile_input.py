@@ -26,8 +26,8 @@ import pytest
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.schema import Message
 from barnabas.server.clock import ManualClock
-from barnabas.server.handlers import HANDLERS
 from barnabas.server.network.connection import Connection
+from barnabas.server.requests.registry import HANDLERS
 from tests.support.disk import MemoryFiles
 from tests.support.fake_transport import FakeTransport, feed
 from tests.support.limits import stated

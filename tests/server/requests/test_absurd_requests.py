@@ -19,9 +19,9 @@ import uvloop
 from barnabas.protocol.messages import REQUESTS
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.server.handlers import SERVED
 from barnabas.server.process import BUSY_THRESHOLDS, COLLECT_AFTER, USUAL_THRESHOLDS
 from barnabas.server.requests.dispatch import MOST_ENTRIES
+from barnabas.server.requests.registry import SERVED
 from tests.support.absurd_requests import Path, absurd_request, array_paths
 from tests.support.disk import MemoryFiles
 from tests.support.limits import stated

@@ -18,13 +18,13 @@ from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.structs import replace
-from barnabas.server.handlers import HANDLERS, Handler, ReadQuestion, Registration
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.connection import Connection
 from barnabas.server.requests.context import CloseConnection, Context, Parts
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.error_response import error_response
+from barnabas.server.requests.registry import HANDLERS, Handler, ReadQuestion, Registration
 from barnabas.server.requests.repeated_requests import Question
 from barnabas.server.turns import Turns, finished
 from tests.support.samples import sample

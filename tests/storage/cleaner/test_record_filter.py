@@ -188,7 +188,10 @@ def test_all_records_get_one_timestamp(records: list[Record], delta: int) -> Non
 
 @pytest.mark.parametrize("how", ["plain", "compiled"])
 def test_plain_and_compiled_keep_the_same(how: str) -> None:
-    names = [f"barnabas.storage.{name}" for name in ("offset_map", "record_walk", "record_filter")]
+    names = [
+        f"barnabas.storage.cleaner.{name}"
+        for name in ("offset_map", "record_walk", "record_filter")
+    ]
     module = plain(*names) if how == "plain" else compiled(names[-1])
     table = module.OffsetMap(100 * BYTES_PER_ENTRY)
     records = [Record(at, at * 70, b"k%d" % (at % 7), b"v" * at) for at in range(200)]

@@ -16,7 +16,7 @@ from barnabas.protocol.records import Header, SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
-from barnabas.storage.log.log import Log
+from barnabas.storage.recovery.opening import open_log
 from tests.support.clock import StillClock
 from tests.support.dumping import KAFKAS, LOG, dump, dump_log
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
@@ -223,7 +223,7 @@ def test_a_log_that_is_open_is_dumped_and_left_alone(tmp_path: Path) -> None:
     """
     directory = tmp_path / "t-0"
     directory.mkdir()
-    log = Log.create(
+    log = open_log(
         directory,
         LogConfig(segment_index_bytes=1000, index_interval_bytes=0),
         files=DiskFiles(),

@@ -28,6 +28,7 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.log import AppendOrigin, FetchIsolation, Log, OffsetAndEpoch
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from tests.support.disk import MemoryFiles, RecordingFiles
 from tests.support.logs import (
@@ -97,7 +98,7 @@ def test_a_log_belongs_to_one_topic() -> None:
 
 def test_a_directory_must_be_named_like_a_partition() -> None:
     with pytest.raises(InvalidLogDirectory):
-        Log.create(
+        open_log(
             Path("/data/nothing"),
             LogConfig(),
             files=MemoryFiles(),
@@ -478,7 +479,7 @@ def test_readers_are_never_in_the_way_of_writers(tmp_path: Path) -> None:
     Readers, by offset and by time, always see whole batches in their order, while the log grows,
     rolls, is flushed and loses segments.
     """
-    log = Log.create(
+    log = open_log(
         tmp_path / "t-0",
         LogConfig(
             internal_segment_bytes=2000,

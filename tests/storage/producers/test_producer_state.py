@@ -12,8 +12,9 @@ from barnabas.protocol.control_records import ControlRecordType, EndTransactionM
 from barnabas.protocol.errors import InvalidProducerEpoch
 from barnabas.protocol.record_batch import RecordBatch, build_batch, read_batch
 from barnabas.protocol.records import SimpleRecord
+from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append_origin import AppendOrigin
-from barnabas.storage.producers.entry import CompletedTxn, ProducerStateEntry
+from barnabas.storage.producers.entry import ProducerStateEntry
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from tests.support.clock import StillClock

@@ -16,6 +16,7 @@ from barnabas.storage.errors import SegmentOffsetOverflow
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
+from barnabas.storage.recovery.segment_recovery import recover_segment
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.checkpoints import LeaderEpochCheckpointFile
 from tests.support.clock import StillClock
@@ -44,7 +45,7 @@ def recover(segment: LogSegment, files: MemoryFiles) -> tuple[int, ProducerState
     producers = ProducerStateManager(
         "t-0", DIRECTORY, ProducerStateManagerConfig(), StillClock(), files=files
     )
-    return segment.recover(producers, epochs_on(files)), producers
+    return recover_segment(segment, producers, epochs_on(files)), producers
 
 
 def epochs_on(files: MemoryFiles) -> LeaderEpochFileCache:

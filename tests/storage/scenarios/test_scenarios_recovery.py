@@ -10,7 +10,8 @@ import pytest
 
 from barnabas.protocol.record_batch import batches
 from barnabas.storage.errors import CorruptRecord
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.log import FetchIsolation
+from barnabas.storage.recovery.opening import open_log
 from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets, produce, read_batches
 from tests.support.segments import FIRST_TIMESTAMP
 
@@ -419,7 +420,7 @@ def test_a_log_that_is_going_to_be_deleted_is_not_recovered() -> None:
     flip_at = DIRECTORY.with_name(name) / f"{0:020d}.log"
     home.files.nodes[flip_at].data[200] ^= 1
 
-    opened = Log.create(
+    opened = open_log(
         DIRECTORY.with_name(name),
         home.config,
         files=home.files,
@@ -438,7 +439,7 @@ def test_high_watermarks_are_bounded_by_what_is_there() -> None:
     log = home.open(high_watermark=4)
     assert 10 == log.high_watermark
 
-    opened = Log.create(
+    opened = open_log(
         DIRECTORY,
         home.config,
         files=home.files,

@@ -193,7 +193,8 @@ def test_offsets_have_to_fit_an_int32_above_the_base() -> None:
     for offset in (furthest + 1, 99):
         with pytest.raises(SegmentOffsetOverflow) as refusal:
             segment.append(offset, padded_batch(offset))
-        assert (segment, offset) == (refusal.value.segment, refusal.value.offset)
+        error = refusal.value
+        assert (segment.log.path, 100, offset) == (error.path, error.base_offset, error.offset)
 
     assert 150 == segment.size
 

@@ -49,6 +49,7 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import FetchIsolation, Log
 from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.quorum_state import QuorumState
 from barnabas.storage.uuids import METADATA_TOPIC_ID
 
@@ -114,7 +115,7 @@ class MetadataLog:
         """
         directory = log_dir / DIRECTORY_NAME
         files.make_directory(directory)
-        log = Log.create(
+        log = open_log(
             directory,
             log_config(config),
             files=files,

@@ -23,8 +23,8 @@ from barnabas.protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import CloseConnection, Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 
 UNKNOWN: Final = 0

@@ -13,9 +13,9 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.groups.changes import Producer
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.storage.state_files.file_names import TopicPartition
 
 

@@ -25,8 +25,8 @@ from barnabas.server.cluster.client_quotas import (
 )
 from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 

@@ -12,8 +12,8 @@ from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from barnabas.server.dynamic_config.admin import AlterResource, Change, Operation
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 

@@ -20,8 +20,8 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
     ReassignableTopicResponse,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.topics.reassignment import PartitionPlan
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 

@@ -31,8 +31,8 @@ from barnabas.server.cluster.scram_credentials import (
     credential_record,
     scram_credentials,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion

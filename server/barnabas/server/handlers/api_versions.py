@@ -12,25 +12,24 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from barnabas.protocol.apis import API_VERSIONS, APIS
+from barnabas.protocol.apis import APIS
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import (
-    ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
-from barnabas.protocol.schema import Api
 from barnabas.server.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
     METADATA_VERSION,
     SUPPORTED_FEATURES,
     TRANSACTION_VERSION,
 )
-from barnabas.server.handlers import SERVED, handles
-from barnabas.server.network.connection import ClientSoftware
+from barnabas.server.requests.client import ClientSoftware
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.error_response import version_entry
+from barnabas.server.requests.registry import SERVED, handles
 
 SERVED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     name: SUPPORTED_FEATURES[name]
@@ -58,7 +57,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
     }
     return ApiVersionsResponse(
         error_code=ErrorCode.NONE,
-        api_keys=[_entry(APIS[key]) for key in sorted(SERVED)],
+        api_keys=[version_entry(APIS[key]) for key in sorted(SERVED)],
         supported_features=[
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
             for name, (low, high) in SERVED_FEATURES.items()
@@ -73,17 +72,3 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
             if level > 0
         ],
     )
-
-
-def unsupported_version() -> ApiVersionsResponse:
-    """
-    The answer, in version 0, to an ApiVersions request of a version that is not known.
-    """
-    return ApiVersionsResponse(
-        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[_entry(API_VERSIONS)]
-    )
-
-
-def _entry(api: Api) -> ApiVersion:
-    versions = api.advertised
-    return ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[-1])

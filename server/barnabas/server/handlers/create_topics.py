@@ -15,8 +15,8 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.topics.creation import CreatedTopic
 from barnabas.server.turns import Steps, map_in_steps
 

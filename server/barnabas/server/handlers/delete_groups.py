@@ -10,9 +10,9 @@ from barnabas.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 

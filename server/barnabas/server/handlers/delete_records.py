@@ -23,8 +23,8 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 logger = logging.getLogger(__name__)

@@ -23,8 +23,8 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 from barnabas.protocol.schema import ZERO_UUID
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 FIRST_WITH_DELETION_DISABLED: Final = 3

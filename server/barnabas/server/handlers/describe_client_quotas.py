@@ -24,8 +24,8 @@ from barnabas.server.cluster.client_quotas import (
     Entity,
     client_quotas,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 
 

@@ -18,9 +18,9 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 
 class EndpointType(IntEnum):

@@ -14,8 +14,8 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from barnabas.server.dynamic_config.admin import ConfigEntry
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 

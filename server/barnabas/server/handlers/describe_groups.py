@@ -13,9 +13,9 @@ from barnabas.protocol.messages.describe_groups import (
 from barnabas.protocol.schema import replace
 from barnabas.server.groups.answers import coordinator_error
 from barnabas.server.groups.describing import described_error
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 

@@ -20,8 +20,8 @@ from barnabas.protocol.messages.describe_quorum import (
     ResponseTopicData,
 )
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 

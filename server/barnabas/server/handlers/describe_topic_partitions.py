@@ -23,9 +23,9 @@ from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.authorized_operations import TOPIC_OPERATIONS
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 

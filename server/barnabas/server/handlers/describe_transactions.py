@@ -13,8 +13,8 @@ from barnabas.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 

@@ -17,8 +17,8 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
 )
 from barnabas.protocol.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.scram_credentials import scram_credentials
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 
 

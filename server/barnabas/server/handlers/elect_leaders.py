@@ -17,8 +17,8 @@ from barnabas.protocol.messages.elect_leaders import (
     TopicPartitions,
 )
 from barnabas.server.cluster.partition_changes import Election
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.topics.reassignment import PartitionPlan
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 

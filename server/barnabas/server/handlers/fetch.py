@@ -34,9 +34,9 @@ from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context
 from barnabas.server.fetch.delayed import DelayedFetch, Watch
 from barnabas.server.fetch.plain_fetches import fetch_plain
 from barnabas.server.fetch.reader import FetchPlan, Reading, error_data, size_of
-from barnabas.server.handlers import handles
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation

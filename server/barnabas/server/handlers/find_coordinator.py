@@ -26,8 +26,8 @@ from barnabas.protocol.messages.find_coordinator import (
 )
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 GROUP: Final = 0

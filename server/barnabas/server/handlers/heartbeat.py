@@ -5,8 +5,8 @@ Heartbeat: a member is alive.
 from __future__ import annotations
 
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 
 @handles(HeartbeatRequest)

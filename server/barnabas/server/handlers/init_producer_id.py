@@ -13,8 +13,8 @@ from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 from barnabas.server.groups.changes import Producer
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1

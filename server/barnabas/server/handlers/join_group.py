@@ -11,9 +11,9 @@ from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRes
 from barnabas.protocol.schema import replace
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.classic.joining import Caller, protocols_of
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.client_host import client_host
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 NULL_PROTOCOL_SINCE: Final = 7
 

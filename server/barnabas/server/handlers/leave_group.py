@@ -12,10 +12,10 @@ from barnabas.protocol.messages.leave_group import (
     LeaveGroupResponse,
     MemberIdentity,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 
 SEVERAL_MEMBERS_SINCE: Final = 3

@@ -17,8 +17,8 @@ from barnabas.protocol.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 from barnabas.server.cluster.image import ResourceType
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 
 def _configured(kind: ResourceType) -> Callable[[Context], Iterable[str]]:

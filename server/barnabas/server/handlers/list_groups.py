@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 
 

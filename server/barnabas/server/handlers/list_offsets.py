@@ -28,9 +28,9 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.fetch.plain_offsets import read_ends_wanted
-from barnabas.server.handlers import handles
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
 
 LATEST: Final = -1

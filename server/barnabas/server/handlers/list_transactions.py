@@ -15,9 +15,9 @@ from barnabas.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from barnabas.server.handlers import handles
 from barnabas.server.linear_patterns import InvalidPattern, LinearPattern
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.transactions import state
 from barnabas.server.transactions.transaction import Transaction
 from barnabas.server.turns import Steps

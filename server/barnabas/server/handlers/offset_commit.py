@@ -22,10 +22,10 @@ from barnabas.protocol.messages.offset_commit import (
 )
 from barnabas.protocol.schema import replace
 from barnabas.server.groups.offsets.answers import commit_error
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, finished, map_in_steps
 
 TOPIC_IDS_SINCE: Final = 10

@@ -13,10 +13,10 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from barnabas.protocol.schema import replace
-from barnabas.server.handlers import handles
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 
 

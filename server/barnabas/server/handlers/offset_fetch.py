@@ -22,8 +22,8 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.schema import ZERO_UUID, replace
 from barnabas.server.groups.offsets.answers import fetch_error, no_offset
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 SEVERAL_GROUPS_SINCE: Final = 8

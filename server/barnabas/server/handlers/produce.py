@@ -31,7 +31,6 @@ from barnabas.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
-from barnabas.server.handlers import handles
 from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
 from barnabas.server.produce.long_appends import append_long
 from barnabas.server.produce.plain_appends import append_plain
@@ -44,6 +43,7 @@ from barnabas.server.produce.validation import (
     is_transactional,
 )
 from barnabas.server.requests.context import CloseConnection, Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard

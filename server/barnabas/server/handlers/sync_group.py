@@ -9,8 +9,8 @@ from typing import Final
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.server.groups.answers import sync_error
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 PROTOCOL_REQUIRED_SINCE: Final = 5
 

@@ -31,9 +31,9 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.groups.answers import coordinator_error
 from barnabas.server.groups.changes import Producer
 from barnabas.server.groups.offsets.answers import transactional_commit_error
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.registry import handles
 from barnabas.server.transactions.participation import (
     Participant,
     Protocol,

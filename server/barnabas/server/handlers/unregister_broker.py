@@ -15,8 +15,8 @@ from barnabas.protocol.messages.unregister_broker import (
     UnregisterBrokerResponse,
 )
 from barnabas.protocol.metadata_records import UnregisterBrokerRecord
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from barnabas.protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 from barnabas.server.cluster.feature_updates import FeatureUpdate, feature_records
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 
 logger = logging.getLogger(__name__)
 

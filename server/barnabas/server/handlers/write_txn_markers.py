@@ -30,8 +30,8 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.handlers import handles
 from barnabas.server.requests.context import Context
+from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 from barnabas.storage.state_files.file_names import TopicPartition
 

@@ -16,6 +16,8 @@ This module is compiled when there is a compiler. A compiled class cannot have o
 its base, so what an event loop is given is a ``LoopProtocol`` (``listening``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import asyncio
@@ -25,11 +27,12 @@ import socket
 from collections import deque
 from collections.abc import Awaitable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.protocol import apis
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
 from barnabas.server.network.sender import Part, Sender
+from barnabas.server.requests.client import ClientSoftware
 from barnabas.server.requests.context import CloseConnection
 from barnabas.server.requests.delayed import Delayed, Outcome, Unanswered
 
@@ -50,15 +53,6 @@ The receive buffer (SO_RCVBUF) of a connection that sends frames larger than the
 
 
 _NEVER: Final = math.inf
-
-
-class ClientSoftware(NamedTuple):
-    """
-    What a client calls itself in ApiVersions (KIP-511).
-    """
-
-    name: str
-    version: str
 
 
 class Slot:

@@ -11,9 +11,9 @@ From the bytes of a request to the bytes of its answer.
 What goes wrong on the way is answered as Kafka does: what cannot be understood closes the
 connection, what a handler refuses is an error code in that API's own slots, and what it did not
 expect is UNKNOWN_SERVER_ERROR there, with a traceback in the log.
-
-This module is compiled when there is a compiler.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
@@ -33,11 +33,10 @@ from barnabas.protocol.errors import DecodeError, ErrorCode, KafkaError, TooMany
 from barnabas.protocol.headers import RequestHeader, decode_request_header
 from barnabas.protocol.primitives import ENTRIES_AT_ONCE
 from barnabas.protocol.schema import Message
-from barnabas.server.handlers import Answer, Registration
-from barnabas.server.handlers.api_versions import unsupported_version
 from barnabas.server.requests.context import CloseConnection, Context, Parts
 from barnabas.server.requests.delayed import Delayed, Outcome, Unanswered
-from barnabas.server.requests.error_response import error_response
+from barnabas.server.requests.error_response import error_response, unsupported_version
+from barnabas.server.requests.registry import Answer, Registration
 from barnabas.server.requests.repeated_requests import RepeatedRequests
 from barnabas.server.turns import Steps, Work
 

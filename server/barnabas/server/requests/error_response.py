@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
+from barnabas.protocol.apis import API_VERSIONS
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.schema import ZERO_UUID, Array, Field, Fixed, Kind, Message, fields
+from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
+from barnabas.protocol.schema import ZERO_UUID, Api, Array, Field, Fixed, Kind, Message, fields
 from barnabas.protocol.structs import MISSING
-from barnabas.server.handlers import Registration
 from barnabas.server.requests.context import CloseConnection
+from barnabas.server.requests.registry import Registration
 from barnabas.server.turns import Steps
 
 _EMPTY: dict[Kind, str | bytes | UUID] = {
@@ -63,3 +65,20 @@ def _empty(field: Field) -> Any:
         return []
     assert isinstance(kind, Fixed), f"{field.name}: a struct has no empty value"
     return 0
+
+
+def unsupported_version() -> ApiVersionsResponse:
+    """
+    The answer, in version 0, to an ApiVersions request of a version that is not known.
+    """
+    return ApiVersionsResponse(
+        error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[version_entry(API_VERSIONS)]
+    )
+
+
+def version_entry(api: Api) -> ApiVersion:
+    """
+    What ApiVersions says of *api*.
+    """
+    versions = api.advertised
+    return ApiVersion(api_key=api.key, min_version=versions[0], max_version=versions[-1])

@@ -28,6 +28,7 @@ from barnabas.storage.producers.rebuild import rebuild_producer_state
 from barnabas.storage.producers.snapshots import list_snapshot_files
 from barnabas.storage.readonly.log_root import LogRoot, Offsets
 from barnabas.storage.readonly.overlay_files import OverlayFiles
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, TopicPartition
 
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
@@ -184,7 +185,7 @@ class Shelf:
         # A broker may have renamed a file between two looks at it; then the next one sees that.
         for recover in (False, False, True):
             try:
-                log = Log.create(
+                log = open_log(
                     path,
                     settings.config,
                     files=OverlayFiles(self._files),

@@ -29,6 +29,17 @@ _ENTRY: Final = Struct(">hqqqq")
 CURRENT_VERSION: Final = 0
 
 
+class CompletedTxn(NamedTuple):
+    """
+    A transaction that a marker has ended; the marker is at its last offset.
+    """
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+
+
 class AbortedTxn(NamedTuple):
     """
     One entry.

@@ -21,7 +21,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaError, TooManyOpenFiles
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.segment.files import delete_files_if_exist, run_all
+from barnabas.storage.segment.files import delete_files_if_exist
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.segment.segments import LogSegments
 from barnabas.storage.state_files.file_names import (
@@ -31,7 +31,7 @@ from barnabas.storage.state_files.file_names import (
     TopicPartition,
     transaction_index_name,
 )
-from barnabas.storage.threads.deferred_work import DeferredWork
+from barnabas.storage.threads.deferred_work import DeferredWork, run_all
 
 logger = logging.getLogger(__name__)
 

@@ -42,6 +42,7 @@ from barnabas.storage.manager.closing import close_directories
 from barnabas.storage.manager.loading import IsStray, LoadReport, LogLoading
 from barnabas.storage.manager.maintenance import LogManagerSettings, LogUpkeep
 from barnabas.storage.manager.removal import LogDeletions
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.file_names import (
     TopicPartition,
     log_delete_dir_name,
@@ -249,7 +250,7 @@ class LogManager:
         had_clean_shutdown: bool = True,
         was_compacted: bool = False,
     ) -> Log:
-        return Log.create(
+        return open_log(
             path,
             config,
             files=self._files,

@@ -204,17 +204,6 @@ class TxnMetadata:
         )
 
 
-class CompletedTxn(NamedTuple):
-    """
-    A transaction that a marker has ended; the marker is at its last offset.
-    """
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    is_aborted: bool
-
-
 class VerificationGuard:
     """
     A ticket for the first batch of a transaction, while its coordinator is asked whether there is

@@ -13,15 +13,14 @@ from collections.abc import Iterable, Iterator
 
 from barnabas.protocol.record_batch import RecordBatch
 from barnabas.storage.clock import Clock
+from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAppendInfo
 from barnabas.storage.producers.append_origin import AppendOrigin
-from barnabas.storage.producers.entry import CompletedTxn
 from barnabas.storage.producers.state import ProducerStateManager
-from barnabas.storage.segment.files import run_all
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.segment.segments import LogSegments
-from barnabas.storage.threads.deferred_work import DeferredWork
+from barnabas.storage.threads.deferred_work import DeferredWork, run_all
 
 logger = logging.getLogger(__name__)
 

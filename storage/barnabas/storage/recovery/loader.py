@@ -21,13 +21,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptIndex, InvalidOffset, SegmentOffsetOverflow
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
+from barnabas.storage.log.loaded import LoadedLogOffsets, RecoveryReport
 from barnabas.storage.producers.rebuild import delete_producer_snapshots, rebuild_producer_state
 from barnabas.storage.producers.state import ProducerStateManager
+from barnabas.storage.recovery.segment_recovery import recover_segment
 from barnabas.storage.recovery.swap_files import clean_up, numbered_files
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
@@ -45,32 +45,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _END_OF_TIME = 2**63 - 1
-
-
-@struct(frozen=False)
-class RecoveryReport:
-    """
-    What had to be done to open a log.
-    """
-
-    recovered_segments: int = 0
-    recovered_bytes: int = 0
-    """Of the segments that were recovered, what is good."""
-    truncated_bytes: int = 0
-    """What was cut off because it is no batch, or not whole, or does not fit its checksum."""
-    deleted_segments: int = 0
-    """Segments behind one that had lost something."""
-    split_segments: int = 0
-
-
-class LoadedLogOffsets(NamedTuple):
-    """
-    A log that was opened: where it starts, is on the disk up to, and ends.
-    """
-
-    log_start_offset: int
-    recovery_point: int
-    next_offset_metadata: LogOffsetMetadata
 
 
 class LogLoader:
@@ -161,7 +135,9 @@ class LogLoader:
             except SegmentOffsetOverflow as error:
                 logger.info("%s. Split segment and retry.", error)
                 self._directory.listed = None
-                result = self._directory.split_overflowed_segment(error.segment)
+                overflowed = self._segments.get(error.base_offset)
+                assert overflowed is not None, "what was being loaded is a segment of the log"
+                result = self._directory.split_overflowed_segment(overflowed)
                 self._directory.sync()
                 self._delete_producer_snapshots(result.deleted_segments)
                 self.report.split_segments += 1
@@ -254,7 +230,7 @@ class LogLoader:
             clock=directory.clock,
         )
         self._recall_batches(producers)
-        truncated = segment.recover(producers, self._epochs)
+        truncated = recover_segment(segment, producers, self._epochs)
         if snapshot := producers.take_snapshot(sync=False):
             directory.deferred.soon(partial(self._producers.flush_snapshot, snapshot.offset))
         self._recovered = producers

@@ -23,6 +23,31 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+def recover_segment(
+    segment: LogSegment,
+    producer_state: ProducerStateManager,
+    leader_epochs: LeaderEpochFileCache,
+) -> int:
+    """
+    Check every batch, cut off the rest behind the last good one, and write the indexes anew.
+
+    Args:
+        producer_state: the state up to the base of this segment; it takes in the segment and tells
+            which transactions were aborted.
+        leader_epochs: learns the epochs that it does not know.
+
+    Returns:
+        How many bytes were cut off.
+
+    Raises:
+        SegmentOffsetOverflow: an offset is too far from the base.
+    """
+    try:
+        return SegmentRecovery(segment, producer_state, leader_epochs).run()
+    finally:
+        segment.store_indexes()
+
+
 class SegmentRecovery:
     """
     One walk through the batches of a segment.

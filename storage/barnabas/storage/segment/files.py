@@ -2,10 +2,11 @@
 The files of a segment, as one thing that is renamed, flushed, closed and removed.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -16,22 +17,9 @@ from barnabas.storage.index.time_index import TimeIndex
 from barnabas.storage.index.txn_index import TransactionIndex
 from barnabas.storage.segment.records import FileRecords
 from barnabas.storage.state_files import file_names as log_files
+from barnabas.storage.threads.deferred_work import run_all
 
 logger = logging.getLogger(__name__)
-
-
-def run_all(actions: Iterable[Callable[[], object]]) -> None:
-    """
-    Do all of *actions*, also those behind one that fails; then the first failure goes on.
-    """
-    failures = []
-    for action in actions:
-        try:
-            action()
-        except Exception as error:
-            failures.append(error)
-    if failures:
-        raise failures[0]
 
 
 def delete_files_if_exist(

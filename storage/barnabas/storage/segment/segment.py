@@ -11,6 +11,8 @@ One segment of a log: a file of batches and the indexes into it.
 What goes where and when is Kafka's LogSegment, to the byte.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -26,7 +28,6 @@ from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.time_index import TimestampOffset
 from barnabas.storage.index.txn_index import AbortedTxn, TxnIndexSearchResult
-from barnabas.storage.recovery.segment_recovery import SegmentRecovery
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.files import SegmentConfig
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
@@ -39,8 +40,7 @@ from barnabas.storage.segment.records import (
 from barnabas.storage.segment.times import SegmentTimes
 
 if TYPE_CHECKING:
-    from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
-    from barnabas.storage.producers.state import CompletedTxn, ProducerStateManager
+    from barnabas.storage.index.txn_index import CompletedTxn
 
 logger = logging.getLogger(__name__)
 
@@ -128,7 +128,7 @@ class LogSegment(SegmentTimes):
             SegmentOffsetOverflow: *offset* is too far from the base.
         """
         if not self._can_convert(offset):
-            raise SegmentOffsetOverflow(self, offset)
+            raise SegmentOffsetOverflow(self.log.path, self.base_offset, offset)
 
     def sanity_check(
         self, *, has_offset_index_file: bool, time_index_file_newly_created: bool
@@ -377,30 +377,6 @@ class LogSegment(SegmentTimes):
         return self.txn_index.collect_aborted_txns(fetch_offset, upper_bound_offset)
 
     # After a crash.
-
-    def recover(
-        self,
-        producer_state_manager: ProducerStateManager,
-        leader_epoch_cache: LeaderEpochFileCache,
-    ) -> int:
-        """
-        Check every batch, cut off the rest behind the last good one, and write the indexes anew.
-
-        Args:
-            producer_state_manager: the state up to the base of this segment; it takes in the
-                segment and tells which transactions were aborted.
-            leader_epoch_cache: learns the epochs that it does not know.
-
-        Returns:
-            How many bytes were cut off.
-
-        Raises:
-            SegmentOffsetOverflow: an offset is too far from the base.
-        """
-        try:
-            return SegmentRecovery(self, producer_state_manager, leader_epoch_cache).run()
-        finally:
-            self.store_indexes()
 
     def ends_with_empty_index_entries(self) -> bool:
         """

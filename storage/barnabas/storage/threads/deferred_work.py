@@ -10,13 +10,12 @@ from __future__ import annotations
 import heapq
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import TooManyOpenFiles
-from barnabas.storage.segment.files import run_all
 
 Work = Callable[[], None]
 
@@ -31,6 +30,20 @@ _numbers: Final = itertools.count()
 """
 What falls due at the same time is done in the order in which it came.
 """
+
+
+def run_all(actions: Iterable[Callable[[], object]]) -> None:
+    """
+    Do all of *actions*, also those behind one that fails; then the first failure goes on.
+    """
+    failures = []
+    for action in actions:
+        try:
+            action()
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 class DeferredWork:

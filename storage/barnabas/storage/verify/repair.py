@@ -25,9 +25,9 @@ from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import KafkaStorageError, LogDirectoryLocked
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager, LogManagerSettings
 from barnabas.storage.readonly import LogRoot
+from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, LOG_SUFFIX
 from barnabas.storage.uuids import METADATA_TOPIC_ID
@@ -183,7 +183,7 @@ def _open_metadata_log(
     metadata = root.cluster_metadata
     if metadata is None:
         return
-    log = Log.create(
+    log = open_log(
         metadata.path,
         LogConfig(),
         files=files,

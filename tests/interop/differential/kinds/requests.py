@@ -19,7 +19,7 @@ from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS, RESPONSES
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
-from barnabas.server.handlers import HANDLERS
+from barnabas.server.requests.registry import HANDLERS
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import Script
 from tests.interop.differential.sides import Session, error_codes

@@ -13,7 +13,7 @@ The states of a classic group, and which may follow which.
                                               the same                  the leader's sync
 
 Every state may become Dead, when the group is unloaded. What each state answers to each request is
-the table in ``tests/server/test_group_requests.py``.
+the table in ``tests/server/groups/test_group_requests.py``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,180 @@
+"""
+Which APIs are served, and by which handlers.
+
+``SERVED`` is what makes an API exist: ``ApiVersions`` answers from it, and a key that is not in it
+closes the connection. It says which module of ``handlers`` has the handler, and that module is
+imported by the first request: a broker is up sooner, and most of them never hear of most APIs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+
+from barnabas.protocol import apis
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages import RESPONSES
+from barnabas.protocol.schema import Message
+from barnabas.protocol.structs import struct
+from barnabas.server.requests.context import Context, Parts
+from barnabas.server.requests.delayed import Delayed
+from barnabas.server.requests.repeated_requests import Question
+
+if TYPE_CHECKING:
+    from barnabas.server.network.sender import Part
+    from barnabas.server.turns import Steps
+
+Req = TypeVar("Req", bound=Message)
+Later: TypeAlias = "Message | Delayed | Awaitable[Message | Delayed | None] | None"
+Answer: TypeAlias = "Later | Steps[Later]"
+Handler: TypeAlias = Callable[[Any, Context], Answer]
+ErrorResponse: TypeAlias = "Callable[[Any, int, ErrorCode, str | None], Message | Steps[Message]]"
+H = TypeVar("H", bound=Handler)
+
+
+class Shortcut(Protocol):
+    """
+    What serves the commonest form of a request without decoding it first.
+    """
+
+    def __call__(
+        self, frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
+    ) -> list[Part] | Later:
+        """
+        Args:
+            position: where in the frame the body begins.
+
+        Returns:
+            The frame of the answer; or what the handler would return; or None for a request of
+            another form, about which nothing has been done.
+        """
+
+
+class ReadQuestion(Protocol):
+    """
+    What reads the commonest form of a request that changes nothing, for it may come again.
+    """
+
+    def __call__(self, frame: memoryview, position: int, version: int) -> Question | None:
+        """
+        Args:
+            position: where in the frame the body begins.
+
+        Returns:
+            What is asked for, which depends on the bytes of the body and on the version alone; None
+            for a request of another form.
+        """
+
+
+@struct(kw_only=True)
+class Registration:
+    """
+    One API this broker serves.
+    """
+
+    key: int
+    request: type[Message]
+    response: type[Message]
+    handler: Handler
+    versions: range  # what is answered
+    advertised: range  # what ApiVersions lists, which may be more: see Produce
+    error_response: ErrorResponse | None  # (request, version, code, message) -> response
+    shortcut: Shortcut | None = None
+    read_question: ReadQuestion | None = None
+    forget: Callable[[Any], None] | None = None
+
+    @property
+    def name(self) -> str:
+        """
+        The name of the API.
+        """
+        return self.request.__name__.removesuffix("Request")
+
+
+_NOT_SERVED: Final = (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
+_NAMED_OTHERWISE: Final = {
+    api.key: "acls" for api in (apis.DESCRIBE_ACLS, apis.CREATE_ACLS, apis.DELETE_ACLS)
+}
+
+SERVED: Final = {
+    key: _NAMED_OTHERWISE.get(key, name)
+    for key, name in apis.MODULES.items()
+    if apis.APIS[key] not in _NOT_SERVED
+}
+"""
+The modules of the handlers by API key. A handler is in the module of its API's name, but for a few.
+"""
+
+HANDLERS_PACKAGE: Final = "barnabas.server.handlers"
+
+_registered: Final[dict[int, Registration]] = {}
+
+
+class Handlers(Mapping[int, Registration]):
+    """
+    What is served, by API key; a module is imported when its API is first asked for.
+    """
+
+    def __getitem__(self, key: int) -> Registration:
+        module = SERVED[key]
+        if key not in _registered:
+            import_module(f"{HANDLERS_PACKAGE}.{module}")
+        return _registered[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(SERVED)
+
+    def __len__(self) -> int:
+        return len(SERVED)
+
+    def __contains__(self, key: object) -> bool:
+        return key in SERVED
+
+
+HANDLERS: Final = Handlers()
+
+
+def handles(
+    request: type[Req],
+    *,
+    error_response: (
+        Callable[[Req, int, ErrorCode, str | None], Message | Steps[Message]] | None
+    ) = None,
+    shortcut: Shortcut | None = None,
+    read_question: ReadQuestion | None = None,
+    forget: Callable[[Req], None] | None = None,
+) -> Callable[[H], H]:
+    """
+    Register the handler of an API.
+
+    Args:
+        error_response: makes the answer that carries one code in every error slot of the request,
+            at once or in steps.
+            Needed only where the generic one (``dispatch.error_response``), which fills the
+            top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
+        shortcut: is asked before the request is decoded.
+        read_question: the same, for requests that are sent again and again.
+        forget: lets go of the large fields of a request whose effects are done while its answer
+            waits, so that they do not keep the frame.
+    """
+
+    def register(handler: H) -> H:
+        key = request.api.key
+        assert key in SERVED, f"{request.__name__} is not served"
+        assert key not in _registered, f"two handlers for {request.__name__}"
+        _registered[key] = Registration(
+            key=key,
+            request=request,
+            response=RESPONSES[key],
+            handler=handler,
+            versions=request.api.versions,
+            advertised=request.api.advertised,
+            error_response=error_response,
+            shortcut=shortcut,
+            read_question=read_question,
+            forget=forget,
+        )
+        return handler
+
+    return register

@@ -104,15 +104,15 @@ async def test_retention(broker: TestBroker) -> None:
         await produce(broker, "t", batch("x" * 60, timestamp=timestamp))
     manager, log = broker._log_manager, log_of(broker, "t")
     assert manager is not None
-    manager.upkeep.check_retention()
+    manager.maintenance.check_retention()
     assert 0 == log.log_start_offset
 
     assert FINE == await ask(broker, change(TOPIC, "t", ("retention.ms", SET, "30000")))
-    manager.upkeep.check_retention()
+    manager.maintenance.check_retention()
     assert 2 == log.log_start_offset
 
     assert FINE == await ask(broker, replace(TOPIC, "t", ("retention.bytes", "0")))
-    manager.upkeep.check_retention()
+    manager.maintenance.check_retention()
     assert 3 == log.log_start_offset
 
 
@@ -128,7 +128,7 @@ async def test_retention_that_a_topic_inherits(broker: TestBroker) -> None:
     assert manager is not None
 
     assert FINE == await ask(broker, change(BROKER, "", ("log.retention.ms", SET, "30000")))
-    manager.upkeep.check_retention()
+    manager.maintenance.check_retention()
 
     assert (1, 0) == (
         log_of(broker, "inherits").log_start_offset,

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.messages.fetch import FetchPartition
-from barnabas.server.fetch.cached_partition import Key, Wanted
+from barnabas.server.fetch.cached_partition import CachedPartition, Key
 from barnabas.server.fetch.sessions import (
     EVICTION_MS,
     IDS_OF_SHARD,
@@ -25,11 +25,11 @@ from barnabas.server.metrics import Metrics
 TOPIC = UUID(int=1)
 
 
-def partitions(count: int) -> dict[Key, Wanted]:
-    wanted: dict[Key, Wanted] = {}
+def partitions(count: int) -> dict[Key, CachedPartition]:
+    wanted: dict[Key, CachedPartition] = {}
     for index in range(count):
         request = FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1)
-        wanted["orders", index] = Wanted(("orders", index), "orders", TOPIC, request)
+        wanted["orders", index] = CachedPartition(("orders", index), "orders", TOPIC, request)
     return wanted
 
 

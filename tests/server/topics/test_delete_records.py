@@ -76,7 +76,7 @@ async def test_the_new_start_outlives_a_restart() -> None:
     assert 0 == node.partitions.expect("t", 0).log.log_start_offset
 
     await told_by(node, trim("t", (0, 7)))
-    node.log_manager.upkeep.checkpoint_log_start_offsets()
+    node.log_manager.maintenance.checkpoint_log_start_offsets()
     files.crash()
     node = await started(files)
     assert 7 == node.partitions.expect("t", 0).log.log_start_offset

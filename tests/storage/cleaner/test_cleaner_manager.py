@@ -414,8 +414,8 @@ def test_without_the_cleaner_there_is_no_checkpoint(caplog: pytest.LogCaptureFix
     log = manager.get_or_create_log(T0, topic_id=TOPIC_ID, config=COMPACT)
     add(log, *(b"%d" % number for number in range(13)))
     manager.update_topic_config("t", config("compact", "delete", retention_ms=1))
-    manager.upkeep.check_retention()
+    manager.maintenance.check_retention()
     assert 0 == log.log_start_offset
     manager.update_topic_config("t", config("delete", retention_ms=1))
-    manager.upkeep.check_retention()
+    manager.maintenance.check_retention()
     manager.delete_log(T0)

@@ -145,7 +145,7 @@ def test_retention_of_a_log_that_is_also_compacted_is_left_to_the_cleaner() -> N
     world.cleaner.round()
     world.still_clock.advance(60_001)
 
-    world.logs.upkeep.check_retention()
+    world.logs.maintenance.check_retention()
     assert 0 == log.log_start_offset
     world.cleaner.round()
     assert 13 == log.log_start_offset
@@ -159,7 +159,7 @@ def test_retention_of_other_logs_is_not_the_cleaners() -> None:
 
     world.cleaner.round()
     assert 0 == log.log_start_offset
-    world.logs.upkeep.check_retention()
+    world.logs.maintenance.check_retention()
     assert 13 == log.log_start_offset
     assert world.manager.states.get(T0) is None
 

@@ -221,15 +221,15 @@ def test_high_watermarks_are_written_when_one_has_changed() -> None:
     path = DATA / "replication-offset-checkpoint"
 
     fill(log, 10)
-    manager.upkeep.checkpoint_high_watermarks()
+    manager.maintenance.checkpoint_high_watermarks()
     assert b"0\n1\nt 0 10\n" == files.read_bytes(path)
 
     files.remove(path)
-    manager.upkeep.checkpoint_high_watermarks()
+    manager.maintenance.checkpoint_high_watermarks()
     assert not files.exists(path), "nothing has changed"
 
     fill(log, 1)
-    manager.upkeep.checkpoint_high_watermarks()
+    manager.maintenance.checkpoint_high_watermarks()
     assert b"0\n1\nt 0 11\n" == files.read_bytes(path)
 
 
@@ -363,7 +363,7 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
     manager = load(open_manager(files, clock=clock, config=SMALL))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
     fill(manager.get_or_create_log(T1, topic_id=TOPIC_ID), 1)
-    manager.upkeep.checkpoint_recovery_points()
+    manager.maintenance.checkpoint_recovery_points()
     assert b"t 0" in files.read_bytes(DATA / "recovery-point-offset-checkpoint")
 
     manager.delete_log(T0)
@@ -410,8 +410,8 @@ def test_a_stop_leaves_the_directories_to_the_next_broker() -> None:
         manager.get_or_create_log(T1, topic_id=TOPIC_ID)
     with pytest.raises(KafkaStorageError):
         manager.delete_log(T0)
-    manager.upkeep.checkpoint_recovery_points()
-    manager.upkeep.checkpoint_high_watermarks()
+    manager.maintenance.checkpoint_recovery_points()
+    manager.maintenance.checkpoint_high_watermarks()
 
     assert names == files.names(DATA)
     assert writes == files.nodes
@@ -439,7 +439,7 @@ def test_a_checkpoint_does_not_bring_a_deleted_log_back(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(LogDirectory, "checkpoint_log_start_offsets", write_late)
 
-    manager.upkeep.checkpoint_log_start_offsets()
+    manager.maintenance.checkpoint_log_start_offsets()
     deleting.join()
     fill(manager.get_or_create_log(T0, topic_id=UUID(int=1)), 10)
     crash(manager)
@@ -544,7 +544,7 @@ def test_one_log_that_fails_does_not_end_a_round_for_the_others(
     fill(healthy, 5)
     _break(monkeypatch, broken, "delete_old_segments")
 
-    manager.upkeep.check_retention()
+    manager.maintenance.check_retention()
 
     assert 4 == healthy.log_start_offset
     assert "t-0" in caplog.text
@@ -571,10 +571,10 @@ def test_start_offsets_are_only_noted_where_they_are_inside_a_segment() -> None:
     manager.get_or_create_log(T1, topic_id=TOPIC_ID)
     fill(log, 10)
 
-    manager.upkeep.checkpoint_log_start_offsets()
+    manager.maintenance.checkpoint_log_start_offsets()
     assert b"0\n0\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
     log.delete_records(7)
-    manager.upkeep.checkpoint_log_start_offsets()
+    manager.maintenance.checkpoint_log_start_offsets()
 
     assert b"0\n1\nt 0 7\n" == files.read_bytes(DATA / "log-start-offset-checkpoint")
     crash(manager)
@@ -707,7 +707,7 @@ def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None
     manager = load(open_manager(files, clock=clock, config=SMALL))
     fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 1)
     manager.start()
-    (removal,) = (one for one in manager.upkeep._threads if one.name == "file-removal")
+    (removal,) = (one for one in manager.maintenance._threads if one.name == "file-removal")
     clock.until_waiting(removal._thread)
 
     manager.delete_log(T0)

@@ -49,7 +49,7 @@ def seldom_flushed(world: World) -> None:
         if number == 9:
             world.flush(t)
             world.checkpoint()
-    world.logs.upkeep.flush_dirty_logs()
+    world.logs.maintenance.flush_dirty_logs()
     world.pass_time(2000)
     world.checkpoint()
     world.append(t, b"k")

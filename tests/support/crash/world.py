@@ -229,7 +229,7 @@ class World:
 
     def check_retention(self) -> None:
         self._expect_retention()
-        self.logs.upkeep.check_retention()
+        self.logs.maintenance.check_retention()
 
     def clean(self) -> None:
         """
@@ -254,12 +254,12 @@ class World:
                     ledger.start = max(ledger.start, end)
 
     def checkpoint(self) -> None:
-        upkeep = self.logs.upkeep
-        upkeep.checkpoint_recovery_points()
-        upkeep.checkpoint_log_start_offsets()
+        maintenance = self.logs.maintenance
+        maintenance.checkpoint_recovery_points()
+        maintenance.checkpoint_log_start_offsets()
         self.check_online()
         self._promise_starts()
-        upkeep.checkpoint_high_watermarks()
+        maintenance.checkpoint_high_watermarks()
 
     def _promise_starts(self) -> None:
         for partition, log in self.logs.logs().items():

@@ -75,7 +75,7 @@ class Empty(NamedTuple):
         )
 
 
-class Wanted:
+class CachedPartition:
     """
     A partition that a fetch asks for, and where it is, or why it is nowhere.
 
@@ -167,18 +167,18 @@ class Wanted:
         return has_news
 
 
-def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, Wanted]]:
+def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, CachedPartition]]:
     """
     The partitions of a request, in its order. Of one that is named twice, the last is meant.
     """
-    asked: dict[Key, Wanted] = {}
+    asked: dict[Key, CachedPartition] = {}
     by_id = version >= FIRST_TOPIC_ID_VERSION
     for topic in request.topics:
         name, topic_id = (None, topic.topic_id) if by_id else (topic.topic, ZERO_UUID)
         for partition in topic.partitions:
             yield
             key = (topic_id if name is None else name), partition.partition
-            asked[key] = Wanted(key, name, topic_id, partition)
+            asked[key] = CachedPartition(key, name, topic_id, partition)
     return asked
 
 
@@ -193,7 +193,7 @@ def forgotten_by(request: FetchRequest, version: int) -> Iterator[Key]:
 
 
 def by_topic(
-    wanted: Sequence[Wanted], partitions: Sequence[PartitionData]
+    wanted: Sequence[CachedPartition], partitions: Sequence[PartitionData]
 ) -> Steps[list[FetchableTopicResponse]]:
     """
     The partitions of an answer, in order; those of one topic that follow each other go together.

@@ -20,8 +20,8 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
 from barnabas.server.fetch.cached_partition import (
     FIRST_TOPIC_ID_VERSION,
+    CachedPartition,
     Key,
-    Wanted,
     asked_for,
     by_topic,
     forgotten_by,
@@ -49,13 +49,13 @@ class FetchContext(Protocol):
     is_of_session: ClassVar[bool]
 
     @property
-    def partitions(self) -> Mapping[Key, Wanted]:
+    def partitions(self) -> Mapping[Key, CachedPartition]:
         """
         All that is to be read, in order.
         """
 
     def response(
-        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
         """
         The answer with those of the *data* that have to be told.
@@ -70,11 +70,11 @@ class Sessionless:
     __slots__ = ("partitions",)
     is_of_session: ClassVar[bool] = False
 
-    def __init__(self, partitions: Mapping[Key, Wanted]) -> None:
+    def __init__(self, partitions: Mapping[Key, CachedPartition]) -> None:
         self.partitions = partitions
 
     def response(
-        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
         return FetchResponse(responses=(yield from by_topic(wanted, data)))
 
@@ -89,7 +89,7 @@ class First:
 
     def __init__(
         self,
-        partitions: Mapping[Key, Wanted],
+        partitions: Mapping[Key, CachedPartition],
         sessions: FetchSessions,
         clock: ServerClock,
         *,
@@ -103,7 +103,7 @@ class First:
         self._uses_topic_ids = uses_topic_ids
 
     def response(
-        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
         for each, told in zip(wanted, data, strict=True):
             each.told(told.high_watermark, told.log_start_offset)
@@ -132,7 +132,7 @@ class Incremental:
         self.partitions = session.partitions
 
     def response(
-        self, wanted: Sequence[Wanted], data: Sequence[PartitionData]
+        self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
         session = self._session
         if session.epoch != self._epoch:

@@ -27,7 +27,7 @@ from barnabas.protocol.messages.fetch import (
 )
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.schema import Records
-from barnabas.server.fetch.cached_partition import UNKNOWN, Empty, Wanted
+from barnabas.server.fetch.cached_partition import UNKNOWN, CachedPartition, Empty
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition, Watermarks
 from barnabas.server.turns import Steps
@@ -43,7 +43,7 @@ NO_RECORDS = b""
 FIRST_STORAGE_ERROR_VERSION = 6
 
 
-class Reading:
+class LogReadResult:
     """
     What a fetch found.
     """
@@ -72,20 +72,20 @@ class FetchPlan(NamedTuple):
     The part of a fetch request that says what to read.
     """
 
-    wanted: Sequence[Wanted]
+    wanted: Sequence[CachedPartition]
     isolation: FetchIsolation
     max_bytes: int
     version: int
     is_of_session: bool  # what was found now may help the next time
 
-    def find(self, *, nowait: bool) -> Steps[Reading]:
+    def find(self, *, nowait: bool) -> Steps[LogReadResult]:
         """
         Look where the bytes are.
 
         Raises:
             WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
         """
-        reading = Reading()
+        reading = LogReadResult()
         remaining = self.max_bytes
         for wanted in self.wanted:
             yield
@@ -124,10 +124,10 @@ class FetchPlan(NamedTuple):
 
     def _find_one(
         self,
-        wanted: Wanted,
+        wanted: CachedPartition,
         partition: Partition,
         remaining: int,
-        reading: Reading,
+        reading: LogReadResult,
         nowait: bool,
     ) -> FetchResult:
         request = wanted.request
@@ -148,7 +148,11 @@ class FetchPlan(NamedTuple):
             raise UnknownServerError from error
 
     def _empty(
-        self, wanted: Wanted, partition: Partition, result: FetchResult, reading: Reading
+        self,
+        wanted: CachedPartition,
+        partition: Partition,
+        result: FetchResult,
+        reading: LogReadResult,
     ) -> Empty | None:
         """
         That there was nothing to read, if only the offset was the reason.

@@ -22,7 +22,7 @@ from barnabas.server.metrics import Metrics
 if TYPE_CHECKING:
     import random
 
-    from barnabas.server.fetch.cached_partition import Key, Wanted
+    from barnabas.server.fetch.cached_partition import CachedPartition, Key
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -73,7 +73,7 @@ class FetchSession:
     def __init__(
         self,
         session_id: int,
-        partitions: dict[Key, Wanted],
+        partitions: dict[Key, CachedPartition],
         *,
         is_privileged: bool,
         uses_topic_ids: bool,
@@ -87,7 +87,7 @@ class FetchSession:
         self.last_used_ms = now_ms
         self.epoch = next_epoch(INITIAL_EPOCH)
 
-    def update(self, asked: Mapping[Key, Wanted], forgotten: Iterable[Key]) -> None:
+    def update(self, asked: Mapping[Key, CachedPartition], forgotten: Iterable[Key]) -> None:
         """
         Take over what a request has changed.
         """
@@ -105,7 +105,7 @@ class FetchSession:
         self.last_used_ms = now_ms
         self.epoch = next_epoch(self.epoch)
 
-    def put_last(self, wanted: Wanted) -> None:
+    def put_last(self, wanted: CachedPartition) -> None:
         """
         Read that partition after all others from now on.
         """
@@ -181,7 +181,7 @@ class FetchSessions:
 
     def create(
         self,
-        partitions: dict[Key, Wanted],
+        partitions: dict[Key, CachedPartition],
         *,
         is_privileged: bool,
         uses_topic_ids: bool,

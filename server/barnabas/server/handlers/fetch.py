@@ -28,12 +28,12 @@ from barnabas.server.fetch.cached_partition import (
     FIRST_TOPIC_ID_VERSION,
     NOBODY,
     UNKNOWN,
-    Wanted,
+    CachedPartition,
 )
 from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context_of, refusal
 from barnabas.server.fetch.delayed import DelayedFetch, Watch
 from barnabas.server.fetch.plain_fetches import fetch_plain
-from barnabas.server.fetch.reader import FetchPlan, Reading, error_data, size_of
+from barnabas.server.fetch.reader import FetchPlan, LogReadResult, error_data, size_of
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
@@ -99,7 +99,7 @@ class _Fetch:
         self,
         request: FetchRequest,
         asked: FetchContext,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[CachedPartition],
         context: Context,
     ) -> None:
         level = request.isolation_level
@@ -137,7 +137,7 @@ class _Fetch:
         self._proceed(delayed, reading)
         return delayed
 
-    def _is_enough(self, reading: Reading) -> bool:
+    def _is_enough(self, reading: LogReadResult) -> bool:
         return (
             reading.size >= self._min_bytes
             or reading.urgent
@@ -146,7 +146,7 @@ class _Fetch:
             or self._is_behind(reading)
         )
 
-    def _is_behind(self, reading: Reading) -> bool:
+    def _is_behind(self, reading: LogReadResult) -> bool:
         """
         Whether a partition is read from a segment that gets no more records (case F of Kafka's
         ``DelayedFetch``): what is found there is all that this fetch will ever find.
@@ -160,7 +160,7 @@ class _Fetch:
             )
         )
 
-    def _wait(self, delayed: DelayedFetch, reading: Reading) -> None:
+    def _wait(self, delayed: DelayedFetch, reading: LogReadResult) -> None:
         read_committed = self._plan.isolation is FetchIsolation.TXN_COMMITTED
         watches = [
             Watch(
@@ -194,7 +194,7 @@ class _Fetch:
 
         self._settle(delayed, find())
 
-    def _answer(self, delayed: DelayedFetch, reading: Reading) -> None:
+    def _answer(self, delayed: DelayedFetch, reading: LogReadResult) -> None:
         self._settle(delayed, self._response(reading))
 
     def _settle(self, delayed: DelayedFetch, steps: Steps[FetchResponse | None]) -> None:
@@ -214,13 +214,13 @@ class _Fetch:
         self._context.turns.start(settle())
 
     def _find_elsewhere(
-        self, delayed: DelayedFetch, then: Callable[[DelayedFetch, Reading], None]
+        self, delayed: DelayedFetch, then: Callable[[DelayedFetch, LogReadResult], None]
     ) -> None:
         """
         Look in the executor, where it does no harm to wait for the disk.
         """
 
-        def found(future: asyncio.Future[Reading]) -> None:
+        def found(future: asyncio.Future[LogReadResult]) -> None:
             if future.cancelled() or delayed.done:
                 return
             error = future.exception()
@@ -234,7 +234,7 @@ class _Fetch:
         )
         future.add_done_callback(found)
 
-    def _proceed(self, delayed: DelayedFetch, reading: Reading) -> None:
+    def _proceed(self, delayed: DelayedFetch, reading: LogReadResult) -> None:
         if self._is_enough(reading) or delayed.is_hurried:
             self._answer(delayed, reading)
         elif self._is_outdated(reading):
@@ -242,7 +242,7 @@ class _Fetch:
         else:
             self._wait(delayed, reading)
 
-    def _is_outdated(self, reading: Reading) -> bool:
+    def _is_outdated(self, reading: LogReadResult) -> bool:
         """
         Whether something was appended since the first partition was looked at: no watch has seen
         it, and the executor or others may have come between.
@@ -257,7 +257,7 @@ class _Fetch:
             for wanted, data in zip(self._plan.wanted, reading.partitions, strict=True)
         )
 
-    def _response(self, reading: Reading) -> Steps[FetchResponse]:
+    def _response(self, reading: LogReadResult) -> Steps[FetchResponse]:
         for code in reading.errors:
             self._context.metrics.count_error("Fetch", code)
         response = yield from self._asked.response(self._plan.wanted, reading.partitions)
@@ -269,7 +269,7 @@ class _Fetch:
                 response.node_endpoints = [self._endpoint()]
         return response
 
-    def _name_leaders(self, reading: Reading) -> None:
+    def _name_leaders(self, reading: LogReadResult) -> None:
         """
         Whoever asked the wrong broker, or with an epoch of the past, is told who leads (KIP-951).
         """
@@ -297,7 +297,7 @@ def _replica_id(request: FetchRequest, version: int) -> int:
     return request.replica_state.replica_id
 
 
-def _locate(asked: FetchContext, context: Context, replica_id: int) -> Steps[list[Wanted]]:
+def _locate(asked: FetchContext, context: Context, replica_id: int) -> Steps[list[CachedPartition]]:
     """
     Find the partitions; those that are not there come last, as Kafka answers for them.
     """

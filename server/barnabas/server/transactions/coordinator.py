@@ -32,7 +32,7 @@ from barnabas.server.groups.changes import Producer
 from barnabas.server.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.transactions.completing import Completion
 from barnabas.server.transactions.ending import (
-    SECOND_PROTOCOL,
+    TV2,
     check_named,
     complete,
     end,
@@ -230,7 +230,7 @@ class TransactionCoordinator:
             KafkaError: it is refused.
         """
         shard, current = self.shards.find(transactional_id)
-        if client_version < SECOND_PROTOCOL:
+        if client_version < TV2:
             check_named(current, producer)
         with _claimed(shard, transactional_id):
             following = await self._prepare(current, producer, commit, client_version)
@@ -246,7 +246,7 @@ class TransactionCoordinator:
     async def _prepare(
         self, current: Transaction, producer: Producer, commit: bool, client_version: int
     ) -> Transaction:
-        if client_version < SECOND_PROTOCOL:
+        if client_version < TV2:
             return end(current, producer, commit=commit, now_ms=self._clock.now_ms())
         return end_raising_epoch(
             current,

@@ -37,7 +37,7 @@ from barnabas.server.transactions.transaction import (
 
 S = TransactionState
 
-SECOND_PROTOCOL: Final = 2
+TV2: Final = 2
 """
 The ``transaction.version`` from which on each end of a transaction raises the epoch.
 """
@@ -175,7 +175,7 @@ def fence(
             raises epochs at each end.
     """
     assert current.state is S.ONGOING, current.state
-    if server_version >= SECOND_PROTOCOL:
+    if server_version >= TV2:
         return _prepare_raising_epoch(
             current,
             commit=False,
@@ -220,7 +220,7 @@ def complete(current: Transaction, now_ms: int) -> Transaction:
     A producer without epochs left goes on with the next producer id, from epoch 0.
     """
     changes = {}
-    if current.client_version >= SECOND_PROTOCOL and current.next_producer_id != NO_PRODUCER_ID:
+    if current.client_version >= TV2 and current.next_producer_id != NO_PRODUCER_ID:
         changes = {"producer_id": current.next_producer_id, "producer_epoch": 0}
     return current.become(
         _completed(current.state is S.PREPARE_COMMIT),

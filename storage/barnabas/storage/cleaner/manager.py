@@ -5,7 +5,7 @@ Which log the cleaner takes next, and what is noted about it.
 
     CleanerThread --> LogCleanerManager --+-- plan_cleaning        which part, is it worth it
     LogManager   -->                      +-- CleaningStates       who works on which log
-    LogUpkeep    -->                      +-- CleanerCheckpoint    how far logs are clean, one
+    LogMaintenance    -->                      +-- CleanerCheckpoint    how far logs are clean, one
                                           |                        file for each log directory
                                           +-- uncleanable logs     those that could not be cleaned
 """

@@ -62,7 +62,7 @@ class Stance:
 
 
 @struct(kw_only=True)
-class Departure:
+class SegmentLifetime:
     """
     How long a segment stays, as far as that can be told.
 
@@ -97,7 +97,7 @@ class Departure:
 
 def departures(
     log: Log, endings: Sequence[Ending], times: BrokerTimes, now_ms: int
-) -> list[Departure]:
+) -> list[SegmentLifetime]:
     """
     Of all segments, oldest first.
 
@@ -127,7 +127,7 @@ def departures(
             for decision, by_base in zip(decisions, verdicts, strict=True)
         )
         end = log.log_end_offset if is_active else segments[number].base_offset
-        departure = Departure(
+        departure = SegmentLifetime(
             base_offset=segment.base_offset,
             end_offset=end,
             log_start_offset=log.log_start_offset,
@@ -190,7 +190,7 @@ def _stance(
     return Stance(decision.rule, decision.limit, None, None, at)
 
 
-def _with_windows(departure: Departure, now_ms: int) -> Departure:
+def _with_windows(departure: SegmentLifetime, now_ms: int) -> SegmentLifetime:
     interval = departure.check_interval_ms
     held = any(
         stance.reason in (Reason.ABOVE_HIGH_WATERMARK, Reason.LAST_AND_EMPTY)

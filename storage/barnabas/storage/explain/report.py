@@ -9,7 +9,7 @@ from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, h
 from barnabas.storage.explain.endings import Ending, ending_of
 from barnabas.storage.explain.finding import OffsetPath, TimePath, find_offset, find_time
 from barnabas.storage.explain.known import BrokerTimes, ExplainError, unreadable
-from barnabas.storage.explain.leaving import Departure, departures
+from barnabas.storage.explain.leaving import SegmentLifetime, departures
 from barnabas.storage.explain.looking import READ_ERRORS, LookedAt
 from barnabas.storage.explain.records import RecordAt, record_at
 from barnabas.storage.explain.units import moment
@@ -27,7 +27,7 @@ class SegmentReport:
     end_offset: int
     """Where the next one begins, or the log ends."""
     ending: Ending
-    departure: Departure
+    departure: SegmentLifetime
     horizons: Horizons | None
     """None if nobody asked for them, as that takes reading the segment."""
 

@@ -49,7 +49,7 @@ A log's round of looking for expired producers is late by a hundredth of the int
 """
 
 
-class LogUpkeep:
+class LogMaintenance:
     """
     The threads that look after the logs of a catalog, and what they do.
     """

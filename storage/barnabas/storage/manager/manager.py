@@ -8,7 +8,7 @@ All logs of a broker, in one or several log directories.
                  +-- LogCatalog --+-- orders-0 --- Log
                  |                +-- orders-1 --- Log ...
                  +-- LogLoading       at the start, several logs at a time
-                 +-- LogUpkeep        threads: retention, flushes, checkpoints, ...
+                 +-- LogMaintenance        threads: retention, flushes, checkpoints, ...
                  +-- LogCleaner       threads: compaction
                  +-- LogDeletions     logs that are deleted, until their files go
 
@@ -40,7 +40,7 @@ from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.closing import close_directories
 from barnabas.storage.manager.loading import IsStray, LoadReport, LogLoading
-from barnabas.storage.manager.maintenance import LogManagerSettings, LogUpkeep
+from barnabas.storage.manager.maintenance import LogMaintenance, LogManagerSettings
 from barnabas.storage.manager.removal import LogDeletions
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.file_names import (
@@ -106,7 +106,7 @@ class LogManager:
         self._loaded = False
         try:
             self.cleaner = self._make_cleaner()
-            self.upkeep = LogUpkeep(self._catalog, clock, settings, self.cleaner)
+            self.maintenance = LogMaintenance(self._catalog, clock, settings, self.cleaner)
         except BaseException:
             self.directories.release()
             raise
@@ -162,7 +162,7 @@ class LogManager:
         """
         Begin to look after the logs, in threads.
         """
-        self.upkeep.start(self.remove_deleted, self._alarm)
+        self.maintenance.start(self.remove_deleted, self._alarm)
         if self.cleaner is not None:
             self.cleaner.start()
 
@@ -391,7 +391,7 @@ class LogManager:
         """
         Remove the files and the logs whose delay after deletion is over.
         """
-        self.upkeep.for_each(lambda log: log.remove_deleted_files())
+        self.maintenance.for_each(lambda log: log.remove_deleted_files())
         self._deletions.remove_due()
 
     # Failing
@@ -463,9 +463,9 @@ class LogManager:
         if self.cleaner is not None:
             # First of all: it replaces segments of logs that are to be flushed.
             self.cleaner.stop(seconds)
-        self.upkeep.stop(seconds)
+        self.maintenance.stop(seconds)
         if self._loaded:
-            self.upkeep.checkpoint_high_watermarks()
+            self.maintenance.checkpoint_high_watermarks()
         threads = self._settings.recovery_threads_per_directory
         is_clean = close_directories(
             list(self._catalog.by_directory()),

@@ -12,7 +12,7 @@ from functools import partial
 from barnabas.pipeline.jobs.report.facts import Counts, Life, Pin
 from barnabas.storage.explain.command import patiently
 from barnabas.storage.explain.known import BrokerTimes
-from barnabas.storage.explain.leaving import Departure
+from barnabas.storage.explain.leaving import SegmentLifetime
 from barnabas.storage.explain.looking import Shelf
 from barnabas.storage.explain.report import PartitionReport, report_on
 from barnabas.storage.log.retention import Reason
@@ -37,7 +37,7 @@ def _explained(
     return report_on(shelf.open(partition), times, now_ms)
 
 
-def life_of(departure: Departure, counts: Counts | None) -> Life:
+def life_of(departure: SegmentLifetime, counts: Counts | None) -> Life:
     """
     How long the records of a segment can be read.
 
@@ -52,7 +52,7 @@ def life_of(departure: Departure, counts: Counts | None) -> Life:
     )
 
 
-def pin_of(departure: Departure, now_ms: int) -> Pin:
+def pin_of(departure: SegmentLifetime, now_ms: int) -> Pin:
     """
     What keeps a segment.
     """
@@ -70,7 +70,7 @@ def pin_of(departure: Departure, now_ms: int) -> Pin:
     return Pin.ACTIVE if departure.is_active else Pin.AGE
 
 
-def _held(departure: Departure) -> Pin | None:
+def _held(departure: SegmentLifetime) -> Pin | None:
     """
     What keeps a segment for a time that nobody knows.
     """

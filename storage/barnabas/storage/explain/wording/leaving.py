@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.leaving import Departure, Stance
+from barnabas.storage.explain.leaving import SegmentLifetime, Stance
 from barnabas.storage.explain.units import duration, moment
 from barnabas.storage.log.retention import UNLIMITED, Reason, Rule
 
@@ -19,7 +19,7 @@ METADATA_GOES: Final = (
 )
 
 
-def keeping_sentences(departure: Departure, config: LogConfig, now_ms: int) -> list[str]:
+def keeping_sentences(departure: SegmentLifetime, config: LogConfig, now_ms: int) -> list[str]:
     """
     Why a segment is still here.
     """
@@ -35,7 +35,7 @@ def keeping_sentences(departure: Departure, config: LogConfig, now_ms: int) -> l
     return list(_kept_by(departure, config, now_ms))
 
 
-def _kept_by(departure: Departure, config: LogConfig, now_ms: int) -> Iterator[str]:
+def _kept_by(departure: SegmentLifetime, config: LogConfig, now_ms: int) -> Iterator[str]:
     by_rule = {stance.rule: stance for stance in departure.stances}
     if departure.is_empty and departure.is_active:
         yield "It is the active segment, and has no records that could grow old."
@@ -53,7 +53,7 @@ def _kept_by(departure: Departure, config: LogConfig, now_ms: int) -> Iterator[s
         yield size
 
 
-def _by_time(departure: Departure, stance: Stance, config: LogConfig, now_ms: int) -> str:
+def _by_time(departure: SegmentLifetime, stance: Stance, config: LogConfig, now_ms: int) -> str:
     if config.retention_ms == UNLIMITED:
         return "retention.ms is -1: it never grows too old."
     if stance.stopped_at is not None:
@@ -72,7 +72,7 @@ def _by_time(departure: Departure, stance: Stance, config: LogConfig, now_ms: in
     return f"{_age(departure, now_ms)}; {_retention_ms(config)}."
 
 
-def _age(departure: Departure, now_ms: int, *, own: bool = False) -> str:
+def _age(departure: SegmentLifetime, now_ms: int, *, own: bool = False) -> str:
     at = departure.largest_timestamp
     age = f"{duration(now_ms - at)} old" if at <= now_ms else f"{duration(at - now_ms)} from now"
     if departure.has_timestamps:
@@ -84,7 +84,7 @@ def _retention_ms(config: LogConfig) -> str:
     return f"retention.ms is {duration(config.retention_ms)}"
 
 
-def _by_size(departure: Departure, stance: Stance, config: LogConfig) -> str:
+def _by_size(departure: SegmentLifetime, stance: Stance, config: LogConfig) -> str:
     missing = departure.bytes_missing
     if missing is None:
         return ""
@@ -96,7 +96,7 @@ def _by_size(departure: Departure, stance: Stance, config: LogConfig) -> str:
     return f"For retention.bytes, {config.retention_bytes:,}, the log lacks {missing:,} bytes."
 
 
-def leaving_sentences(departure: Departure, config: LogConfig, now_ms: int) -> list[str]:
+def leaving_sentences(departure: SegmentLifetime, config: LogConfig, now_ms: int) -> list[str]:
     """
     When a segment goes, at the earliest and the latest.
     """
@@ -105,7 +105,7 @@ def leaving_sentences(departure: Departure, config: LogConfig, now_ms: int) -> l
     return list(_leaving(departure, config, now_ms))
 
 
-def _leaving(departure: Departure, config: LogConfig, now_ms: int) -> Iterator[str]:
+def _leaving(departure: SegmentLifetime, config: LogConfig, now_ms: int) -> Iterator[str]:
     if departure.unreadable.earliest_ms is None:
         if departure.is_empty and departure.is_active:
             yield "Not by itself: the last segment stays as long as it is empty."
@@ -141,7 +141,7 @@ def _leaving(departure: Departure, config: LogConfig, now_ms: int) -> Iterator[s
         )
 
 
-def _when_grown(departure: Departure) -> str:
+def _when_grown(departure: SegmentLifetime) -> str:
     sooner = "Sooner, once" if departure.unreadable.earliest_ms is not None else "By its size, once"
     if departure.is_active:
         return f"{sooner} it has ended and {departure.bytes_missing:,} bytes came behind it."
@@ -158,7 +158,7 @@ def _never(config: LogConfig) -> str:
     return "Only with DeleteRecords, once that has moved the log start offset to its end."
 
 
-def _while_it_grows(departure: Departure, config: LogConfig) -> Iterator[str]:
+def _while_it_grows(departure: SegmentLifetime, config: LogConfig) -> Iterator[str]:
     yield (
         f"If no more records come, with the first check from {_from(departure)} on"
         f" ({_checks(departure, config)}). Each later record that comes here moves that on."
@@ -170,11 +170,11 @@ def _while_it_grows(departure: Departure, config: LogConfig) -> Iterator[str]:
         yield f"At the very latest its records can be read until {latest}."
 
 
-def _from(departure: Departure) -> str:
+def _from(departure: SegmentLifetime) -> str:
     return "now" if departure.due_ms is None else moment(departure.due_ms)
 
 
-def _window(departure: Departure) -> str:
+def _window(departure: SegmentLifetime) -> str:
     earliest, latest = departure.unreadable
     assert earliest is not None, "there is no window without it"
     assert latest is not None, "only an active segment has no latest moment"
@@ -184,7 +184,7 @@ def _window(departure: Departure) -> str:
     )
 
 
-def _soon(departure: Departure) -> str:
+def _soon(departure: SegmentLifetime) -> str:
     latest, removed = departure.unreadable.latest_ms, departure.removed.latest_ms
     assert latest is not None, "what is due goes with the next check"
     assert removed is not None, "the same"
@@ -195,7 +195,7 @@ def _soon(departure: Departure) -> str:
     )
 
 
-def _files(departure: Departure) -> str:
+def _files(departure: SegmentLifetime) -> str:
     if departure.file_delete_delay_ms == 0:
         return "Its files are removed at once."
     later = duration(departure.file_delete_delay_ms)
@@ -209,7 +209,7 @@ def _files(departure: Departure) -> str:
     )
 
 
-def _checks(departure: Departure, config: LogConfig) -> str:
+def _checks(departure: SegmentLifetime, config: LogConfig) -> str:
     every = duration(departure.check_interval_ms or 0)
     if config.compact:
         return f"the cleaner makes one every {every} while it has nothing to clean"

@@ -585,6 +585,6 @@ a pair with these settings shows it.
 
 def test_each_difference_is_shown() -> None:
     assert {*KNOWN, *LEFT_OUT} == SHOWN.keys()
-    own = [path for name in ("storage", "server") for path in (TESTS / name).glob("*.py")]
+    own = [path for name in ("storage", "server") for path in (TESTS / name).rglob("*.py")]
     ours = "".join(path.read_text() for path in own)
     assert all(f"def {name}(" in ours for name in SHOWN.values() if isinstance(name, str))

@@ -60,6 +60,20 @@ def test_a_directory_that_is_taken_offline_stays_so() -> None:
     assert [B] == found.next_log_dirs({})
 
 
+def test_no_log_is_made_where_the_disk_has_just_failed() -> None:
+    """
+    Also before the log manager has heard of it; if all have failed, the error tells of one.
+    """
+    found = directories(MemoryFiles(), A, B)
+    assert [A, B] == found.next_log_dirs({})
+
+    found.failed(A, "the disk is gone", KafkaStorageError("the disk is gone"))
+    assert [B] == found.next_log_dirs({})
+
+    found.failed(B, "the disk is gone", KafkaStorageError("the disk is gone"))
+    assert [A, B] == found.next_log_dirs({})
+
+
 @pytest.mark.parametrize(("epochs", "expected"), [((7, 7), 7), ((7, 8), None), ((7, None), None)])
 def test_a_clean_stop_is_one_of_all_directories(
     epochs: tuple[int | None, ...], expected: int | None

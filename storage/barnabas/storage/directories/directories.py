@@ -116,6 +116,9 @@ class LogDirectories:
         live = list(self._live)
         if len(live) == 1:
             return live
+        if self.failures.any_offline:
+            # One that has just failed is among them until the log manager has heard of it.
+            live = [path for path in live if not self.failures.has_offline_log_dir(path)] or live
         # Texts: there may be many thousands of logs, and equal paths are slow to compare.
         counts = Counter(str(log.parent_dir) for log in list(logs.values()))
         return sorted(live, key=lambda path: counts[str(path)])

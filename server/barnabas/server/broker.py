@@ -24,7 +24,7 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.coordinators import Coordinators
+from barnabas.server.coordination import Coordinators
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
 from barnabas.server.dynamic_config.settings import configure_parts
 from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from barnabas.server.cluster.controller import Controller
     from barnabas.server.cluster.image import MetadataImage
     from barnabas.server.config import BrokerConfig
-    from barnabas.server.coordinators import Coordinators
+    from barnabas.server.coordination import Coordinators
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.fetch.delayed import FetchPurgatory
     from barnabas.server.fetch.sessions import FetchSessions

@@ -128,12 +128,14 @@ async def test_what_is_behind_it_on_its_connection_comes_later(
         for records in (SHORT, LONG, SHORT):
             client.send(produce_request("orders", records), version=BY_NAME)
         first = await client.receive()
-        early = asyncio.create_task(client.receive())
-        await asyncio.sleep(0.05)
-        assert not early.done()
+        later = asyncio.create_task(client.receive())
+        async with await broker.client() as other:
+            for _ in range(3):  # The broker has read all three requests by the time it answers.
+                assert 1 == await end_of(other)
+        assert not later.done()
 
     assert [0, 1, 3] == [
-        told(answer)[0][1] for answer in (first, await early, await client.receive())
+        told(answer)[0][1] for answer in (first, await later, await client.receive())
     ]
 
 
@@ -240,6 +242,27 @@ async def test_a_topic_may_go_meanwhile(broker: TestBroker, client: WireClient) 
         await broker.delete("orders")
 
     assert [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)] == told(await client.receive())
+
+
+async def test_a_stop_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    The producer gets no answer, and sends the batch again after the next start.
+    """
+    files = MemoryFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        async with await broker.client() as client:
+            with held(broker):
+                client.send(produce_request("orders", LONG), version=BY_NAME)
+                async with await broker.client() as other:
+                    assert 0 == await end_of(other)
+                async with asyncio.timeout(PATIENCE):
+                    await broker.stop()
+            assert await client.disconnected()
+    assert not [record for record in caplog.records if record.exc_info]
+
+    async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+        assert [(0, 0)] == told(await client.ask(produce_request("orders", LONG), BY_NAME))
 
 
 @pytest.mark.parametrize("target", ["producer", "gzip", "uncompressed"])

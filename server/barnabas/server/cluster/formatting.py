@@ -124,8 +124,7 @@ def read_bootstrap(metadata_dir: Path, files: Files) -> list[Versioned]:
     """
     The records in ``bootstrap.checkpoint``, or the default ones if there is no such file.
 
-    A checksum that does not match is told and no more, as Kafka's ``BatchFileReader`` looks at
-    none.
+    A wrong checksum is logged, and the records are used: Kafka's ``BatchFileReader`` verifies none.
 
     Raises:
         CorruptMessage: the file is so damaged that its records cannot be read.

@@ -278,7 +278,7 @@ class _Appends:
 
     def answer(self, responses: list[TopicProduceResponse]) -> Produced | Coroutine[Any, Any, None]:
         """
-        What the producer is told of all partitions.
+        The response for all partitions, once all appends are done.
 
         Raises:
             CloseConnection: it wants no answers, but something failed.

@@ -79,7 +79,7 @@ class Examined:
     A batch whose records are good, for one configuration of its topic.
 
     Attributes:
-        batch: where it was, or built anew.
+        batch: the batch that is to be appended: the producer's, or one built from its records.
         max_timestamp: the largest of a record, in ms.
     """
 
@@ -125,7 +125,7 @@ class LogValidator:
         turns: Turns | None = None,
     ) -> Examined:
         """
-        Check *batch*, and build it anew where it cannot be stored as it is.
+        Check *batch*, and build another one of its records where it cannot be stored as it is.
 
         Args:
             at_once: do not, if that takes long.
@@ -169,7 +169,7 @@ class LogValidator:
         Number the records of a batch from the first offset of *info* on.
 
         Args:
-            info: is told the rest: last offset and timestamps.
+            info: gets the last offset and the timestamps.
 
         Returns:
             The batch as it may be appended.

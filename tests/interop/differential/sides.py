@@ -19,6 +19,7 @@ from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.schema import ZERO_UUID, Array, Message, Struct, fields
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
@@ -70,6 +71,11 @@ NOT_LOADED: Final = frozenset({14, 15, 16, 51})
 PAUSE: Final = 0.02
 CLOSED: Final = "connection closed"
 SILENT: Final = "no answer"
+NEXT_MILLISECOND: Final = 0.0015
+"""
+Seconds between batches. Of those that arrive in the same millisecond, a topic with LogAppendTime
+has one entry in its time index, and which arrive so is a matter of chance.
+"""
 LONGEST_SILENCE: Final = 60.0
 """Seconds after which an answer is not waited for any longer."""
 
@@ -206,7 +212,7 @@ class Session:
         The answer, or ``CLOSED`` or ``SILENT``.
         """
         async with self._talking(seconds) as said:
-            client = await self._connected()
+            client = await self._ready_for(request)
             said.append(await client.ask(request, version))
         return said[0]
 
@@ -214,7 +220,7 @@ class Session:
         """
         Send what has no answer.
         """
-        client = await self._connected()
+        client = await self._ready_for(request)
         client.send(request, version=version)
         client.expect_no_answer()
 
@@ -242,6 +248,11 @@ class Session:
         if self._client is not None:
             client, self._client = self._client, None
             await client.close()
+
+    async def _ready_for(self, request: Message) -> WireClient:
+        if isinstance(request, ProduceRequest):
+            await asyncio.sleep(NEXT_MILLISECOND)
+        return await self._connected()
 
     async def _connected(self) -> WireClient:
         if self._client is None:

@@ -17,7 +17,7 @@ _RULES: Final = tuple(
         (r"(?i)(topic_?id\W+|cluster ?id: +|directory[_.]?id\W+)[\w-]{22}", r"\1<id>"),
         (r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\]", "[<time>]"),
         (r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[:.,]\d{3}Z?", "<time>"),
-        (r"\b1[5-9]\d{11}\b", "<time>"),
+        (r"(?<![.\d])1[5-9]\d{11}\b", "<time>"),
         (r"\b((?:admin|console-)?(?:client|producer|consumer)-)\d+\b", r"\1<n>"),
         (r"\b(tries=|after )\d+", r"\1<n>"),
         # How long a transaction has lasted, which follows when it began.
@@ -33,6 +33,8 @@ _RULES: Final = tuple(
         (r"(HighWatermark: +|Epoch: )\d+$", r"\1<n>"),
         (r"^(1 +\t[\w-]{22}\t)\d+ +\t", r"\1<n>\t"),
         (r"(perf-consumer-<n>\)) +$", r"\1"),
+        # Which of the two kcat says depends on whether it has heard of the topic's partitions yet.
+        (r"^% (ERROR: Failed to produce message \(\d+ bytes\)|Delivery failed for message): ", ""),
         # Checksums cover timestamps.
         (r"\bcrc: \d+", "crc: <n>"),
         # How the tool was called, and is not in a machine of its own.

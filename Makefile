@@ -99,7 +99,7 @@ $(INSTALLED): pyproject.toml hatch_build.py $(COMPILED) | $(VENV)/.python
 	@rm -f $(VENV)/.installed-*
 	@$(BIN)/python -m pip install --quiet --editable .
 	@$(BIN)/python -m compileall -q protocol storage server
-	@$(BIN)/python -c "import barnabas.protocol.records as r; compiled = not r.__file__.endswith('.py'); \
+	@$(BIN)/python -c "import barnabas.protocol.records.record as r; compiled = not r.__file__.endswith('.py'); \
 	  print('The inner loops are compiled' if compiled else 'The inner loops run as plain Python, slower')"
 	@touch $@
 

@@ -40,8 +40,8 @@ from typing import Final
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from benchmarks import wire
 from benchmarks.contender import BusyKafka
 from benchmarks.topics import LOCAL, produce_when_possible

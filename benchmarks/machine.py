@@ -16,7 +16,7 @@ from typing import Final
 
 import confluent_kafka
 
-from barnabas.protocol import records
+from barnabas.protocol.records import record as records
 from benchmarks.procfs import busy_cores
 from tests.support.apache_kafka import VERSION
 

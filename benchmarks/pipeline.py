@@ -35,8 +35,8 @@ from barnabas.pipeline.jobs.compact.job import compact
 from barnabas.pipeline.jobs.replay.job import replay
 from barnabas.pipeline.scan import scan
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from benchmarks.process_tree import ProcessTree
 from benchmarks.procfs import adopt_orphans
 from tests.interop.clients.confluent import Confluent

@@ -12,7 +12,7 @@ from typing import Final
 
 from crc32c import crc32c
 
-from barnabas.protocol.codec import decode_from, encode_parts
+from barnabas.protocol.codec.codec import decode_from, encode_parts
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.framing import FrameMemory, FrameReceiver
 from barnabas.protocol.headers import decode_request_header
@@ -28,8 +28,8 @@ from barnabas.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from barnabas.protocol.record_batch import ATTRIBUTES_AT, build_batch, read_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import ATTRIBUTES_AT, build_batch, read_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.index.offset_index import OffsetIndex

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 PACKAGE: Final = "barnabas"
-ONE_OF_THEM: Final = "barnabas.protocol.records"
+ONE_OF_THEM: Final = "barnabas.protocol.records.record"
 
 
 def are_compiled() -> bool:

@@ -4,7 +4,8 @@ benchmarks.wire: its few frames, as the codec of the broker understands them.
 
 from __future__ import annotations
 
-from barnabas.protocol.codec import decode_from, encode
+from barnabas.protocol.codec.codec import decode_from, encode
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.headers import decode_request_header
 from barnabas.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -19,8 +20,7 @@ from barnabas.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from barnabas.protocol.record_batch import read_batch
-from barnabas.protocol.schema import Message
+from barnabas.protocol.records.batch import read_batch
 from benchmarks import wire
 
 TOPIC = "a-topic"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from barnabas.protocol.record_batch import RecordBatch, batches, build_batch_with_offsets
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import RecordBatch, batches, build_batch_with_offsets
+from barnabas.protocol.records.record import Record
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel

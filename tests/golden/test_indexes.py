@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll

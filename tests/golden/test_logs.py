@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
-from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.storage.errors import OffsetOutOfRange
 from barnabas.storage.log.log import FetchIsolation, Log
 from tests.support.kafka_directory import (

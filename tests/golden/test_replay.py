@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     NO_PARTITION_LEADER_EPOCH,
     RecordBatch,
     TimestampType,

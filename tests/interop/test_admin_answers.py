@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import pytest
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
-from barnabas.protocol.schema import Message
 from tests.interop.conftest import unavailable
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
 from tests.support.broker_process import Barnabas, BrokerProcess

@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.records.batch import batches
 from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.fs.disk import DiskFiles

@@ -16,19 +16,22 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import (
+from barnabas.protocol.codec.codec import encode
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.compression import CompressionType
+from barnabas.protocol.internal_topics import (
     group_records,
     metadata_records,
     remote_log_records,
     share_state_records,
 )
-from barnabas.protocol.codec import encode
-from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType, VotersRecord
-from barnabas.protocol.record_batch import build_batch, control_batch
-from barnabas.protocol.records import Header, SimpleRecord
-from barnabas.protocol.schema import Message
-from barnabas.protocol.transaction_records import TransactionLogKey, TransactionLogValue
+from barnabas.protocol.internal_topics.transaction_records import (
+    TransactionLogKey,
+    TransactionLogValue,
+)
+from barnabas.protocol.records.batch import build_batch, control_batch
+from barnabas.protocol.records.control import ControlRecordType, VotersRecord
+from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.fs.disk import DiskFiles
 from tests.interop.clients.base import CODECS, NewRecord
 from tests.interop.clients.confluent import Confluent

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -33,8 +34,7 @@ from barnabas.protocol.messages.offset_delete import (
 )
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from barnabas.protocol.record_batch import RecordBatch, batches
-from barnabas.protocol.schema import ZERO_UUID
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.server.groups.records import GroupRecord, OffsetRecord, decode_record
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.protocol.schema import Message
 from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
 from tests.support.group_table import CELLS, TABLE, UNUSED, USED, code_of, set_up

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from barnabas.protocol.codec import decode
+from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.messages.create_topics import (
     CreatableTopic,
     CreateTopicsRequest,

@@ -18,7 +18,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.records.batch import batches
 from tests.interop.clients.base import Client, NewRecord
 from tests.interop.conftest import unavailable
 from tests.interop.differential.sides import NEVER_MS, Pair, Session, Side

@@ -11,8 +11,8 @@ import pytest
 
 from barnabas.pipeline.decoding import batch_headers
 from barnabas.pipeline.decoding.batch_headers import HEADERS, Walk, compiled_walk, walk_by_arrays
-from barnabas.protocol.record_batch import HEADER_SIZE, build_batch_with_offsets, read_batch
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import HEADER_SIZE, build_batch_with_offsets, read_batch
+from barnabas.protocol.records.record import Record
 from tests.support.compiled import compiled, plain
 
 NAME = "barnabas.pipeline.decoding.header_walk"

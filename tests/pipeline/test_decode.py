@@ -18,9 +18,9 @@ from barnabas.pipeline.decoding.batch_headers import walk
 from barnabas.pipeline.decoding.decode import Offsets, Place, Wanted, bad_checksums, decode
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import batches as batches_in
-from barnabas.protocol.record_batch import build_batch_with_offsets, seal_batch
-from barnabas.protocol.records import Header, Record, encode_records
+from barnabas.protocol.records.batch import batches as batches_in
+from barnabas.protocol.records.batch import build_batch_with_offsets, seal_batch
+from barnabas.protocol.records.record import Header, Record, encode_records
 
 PLACE = Place("events", 3)
 NO_HEADERS: tuple[Header, ...] = ()

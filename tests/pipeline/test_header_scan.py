@@ -15,8 +15,8 @@ from barnabas.pipeline.decoding.batch_headers import joined
 from barnabas.pipeline.logs import headers as header_scan
 from barnabas.pipeline.logs.chunks import SegmentScan
 from barnabas.pipeline.logs.headers import HeaderScan
-from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from tests.support.disk import MemoryFiles
 
 PATH = Path("/data/t-0/0.log")

@@ -15,7 +15,7 @@ import pytest
 
 from barnabas.pipeline.scan import scan
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.record import SimpleRecord
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.segments import FIRST_TIMESTAMP
 

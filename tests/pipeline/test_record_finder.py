@@ -24,7 +24,7 @@ from barnabas.pipeline.decoding.record_arrays import spans_by_arrays
 from barnabas.pipeline.decoding.spans import Fields, RecordSpans
 from barnabas.pipeline.decoding.varint_columns import Malformed
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.records import Header, Record, encode_records, iter_records
+from barnabas.protocol.records.record import Header, Record, encode_records, iter_records
 from tests.support.compiled import compiled, plain
 
 NAME = "barnabas.pipeline.decoding.record_walk"

@@ -5,7 +5,7 @@ Where records begin, found by a plain loop.
 from __future__ import annotations
 
 from barnabas.pipeline.decoding.record_positions import note_records
-from barnabas.protocol.records import Record, encode_records
+from barnabas.protocol.records.record import Record, encode_records
 
 
 def test_lengths_of_every_size_lead_on() -> None:

@@ -15,7 +15,7 @@ import pytest
 from barnabas.pipeline.errors import DataLoss, InvalidOption, UnknownTopic
 from barnabas.pipeline.scan import parse_options, plan, scan
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.protocol.records.record import Header, SimpleRecord
 from tests.support.log_directory import (
     HIGH_WATERMARKS,
     START_OFFSETS,

@@ -14,8 +14,8 @@ import pytest
 from barnabas.pipeline.errors import CorruptBatch, DataLoss, OldFormat, TooManyBytes
 from barnabas.pipeline.scan import parse_options, plan, read, scan, schema
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import build_batch_with_offsets, seal_batch
-from barnabas.protocol.records import Record, encode_records
+from barnabas.protocol.records.batch import build_batch_with_offsets, seal_batch
+from barnabas.protocol.records.record import Record, encode_records
 from barnabas.storage.config.log_config import LogConfig
 from tests.support.bombs import bomb, memory_below
 from tests.support.legacy_messages import legacy_message

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from barnabas.pipeline import register
-from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.protocol.records.record import Header, SimpleRecord
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import scanned_rows
 from tests.support.segments import FIRST_TIMESTAMP

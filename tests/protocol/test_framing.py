@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.framing import (
     CHUNK_BYTES,
     FIRST_ROOM_BYTES,
@@ -24,7 +25,6 @@ from barnabas.protocol.framing import (
     InvalidFrame,
     size_prefix,
 )
-from barnabas.protocol.primitives import Buffer
 
 LIMIT = 100 * 1024 * 1024
 MEMORY = FrameMemory()

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from barnabas.protocol.codec import decode, decode_from, encode
+from barnabas.protocol.codec.codec import decode, decode_from, encode
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS, RESPONSES
-from barnabas.protocol.schema import Message
 from tests.support.messages import VERSIONS, messages, name_of
 
 every_version = pytest.mark.parametrize(("cls", "version"), VERSIONS, ids=name_of)

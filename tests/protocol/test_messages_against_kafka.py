@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.codec import decode_from, encode
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.codec import decode_from, encode
+from barnabas.protocol.codec.schema import Message
 from tests.support.messages import VERSIONS, Samples, name_of
 
 GOLDEN = {

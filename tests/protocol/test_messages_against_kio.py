@@ -18,8 +18,8 @@ from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader, entity_writer
 
-from barnabas.protocol.codec import decode, encode
-from barnabas.protocol.schema import ZERO_UUID, Message
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from tests.support.messages import VERSIONS, messages, name_of, present_fields
 
 EPOCH = datetime.datetime.fromtimestamp(0, tz=datetime.UTC)

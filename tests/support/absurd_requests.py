@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
+from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.protocol.structs import MISSING
 
 Path = tuple[str, ...]

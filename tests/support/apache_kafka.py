@@ -12,7 +12,7 @@ from pathlib import Path
 from struct import error, unpack
 from typing import Final
 
-from barnabas.protocol.codec import decode
+from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.class_archive import archive_options

@@ -12,8 +12,8 @@ from functools import cache
 from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import CRC_AT, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import CRC_AT, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from tests.support.limits import stated
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.cleaner.manager import LogCleanerManager, PreCleanStats
 from barnabas.storage.cleaner.pool import LogCleaner

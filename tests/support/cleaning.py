@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import Record, SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.cleaner.cleaner import Cleaner
 from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap

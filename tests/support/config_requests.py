@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages import alter_configs as alter
 from barnabas.protocol.messages import incremental_alter_configs as incremental
 from barnabas.protocol.messages.create_partitions import (
@@ -23,7 +24,6 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from barnabas.protocol.schema import Message
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch, batches
 
 
 def golden_batches(golden: Path, pattern: str) -> Iterator[RecordBatch]:

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from barnabas.protocol.codec import decode, encode
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import Message
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import HANDLERS

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
+from barnabas.protocol.codec.schema import ZERO_UUID, fields
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.schema import ZERO_UUID, fields
 
 OWN = "<its own>"
 """

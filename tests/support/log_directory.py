@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from barnabas.protocol.record_batch import BatchOptions, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import BatchOptions, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel

@@ -7,9 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.record_batch import RecordBatch, batches, build_batch
-from barnabas.protocol.records import Record, SimpleRecord
+from barnabas.protocol.records.batch import RecordBatch, batches, build_batch
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.append_info import LogAppendInfo

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.protocol.messages import REQUESTS, RESPONSES
-from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 
 _FIXED: Mapping[str, st.SearchStrategy[Any]] = {
     "b": st.integers(-(2**7), 2**7 - 1),

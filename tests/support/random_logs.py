@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     build_batch_with_offsets,
     seal_batch,
 )
-from barnabas.protocol.records import Header, Record, encode_records
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import Header, Record, encode_records
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
+from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.protocol.structs import MISSING
 
 _DOUBLES: Final = (0.0, -0.0, 1e7, 1e-4, 0.001, 1 / 3, -1e300, 5e-324, math.nan, math.inf)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from barnabas.protocol.records import Header, Record, encode_records
+from barnabas.protocol.records.record import Header, Record, encode_records
 
 INT64 = 2**63
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from barnabas.protocol.schema import Array, Fixed, Kind, Struct, Type, fields
+from barnabas.protocol.codec.schema import Array, Fixed, Kind, Struct, Type, fields
 
 _VALUES = {Kind.STRING: "x", Kind.BYTES: b"x", Kind.RECORDS: b"", Kind.UUID: UUID(int=7)}
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.time_index import TimestampOffset
 from barnabas.storage.segment.segment import LogSegment

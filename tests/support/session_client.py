@@ -14,7 +14,7 @@ from barnabas.protocol.messages.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.records.batch import batches
 from tests.support.wire_client import WireClient
 
 FIRST_BY_ID = 13

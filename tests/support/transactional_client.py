@@ -26,7 +26,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
 )
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.records.batch import batches
 from barnabas.server.groups.changes import Producer
 from tests.support.server import (
     PATIENCE,

@@ -11,9 +11,9 @@ import contextlib
 from struct import pack, unpack
 from typing import Any, Self, TypeVar
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages import RESPONSES
-from barnabas.protocol.schema import Message
 
 R = TypeVar("R", bound=Message)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.protocol.schema import Api
+from barnabas.protocol.codec.schema import Api
 
 PRODUCE: Final = Api(0, versions=range(3, 14), flexible=9, also_advertised=range(3))
 FETCH: Final = Api(1, versions=range(4, 19), flexible=12)

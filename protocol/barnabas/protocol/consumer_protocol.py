@@ -13,9 +13,9 @@ from __future__ import annotations
 from struct import Struct
 from typing import ClassVar, Final
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import Api, int32, message, since
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.schema import Api, int32, message, since
 
 _VERSION: Final = Struct(">h")
 _VERSIONS: Final = range(4)

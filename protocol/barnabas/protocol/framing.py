@@ -29,8 +29,8 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.primitives import Buffer
 
 CHUNK_BYTES: Final = 256 * 1024
 LEAST_ROOM_BYTES: Final = 64 * 1024

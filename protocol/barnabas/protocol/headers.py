@@ -21,9 +21,9 @@ import struct
 from functools import cache
 from typing import Final
 
+from barnabas.protocol.codec.primitives import Buffer, skip_tagged_fields
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS
-from barnabas.protocol.primitives import Buffer, skip_tagged_fields
 
 API_VERSIONS: Final = 18
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from barnabas.protocol.schema import ZERO_UUID, Array, Kind, Struct, fields
-from barnabas.protocol.schema import Type as WireType
+from barnabas.protocol.codec.schema import ZERO_UUID, Array, Kind, Struct, fields
+from barnabas.protocol.codec.schema import Type as WireType
 from tests.interop.differential.batches import comparable_batches
 from tests.interop.differential.rough import rough
 from tests.interop.differential.sides import Side

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch, batches
 
 IsNow = Callable[[int], bool]
 

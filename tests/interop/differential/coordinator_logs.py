@@ -12,17 +12,20 @@ from pathlib import Path
 from struct import unpack
 from typing import Any, Final
 
-from barnabas.protocol.codec import decode
-from barnabas.protocol.control_records import EndTransactionMarker
-from barnabas.protocol.group_records.classic import (
+from barnabas.protocol.codec.codec import decode
+from barnabas.protocol.internal_topics.group_records.classic import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from barnabas.protocol.record_batch import RecordBatch
-from barnabas.protocol.records import Record
-from barnabas.protocol.transaction_records import TransactionLogKey, TransactionLogValue
+from barnabas.protocol.internal_topics.transaction_records import (
+    TransactionLogKey,
+    TransactionLogValue,
+)
+from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.control import EndTransactionMarker
+from barnabas.protocol.records.record import Record
 from tests.interop.differential.batches import whole_batches
 
 GROUPS_TOPIC: Final = "__consumer_offsets"

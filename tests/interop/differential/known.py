@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from barnabas.protocol.schema import ZERO_UUID
+from barnabas.protocol.codec.schema import ZERO_UUID
 from tests.interop.differential.answers import Difference
 from tests.interop.differential.sides import SILENT
 

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import Header, SimpleRecord
 
 ATTRIBUTES_AT: Final = 21
 LENGTH_AT: Final = 8

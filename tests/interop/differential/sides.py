@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
+from barnabas.protocol.codec.schema import ZERO_UUID, Array, Message, Struct, fields
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.protocol.schema import ZERO_UUID, Array, Message, Struct, fields
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
 from tests.support.wire_client import Disconnected, WireClient

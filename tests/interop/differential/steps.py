@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -32,7 +33,6 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.protocol.schema import Message
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.sides import CLOSED, PAUSE, SILENT, Session
 

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
+from barnabas.protocol.codec.schema import ZERO_UUID, replace
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -50,9 +51,8 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.protocol.record_batch import batches, build_batch, seal_batch
-from barnabas.protocol.records import Record, SimpleRecord, encode_records
-from barnabas.protocol.schema import ZERO_UUID, replace
+from barnabas.protocol.records.batch import batches, build_batch, seal_batch
+from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
 from barnabas.server.requests.dispatch import MOST_ENTRIES
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.conftest import unavailable

@@ -15,8 +15,8 @@ from barnabas.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from tests.interop.differential.sides import PAUSE, Session
 from tests.interop.differential.steps import (
     EARLIEST,

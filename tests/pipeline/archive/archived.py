@@ -14,7 +14,7 @@ from pyarrow import parquet as pq
 from barnabas.pipeline.jobs.archive.commits import Archive
 from barnabas.pipeline.schemas import RECORDS
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.log.log import Log
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import plain_rows, scanned_rows

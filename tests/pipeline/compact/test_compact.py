@@ -23,7 +23,7 @@ from barnabas.pipeline.jobs.compact.planning import PartitionPlan
 from barnabas.pipeline.jobs.compact.snapshots import CompactedPartition, CompactError, Snapshots
 from barnabas.pipeline.jobs.compact.sources import LogSource
 from barnabas.pipeline.jobs.output import InUse
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.fs.disk import DiskFiles
 from tests.pipeline.archive.archived import fill
 from tests.pipeline.compact.compacted import PARTITIONS, compacted_rows, latest_rows, random_logs

@@ -28,7 +28,7 @@ from barnabas.pipeline.jobs.replay import job, sending
 from barnabas.pipeline.jobs.replay.job import replay
 from barnabas.pipeline.jobs.replay.sending import ReplayError
 from barnabas.pipeline.jobs.replay.watching import bytes_before
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cli import main
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.interop.clients.base import PATIENCE

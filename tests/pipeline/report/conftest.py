@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from barnabas.pipeline.jobs.report.facts import Report
 from barnabas.pipeline.jobs.report.making import Scope, make_report, partitions_of
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.looking import Shelf
 from barnabas.storage.fs.disk import DiskFiles

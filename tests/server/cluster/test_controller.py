@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.record_batch import HEADER_SIZE, batches
+from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.records.batch import HEADER_SIZE, batches
 from barnabas.server.cluster.formatting import prepare_directories
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import decode_record

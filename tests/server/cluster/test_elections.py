@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.metadata_records import PartitionChangeRecord
+from barnabas.protocol.internal_topics.metadata_records import PartitionChangeRecord
 from barnabas.server.cluster.elections import ElectionRules, partition_change
 from barnabas.server.cluster.partition_registration import (
     NO_LEADER,

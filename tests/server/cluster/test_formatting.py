@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.record_batch import CRC_AT, batches
+from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.records.batch import CRC_AT, batches
 from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.formatting import (
     default_bootstrap,

@@ -14,9 +14,9 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
-from barnabas.protocol.record_batch import RecordBatch, batches
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster.formatting import default_bootstrap, read_bootstrap
 from barnabas.server.cluster.image import MetadataImage, Versioned

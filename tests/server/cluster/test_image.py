@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.protocol import metadata_records as records
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster.errors import InconsistentMetadata, UnsupportedFeatureLevel
 from barnabas.server.cluster.image import MetadataImage
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features, lifecycle
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barnabas.protocol import metadata_records as records
-from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.errors import RecordListTooLarge
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.records.batch import batches
+from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.cluster.errors import ForeignQuorum, InconsistentSnapshots
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.metadata_log import MetadataLog

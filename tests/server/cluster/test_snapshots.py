@@ -6,10 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
-from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.record_batch import CRC_AT, batches
+from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.records.batch import CRC_AT, batches
+from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.snapshots import (
     SnapshotId,

@@ -12,7 +12,7 @@ import pytest
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.storage.log.log import FetchIsolation, Log
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.config_requests import (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.metadata_records import ClearElrRecord
+from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord
 from barnabas.server.cluster.controller import Controller
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.dynamic_config.admin.changes import Change, changed_value

@@ -21,8 +21,8 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.clock import ManualClock
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, configure_cleaner

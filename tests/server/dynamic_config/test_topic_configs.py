@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import InvalidConfig
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.dynamic_config.topics import BrokerConfigs, ConfigSource, TopicConfigs

@@ -18,7 +18,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.records.batch import batches
 from barnabas.server.clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.storage.fs.interface import WouldBlock

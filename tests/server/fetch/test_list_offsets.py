@@ -13,7 +13,7 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.protocol.codec import encode
+from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import ErrorCode, KafkaError, NotLeaderOrFollower
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,

@@ -14,10 +14,10 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.codec import encode
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.server.clock import ManualClock
 from barnabas.server.fetch.plain_fetches import fetch_plain
 from barnabas.server.fetch.stored_records import StoredRecords

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, GroupIdNotFound, NonEmptyGroup, UnknownMemberId
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -16,7 +17,6 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
 )
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.groups.offsets.committing import DeletedTopic
 from barnabas.server.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription

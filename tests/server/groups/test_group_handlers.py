@@ -12,7 +12,8 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
 from barnabas.protocol.messages.describe_groups import (
@@ -50,7 +51,6 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.handlers.client_host import client_host
 from barnabas.server.requests.registry import HANDLERS

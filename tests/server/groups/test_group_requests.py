@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.schema import Message
 from tests.support.coordination import GROUP, Coordination
 from tests.support.group_handlers import HandlerBroker
 from tests.support.group_table import CELLS, TABLE, UNUSED, USED, code_of, set_up

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
@@ -27,7 +28,6 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.protocol.structs import replace
 from barnabas.server.clock import ManualClock, SystemClock
 from barnabas.server.groups.coordinator import GroupCoordinator

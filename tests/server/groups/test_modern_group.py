@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol import group_records as schemas
-from barnabas.protocol.codec import encode
+from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import (
     ErrorCode,
     GroupIdNotFound,
@@ -15,6 +14,7 @@ from barnabas.protocol.errors import (
     UnknownMemberId,
     UnsupportedVersion,
 )
+from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from barnabas.server.groups.describing import describe, listed
 from barnabas.server.groups.group_type import GroupType

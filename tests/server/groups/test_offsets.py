@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.protocol.group_records import OffsetCommitValue
-from barnabas.protocol.schema import ZERO_UUID
+from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID, OffsetStore
 from barnabas.server.groups.records import OffsetRecord
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.group_records import OffsetCommitValue
-from barnabas.protocol.schema import ZERO_UUID
+from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.record_batch import batches, build_batch
-from barnabas.protocol.records import SimpleRecord
-from barnabas.protocol.schema import ZERO_UUID
+from barnabas.protocol.records.batch import batches, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config import BrokerConfig
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
@@ -46,7 +47,6 @@ from barnabas.protocol.messages.metadata import (
     MetadataRequestTopic,
     MetadataResponse,
 )
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.server.dynamic_config.topics import ConfigSource
 from barnabas.storage.config.log_config import LogConfig

@@ -12,8 +12,8 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,

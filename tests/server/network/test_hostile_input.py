@@ -23,8 +23,8 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.protocol.schema import Message
 from barnabas.server.clock import ManualClock
 from barnabas.server.network.connection import Connection
 from barnabas.server.requests.registry import HANDLERS

@@ -27,9 +27,9 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.protocol.record_batch import batches as batches_of
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import batches as batches_of
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.clock import ManualClock
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined

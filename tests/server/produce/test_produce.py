@@ -22,8 +22,8 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.messages.produce import ProduceRequest
-from barnabas.protocol.record_batch import ATTRIBUTES_AT, CRC_AT, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.config.log_config import LogConfig

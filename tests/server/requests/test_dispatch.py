@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

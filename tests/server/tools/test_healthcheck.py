@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.codec import encode
+from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.server.cli import main

@@ -11,8 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster.image import Topic, Versioned
 from barnabas.server.cluster.partition_registration import (
     NO_LEADER,

@@ -6,8 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import ErrorCode, InvalidConfig, PolicyViolation
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster.image import MetadataImage

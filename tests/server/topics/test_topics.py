@@ -14,8 +14,8 @@ from barnabas.protocol.errors import (
     PolicyViolation,
     UnknownTopicOrPartition,
 )
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.image import Topic
 from barnabas.server.topics import topics
 from barnabas.storage.errors import TooManyOpenFiles

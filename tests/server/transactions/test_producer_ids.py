@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import UnknownServerError
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.storage.errors import KafkaStorageError
 from tests.support.clock import StillClock
 from tests.support.cluster_node import ClusterNode

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import InvalidRecord, UnknownServerError
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     NO_TIMESTAMP,
     RecordBatch,
     batches,
@@ -19,7 +18,8 @@ from barnabas.protocol.record_batch import (
     read_batch,
     seal_batch,
 )
-from barnabas.protocol.records import Header, SimpleRecord, encode_records
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import Header, SimpleRecord, encode_records
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP, BatchFilter, CleanedBatches
 from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
 from barnabas.storage.cleaner.stats import CleanerStats

@@ -9,9 +9,9 @@ from typing import Unpack
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.record_batch import BatchOptions, batches, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import BatchOptions, batches, build_batch
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
 from barnabas.storage.cleaner.batch_indexer import BatchIndexer
 from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, NOT_FOUND, OffsetMap

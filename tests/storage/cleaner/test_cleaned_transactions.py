@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import RecordBatch, build_batch, control_batch, read_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import RecordBatch, build_batch, control_batch, read_batch
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 from tests.support.disk import MemoryFiles

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
 from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted, LogToClean
 from barnabas.storage.errors import KafkaError, KafkaStorageError

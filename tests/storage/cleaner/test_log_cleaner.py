@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.protocol.structs import replace
 from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.cleaner.cleaner import Cleaner

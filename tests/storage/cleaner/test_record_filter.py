@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.protocol.records import Record, encode_records, iter_records
+from barnabas.protocol.records.record import Record, encode_records, iter_records
 from barnabas.storage.cleaner import record_filter
 from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
 from barnabas.storage.cleaner.record_filter import (

@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import Header, Record, SimpleRecord, encode_records, iter_records
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import (
+    Header,
+    Record,
+    SimpleRecord,
+    encode_records,
+    iter_records,
+)
 from barnabas.storage.cleaner import record_walk
 from barnabas.storage.cleaner.record_walk import RecordWalk
 from tests.support.compiled import compiled, plain

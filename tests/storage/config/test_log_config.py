@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import TimestampType
+from barnabas.protocol.records.batch import TimestampType
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import (
     ConfigError,

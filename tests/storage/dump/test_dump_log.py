@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel

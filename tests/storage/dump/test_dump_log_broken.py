@@ -11,9 +11,9 @@ import pytest
 from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType
-from barnabas.protocol.record_batch import build_batch, control_batch, seal_batch
-from barnabas.protocol.records import Record, SimpleRecord, encode_records
+from barnabas.protocol.records.batch import build_batch, control_batch, seal_batch
+from barnabas.protocol.records.control import ControlRecordType
+from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
 from tests.support.bombs import bomb, memory_below
 from tests.support.dumping import KAFKAS, LOG, dump, dump_log
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper

@@ -11,15 +11,18 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol import consumer_protocol as consumers
-from barnabas.protocol import group_records as groups
-from barnabas.protocol.codec import encode
-from barnabas.protocol.metadata_records import ClientQuotaRecord, EntityData, TopicRecord
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
-from barnabas.protocol.remote_log_records import (
+from barnabas.protocol.codec.codec import encode
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.internal_topics import group_records as groups
+from barnabas.protocol.internal_topics.metadata_records import (
+    ClientQuotaRecord,
+    EntityData,
+    TopicRecord,
+)
+from barnabas.protocol.internal_topics.remote_log_records import (
     RECORDS as REMOTE_RECORDS,
 )
-from barnabas.protocol.remote_log_records import (
+from barnabas.protocol.internal_topics.remote_log_records import (
     RemoteLogSegmentIdEntry,
     RemoteLogSegmentMetadataRecord,
     RemoteLogSegmentMetadataSnapshotRecord,
@@ -28,8 +31,13 @@ from barnabas.protocol.remote_log_records import (
     SegmentLeaderEpochEntry,
     TopicIdPartitionEntry,
 )
-from barnabas.protocol.schema import Message
-from barnabas.protocol.share_state_records import ShareSnapshotKey, ShareSnapshotValue, StateBatch
+from barnabas.protocol.internal_topics.share_state_records import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    StateBatch,
+)
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from tests.support.dumping import KAFKAS, dump_log
 
 OFFSETS, METADATA = "--offsets-decoder", "--cluster-metadata-decoder"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from tests.support.dumping import KAFKAS, dump
 
 CORRUPT = f"{KAFKAS}org.apache.kafka.common.errors.CorruptRecordException: "

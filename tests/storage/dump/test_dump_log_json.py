@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import Header, SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import Header, SimpleRecord
 from barnabas.storage.dump.findings import TITLES
 from tests.support.dumping import LOG, dump, dump_log
 from tests.support.legacy_messages import Legacy, legacy_wrapper

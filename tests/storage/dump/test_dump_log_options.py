@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.dump.findings import Findings
 from barnabas.storage.dump.java_text import hash_order
 from barnabas.storage.dump.options import OPTIONS, parse

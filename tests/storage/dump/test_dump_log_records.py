@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.records import Header, Record, encode_records, iter_records
+from barnabas.protocol.records.record import Header, Record, encode_records, iter_records
 from barnabas.storage.dump.failure import DumpFailure
 from barnabas.storage.dump.java_text import double_text, int32, int64, utf8_text
 from barnabas.storage.dump.record_reader import RecordReader, increment_sequence

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.plan import CleanableLog, Verdict, plan_cleaning
 from barnabas.storage.explain.cleaning import Part, horizons_in
 from barnabas.storage.explain.report import PartitionReport, report_on_segment

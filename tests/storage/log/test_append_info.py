@@ -8,8 +8,8 @@ import pytest
 
 from barnabas.protocol.compression import UnknownCompression
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLarge
-from barnabas.protocol.record_batch import RecordBatch, build_batch_with_offsets, read_batch
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import RecordBatch, build_batch_with_offsets, read_batch
+from barnabas.protocol.records.record import Record
 from barnabas.storage.errors import OffsetsOutOfOrder
 from barnabas.storage.log.append_info import LogAppendInfo, check_batches, check_order
 from barnabas.storage.producers.append_origin import AppendOrigin

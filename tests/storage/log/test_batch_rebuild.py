@@ -7,8 +7,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.compression import CompressionType, decompress
-from barnabas.protocol.record_batch import build_batch, read_batch, seal_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch, read_batch, seal_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.log.batch_rebuild import rebuild_batch
 from tests.support.bombs import memory_below
 from tests.support.limits import stated

@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.errors import InvalidRecord, RecordListTooLarge
-from barnabas.protocol.record_batch import batches, build_batch_with_offsets
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import batches, build_batch_with_offsets
+from barnabas.protocol.records.record import Record
 from barnabas.storage.clock import SystemClock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import (

@@ -19,7 +19,7 @@ from barnabas.protocol.errors import (
     MessageTooLarge,
     UnknownServerError,
 )
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     ATTRIBUTES_AT,
     HEADER_SIZE,
     RecordBatch,
@@ -29,7 +29,7 @@ from barnabas.protocol.record_batch import (
     read_batch,
     seal_batch,
 )
-from barnabas.protocol.records import Header, Record, SimpleRecord, encode_records
+from barnabas.protocol.records.record import Header, Record, SimpleRecord, encode_records
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import BatchTakesLong, RecordValidationError
 from barnabas.storage.log.append_info import LogAppendInfo

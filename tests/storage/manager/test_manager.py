@@ -13,8 +13,8 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.errors import InconsistentTopicId
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.directory import LogDirectory

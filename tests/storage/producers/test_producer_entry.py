@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.protocol.record_batch import RecordBatch, build_batch, read_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import RecordBatch, build_batch, read_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.producers.entry import (
     NUM_BATCHES_TO_RETAIN,
     SENTINEL,

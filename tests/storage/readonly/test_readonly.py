@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.record_batch import NO_PRODUCER_ID
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.storage.errors import CorruptCheckpoint, CorruptIndex, InvalidLogDirectory
 from barnabas.storage.readonly import IndexFile, LogRoot, PartitionDirectory, ReadOnlySegment
 from barnabas.storage.readonly.segment import TIME_ENTRY

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.protocol.record_batch import build_batch, control_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch, control_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.errors import SegmentOffsetOverflow
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.record_batch import HEADER_SIZE
+from barnabas.protocol.records.batch import HEADER_SIZE
 from barnabas.storage.log.log import FetchIsolation, Log
 from tests.support.cleaning import clean, pairs, put
 from tests.support.logs import LogHome, bases, end_transaction, offsets, read_batches

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import (
     CorruptMessage,
     InvalidRecord,
     InvalidTimestamp,
     MessageTooLarge,
 )
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     NO_TIMESTAMP,
     TimestampType,
     build_batch,
     read_batch,
     seal_batch,
 )
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.errors import RecordValidationError
 from barnabas.storage.log.log import AppendOrigin, Log
 from tests.support.logs import (

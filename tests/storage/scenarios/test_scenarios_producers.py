@@ -15,8 +15,8 @@ from barnabas.protocol.errors import (
     OutOfOrderSequenceNumber,
     TransactionCoordinatorFenced,
 )
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.log import Log

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.record_batch import batches, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import batches, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.errors import OffsetOutOfRange
 from barnabas.storage.log.log import FetchIsolation, Log, LogStartOffsetIncrementReason
 from barnabas.storage.segment.records import TimestampAndOffset

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.records.batch import batches
 from barnabas.storage.errors import CorruptRecord
 from barnabas.storage.log.log import FetchIsolation
 from barnabas.storage.recovery.opening import open_log

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.protocol.record_batch import build_batch_with_offsets
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import build_batch_with_offsets
+from barnabas.protocol.records.record import Record
 from barnabas.storage.log.log import Log
 from tests.support.logs import LogHome, append, bases
 from tests.support.segments import FIRST_TIMESTAMP, offset_entries, time_entries

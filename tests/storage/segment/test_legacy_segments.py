@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import batches
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import batches
+from barnabas.protocol.records.record import Record
 from barnabas.server.cli import main
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.log.log import Log

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.records.batch import batches
 from barnabas.server.cli import main
 from barnabas.storage.fs.disk import DiskFile, DiskFiles
 from barnabas.storage.readonly import LogRoot

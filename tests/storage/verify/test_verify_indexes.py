@@ -9,8 +9,8 @@ from struct import Struct
 
 import pytest
 
-from barnabas.protocol.record_batch import build_batch_with_offsets
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import build_batch_with_offsets
+from barnabas.protocol.records.record import Record
 from barnabas.storage.readonly import PartitionDirectory
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck

@@ -12,7 +12,7 @@ import pytest
 from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     ATTRIBUTES_AT,
     CRC_AT,
     MAX_TIMESTAMP_AT,
@@ -20,7 +20,7 @@ from barnabas.protocol.record_batch import (
     build_batch_with_offsets,
     read_batch,
 )
-from barnabas.protocol.records import Record, SimpleRecord
+from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.producers.entry import ProducerStateEntry
 from barnabas.storage.producers.snapshots import encode_snapshot
 from barnabas.storage.readonly import PartitionDirectory

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from crc32c import crc32c
 
-from barnabas.protocol.control_records import ControlRecordType, control_key
-from barnabas.protocol.record_batch import ATTRIBUTES_AT, CRC_AT, build_batch_with_offsets
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch_with_offsets
+from barnabas.protocol.records.control import ControlRecordType, control_key
+from barnabas.protocol.records.record import Record
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.report import FileReport, Violation
 from tests.support.disk import MemoryFiles

@@ -12,7 +12,7 @@ import pytest
 from crc32c import crc32c
 
 from barnabas.protocol.errors import OutOfOrderSequenceNumber
-from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.storage.log.log import FetchIsolation, Log
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import log_file, offset_index_file, time_index_file

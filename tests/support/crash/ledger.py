@@ -10,8 +10,8 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from barnabas.protocol.control_records import ControlRecordType
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.control import ControlRecordType
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 
 

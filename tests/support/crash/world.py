@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
-from barnabas.protocol.record_batch import build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError

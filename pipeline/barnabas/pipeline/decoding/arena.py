@@ -22,7 +22,7 @@ from barnabas.protocol.compression import (
     UnknownCompression,
     decompress_chunks,
 )
-from barnabas.protocol.record_batch import COMPRESSION_MASK, HEADER_SIZE
+from barnabas.protocol.records.batch import COMPRESSION_MASK, HEADER_SIZE
 
 _CHUNK_BYTES: Final = 1 << 20
 

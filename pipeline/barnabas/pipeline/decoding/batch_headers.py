@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from barnabas.pipeline.decoding.header_walk import COMPILED, header_numbers, whole_batches
-from barnabas.protocol.record_batch import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
+from barnabas.protocol.records.batch import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
 
 Headers = npt.NDArray[np.void]
 """An array of ``HEADERS``."""

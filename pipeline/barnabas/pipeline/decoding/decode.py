@@ -46,8 +46,8 @@ from barnabas.pipeline.decoding.spans import Fields
 from barnabas.pipeline.decoding.varint_columns import Ints, Malformed
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, PERMISSIVE_RECORDS, RECORDS, project
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG, TimestampType
-from barnabas.protocol.records import iter_records
+from barnabas.protocol.records.batch import ATTRIBUTES_AT, LOG_APPEND_TIME_FLAG, TimestampType
+from barnabas.protocol.records.record import iter_records
 
 _Number = TypeVar("_Number", np.int64, np.bool_)
 

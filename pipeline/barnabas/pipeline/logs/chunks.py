@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from barnabas.pipeline.decoding.batch_headers import Headers, walk
-from barnabas.protocol.record_batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT
+from barnabas.protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT
 from barnabas.storage.fs.interface import File
 
 HEADER_CHUNK_BYTES: Final = 1 << 20

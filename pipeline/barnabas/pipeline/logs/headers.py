@@ -12,7 +12,7 @@ import numpy as np
 
 from barnabas.pipeline.decoding.batch_headers import SMALLEST_BATCH, Headers, stacked
 from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES, Stop, what_is_wrong
-from barnabas.protocol.record_batch import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC
+from barnabas.protocol.records.batch import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC
 from barnabas.storage.fs.interface import File
 
 _LENGTH: Final = Struct(">i")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from barnabas.pipeline.decoding.batch_headers import SMALLEST_BATCH
 from barnabas.pipeline.decoding.varint_columns import Ints
-from barnabas.protocol.record_batch import MAGIC
+from barnabas.protocol.records.batch import MAGIC
 from barnabas.storage.fs.interface import File, Files
 from barnabas.storage.readonly import ReadOnlySegment
 from barnabas.storage.state_files.file_names import offset_index_file, time_index_file

@@ -32,7 +32,7 @@ from barnabas.pipeline.logs.chunks import HEADER_CHUNK_BYTES, SegmentScan
 from barnabas.pipeline.logs.directory import LogDirectory
 from barnabas.pipeline.logs.indexes import position_of
 from barnabas.pipeline.options import IsolationLevel, ReadUpTo
-from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.producers.snapshots import read_snapshot

@@ -13,7 +13,7 @@ from barnabas.pipeline.decoding.batch_headers import Headers, ends, has_flag, la
 from barnabas.pipeline.decoding.decode import Place
 from barnabas.pipeline.schemas import BATCHES, project
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,

@@ -25,7 +25,7 @@ from barnabas.pipeline.reading.open import Source, files_of, open_sources
 from barnabas.pipeline.reading.plan import SegmentRange, Work
 from barnabas.pipeline.reading.segment_rows import segment_rows
 from barnabas.pipeline.schemas import CORRUPT_COLUMN, Level
-from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
+from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from barnabas.storage.fs.disk import DiskFiles
 
 logger = logging.getLogger(__name__)

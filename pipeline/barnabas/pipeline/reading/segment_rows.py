@@ -19,7 +19,7 @@ from barnabas.pipeline.reading.open import files_of
 from barnabas.pipeline.reading.plan import SegmentRange
 from barnabas.pipeline.schemas import SEGMENTS, project
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.record_batch import HEADER_SIZE, read_batch
+from barnabas.protocol.records.batch import HEADER_SIZE, read_batch
 from barnabas.storage.fs.interface import File, Files
 from barnabas.storage.readonly import ReadOnlySegment
 from barnabas.storage.state_files.file_names import log_file

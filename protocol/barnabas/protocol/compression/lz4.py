@@ -32,7 +32,7 @@ from cramjam import DecompressionError
 from cramjam import lz4 as blocks
 
 from barnabas.protocol.compression.types import Buffer, CorruptCompressedData
-from barnabas.protocol.xxhash32 import xxhash32
+from barnabas.protocol.compression.xxhash32 import xxhash32
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Final
 
 from barnabas.protocol.apis import MODULES
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.schema import Message
 
 
 class Messages(Mapping[int, type[Message]]):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import ADD_OFFSETS_TO_TXN
-from barnabas.protocol.schema import Api, int16, int32, int64, message
+from barnabas.protocol.codec.schema import Api, int16, int32, int64, message
 
 
 @message

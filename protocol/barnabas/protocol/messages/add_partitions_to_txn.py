@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import ADD_PARTITIONS_TO_TXN
-from barnabas.protocol.schema import Api, int16, int32, int64, message, since
+from barnabas.protocol.codec.schema import Api, int16, int32, int64, message, since
 
 
 @message

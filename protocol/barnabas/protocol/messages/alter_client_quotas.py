@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import ALTER_CLIENT_QUOTAS
-from barnabas.protocol.schema import Api, float64, int16, int32, message
+from barnabas.protocol.codec.schema import Api, float64, int16, int32, message
 
 
 @message

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import CREATE_PARTITIONS
-from barnabas.protocol.schema import Api, int16, int32, message
+from barnabas.protocol.codec.schema import Api, int16, int32, message
 
 
 @message

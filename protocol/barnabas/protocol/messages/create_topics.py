@@ -14,7 +14,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import CREATE_TOPICS
-from barnabas.protocol.schema import ZERO_UUID, Api, int8, int16, int32, message, since
+from barnabas.protocol.codec.schema import ZERO_UUID, Api, int8, int16, int32, message, since
 
 
 @message

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import DELETE_RECORDS
-from barnabas.protocol.schema import Api, int16, int32, int64, message
+from barnabas.protocol.codec.schema import Api, int16, int32, int64, message
 
 
 @message

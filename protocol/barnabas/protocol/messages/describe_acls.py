@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import DESCRIBE_ACLS
-from barnabas.protocol.schema import Api, int8, int16, int32, message
+from barnabas.protocol.codec.schema import Api, int8, int16, int32, message
 
 
 @message

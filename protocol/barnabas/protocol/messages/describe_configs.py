@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import DESCRIBE_CONFIGS
-from barnabas.protocol.schema import Api, int8, int16, int32, message, since
+from barnabas.protocol.codec.schema import Api, int8, int16, int32, message, since
 
 
 @message

@@ -11,7 +11,16 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import DESCRIBE_QUORUM
-from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, int64, message, since, uint16
+from barnabas.protocol.codec.schema import (
+    ZERO_UUID,
+    Api,
+    int16,
+    int32,
+    int64,
+    message,
+    since,
+    uint16,
+)
 
 
 @message

@@ -8,7 +8,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import DESCRIBE_TOPIC_PARTITIONS
-from barnabas.protocol.schema import Api, int16, int32, message
+from barnabas.protocol.codec.schema import Api, int16, int32, message
 
 
 @message

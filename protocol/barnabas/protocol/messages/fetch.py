@@ -22,7 +22,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import FETCH
-from barnabas.protocol.schema import (
+from barnabas.protocol.codec.schema import (
     ZERO_UUID,
     Api,
     Records,

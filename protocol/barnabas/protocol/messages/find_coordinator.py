@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import FIND_COORDINATOR
-from barnabas.protocol.schema import Api, int8, int16, int32, message, since
+from barnabas.protocol.codec.schema import Api, int8, int16, int32, message, since
 
 
 @message

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import INCREMENTAL_ALTER_CONFIGS
-from barnabas.protocol.schema import Api, int8, int16, int32, message
+from barnabas.protocol.codec.schema import Api, int8, int16, int32, message
 
 
 @message

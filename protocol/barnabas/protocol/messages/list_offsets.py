@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import LIST_OFFSETS
-from barnabas.protocol.schema import Api, int8, int16, int32, int64, message, since
+from barnabas.protocol.codec.schema import Api, int8, int16, int32, int64, message, since
 
 
 @message

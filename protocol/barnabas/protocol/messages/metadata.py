@@ -22,7 +22,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import METADATA
-from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, message, since
+from barnabas.protocol.codec.schema import ZERO_UUID, Api, int16, int32, message, since
 
 
 @message

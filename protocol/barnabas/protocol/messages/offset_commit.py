@@ -17,7 +17,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import OFFSET_COMMIT
-from barnabas.protocol.schema import ZERO_UUID, Api, int16, int32, int64, message, since
+from barnabas.protocol.codec.schema import ZERO_UUID, Api, int16, int32, int64, message, since
 
 
 @message

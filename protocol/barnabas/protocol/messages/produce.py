@@ -19,7 +19,16 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import PRODUCE
-from barnabas.protocol.schema import ZERO_UUID, Api, Records, int16, int32, int64, message, since
+from barnabas.protocol.codec.schema import (
+    ZERO_UUID,
+    Api,
+    Records,
+    int16,
+    int32,
+    int64,
+    message,
+    since,
+)
 
 
 @message(frozen=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import InvalidRequest
-from barnabas.protocol.metadata_records import ClientQuotaRecord, EntityData
+from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord, EntityData
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.cluster.image import MetadataImage, Versioned
 

@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from typing import Final, TypeVar
 from uuid import UUID
 
-from barnabas.protocol.metadata_records import NoOpRecord
+from barnabas.protocol.internal_topics.metadata_records import NoOpRecord
 from barnabas.server.cluster import lifecycle
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.lifecycle import ThisNode

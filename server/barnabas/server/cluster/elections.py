@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from uuid import UUID
 
-from barnabas.protocol.metadata_records import PartitionChangeRecord
+from barnabas.protocol.internal_topics.metadata_records import PartitionChangeRecord
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster.assignments import Assignment
 from barnabas.server.cluster.partition_registration import (

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import InvalidUpdateVersion
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,

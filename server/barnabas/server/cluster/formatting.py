@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import CorruptMessage, DecodeError, KafkaError
-from barnabas.protocol.record_batch import batches
+from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.records.batch import batches
 from barnabas.server.cluster import features
 from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.image import Versioned

@@ -14,8 +14,8 @@ from enum import IntEnum
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol import metadata_records as records
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster import features
 from barnabas.server.cluster.errors import InconsistentMetadata

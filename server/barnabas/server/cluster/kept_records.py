@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Final
 
-from barnabas.protocol import metadata_records as records
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.internal_topics import metadata_records as records
 
 
 def _quota_key(record: records.ClientQuotaRecord) -> Hashable:

@@ -26,7 +26,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 from uuid import UUID
 
-from barnabas.protocol import metadata_records as records
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster import features
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned

@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
-from barnabas.protocol.codec import decode, encode
-from barnabas.protocol.control_records import (
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.protocol.errors import KafkaError
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.records.batch import RecordBatch, batches, control_batch
+from barnabas.protocol.records.control import (
     ControlRecordType,
     LeaderChangeMessage,
     VotersRecord,
 )
-from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.record_batch import RecordBatch, batches, control_batch
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.errors import ForeignQuorum
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.record_frames import (

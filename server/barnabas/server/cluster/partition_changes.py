@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Final
 from uuid import UUID
 
-from barnabas.protocol import metadata_records as records
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
 from barnabas.server.cluster.assignments import Assignment
 from barnabas.server.cluster.elections import ElectionRules, partition_change

@@ -8,7 +8,10 @@ from enum import IntEnum
 from typing import Final, Self
 from uuid import UUID
 
-from barnabas.protocol.metadata_records import PartitionChangeRecord, PartitionRecord
+from barnabas.protocol.internal_topics.metadata_records import (
+    PartitionChangeRecord,
+    PartitionRecord,
+)
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster import features
 

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.primitives import Buffer, read_uvarint, uvarint
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import DecodeError, RecordListTooLarge
-from barnabas.protocol.metadata_records import RECORDS
-from barnabas.protocol.primitives import Buffer, read_uvarint, uvarint
-from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
-from barnabas.protocol.records import SimpleRecord
-from barnabas.protocol.schema import Message
+from barnabas.protocol.internal_topics.metadata_records import RECORDS
+from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.errors import UnknownMetadataRecord
 from barnabas.server.cluster.image import Versioned
 

@@ -8,13 +8,13 @@ a quorum that keeps its voters in the log (KIP-853), which ones these are.
 
 from __future__ import annotations
 
-from barnabas.protocol import metadata_records as records
-from barnabas.protocol.codec import decode
-from barnabas.protocol.control_records import ControlRecordType, SnapshotHeaderRecord
+from barnabas.protocol.codec.codec import decode
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import CorruptMessage, DecodeError, InvalidRecord
-from barnabas.protocol.record_batch import RecordBatch
-from barnabas.protocol.records import Record
-from barnabas.protocol.schema import Message
+from barnabas.protocol.internal_topics import metadata_records as records
+from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.control import ControlRecordType, SnapshotHeaderRecord
+from barnabas.protocol.records.record import Record
 from barnabas.server.cluster.errors import InconsistentMetadata
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.record_frames import decode_record

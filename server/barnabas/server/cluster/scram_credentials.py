@@ -15,7 +15,7 @@ from barnabas.protocol.errors import (
     UnknownServerError,
     UnsupportedSaslMechanism,
 )
-from barnabas.protocol.metadata_records import UserScramCredentialRecord
+from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.image import MetadataImage
 
 MIN_ITERATIONS: Final = 4096

@@ -23,17 +23,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from barnabas.protocol.codec import encode
-from barnabas.protocol.control_records import (
+from barnabas.protocol.codec.codec import encode
+from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.records.batch import RecordBatch, batches, build_batch, read_batch
+from barnabas.protocol.records.control import (
     ControlRecordType,
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
     control_key,
 )
-from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.record_batch import RecordBatch, batches, build_batch, read_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import divided_batches
 from barnabas.server.cluster.replay import Replay

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import (
     ErrorCode,
     InconsistentTopicId,
@@ -23,7 +24,6 @@ from barnabas.protocol.messages.fetch import (
     PartitionData,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.turns import Steps

@@ -20,7 +20,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.plain_fetch import PlainFetch, plain_fetch_answer, read_plain_fetch
+from barnabas.protocol.hot_messages.plain_fetch import (
+    PlainFetch,
+    plain_fetch_answer,
+    read_plain_fetch,
+)
 from barnabas.server.fetch.sessions import FINAL_EPOCH, NO_SESSION
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.storage.log.fetch_isolation import FetchIsolation

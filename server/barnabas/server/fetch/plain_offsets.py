@@ -10,12 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.plain_list_offsets import PlainListOffsets, read_plain_list_offsets
+from barnabas.protocol.hot_messages.plain_list_offsets import (
+    PlainListOffsets,
+    read_plain_list_offsets,
+)
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP, LATEST_TIMESTAMP
 
 if TYPE_CHECKING:
-    from barnabas.protocol.plain_list_offsets import Found
+    from barnabas.protocol.hot_messages.plain_list_offsets import Found
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.requests.context import Parts
     from barnabas.server.requests.repeated_requests import Question

@@ -18,6 +18,7 @@ import logging
 from collections.abc import Sequence
 from typing import cast
 
+from barnabas.protocol.codec.schema import Records
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
@@ -26,7 +27,6 @@ from barnabas.protocol.messages.fetch import (
     PartitionData,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.schema import Records
 from barnabas.server.fetch.cached_partition import UNKNOWN, CachedPartition, Empty
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition, Watermarks

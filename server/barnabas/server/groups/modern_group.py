@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from barnabas.protocol.codec import encode
+from barnabas.protocol.codec.codec import encode
+from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import (
     GroupIdNotFound,
     NonEmptyGroup,
@@ -23,7 +24,6 @@ from barnabas.protocol.errors import (
     UnknownMemberId,
     UnsupportedVersion,
 )
-from barnabas.protocol.schema import replace
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern_records import VERSION, ModernRecord, Role
 

@@ -9,8 +9,8 @@ from enum import Enum
 from struct import Struct
 from typing import Any, Final
 
-from barnabas.protocol import group_records as schemas
-from barnabas.protocol.codec import decode
+from barnabas.protocol.codec.codec import decode
+from barnabas.protocol.internal_topics import group_records as schemas
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.groups.group_type import GroupType
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from barnabas.protocol.group_records import GroupMetadataValue, MemberMetadata
+from barnabas.protocol.internal_topics.group_records import GroupMetadataValue, MemberMetadata
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState

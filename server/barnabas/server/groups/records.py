@@ -23,16 +23,16 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias, TypeVar
 
-from barnabas.protocol.codec import decode_from, encode
+from barnabas.protocol.codec.codec import decode_from, encode
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import DecodeError
-from barnabas.protocol.group_records import (
+from barnabas.protocol.internal_topics.group_records import (
     GroupMetadataKey,
     GroupMetadataValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.schema import Message
 from barnabas.server.groups.modern_records import VERSION, ModernRecord, modern_record
 
 M = TypeVar("M", bound=Message)

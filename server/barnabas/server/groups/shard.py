@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import CoordinatorLoadInProgress, ErrorCode, KafkaError
-from barnabas.protocol.record_batch import HEADER_SIZE, NO_PRODUCER_EPOCH, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import HEADER_SIZE, NO_PRODUCER_EPOCH, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.changes import Changes, Producer
 from barnabas.server.groups.loading import load

@@ -8,9 +8,9 @@ import logging
 from functools import partial
 from typing import Final
 
-from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.answers import join_error, sync_error
 from barnabas.server.groups.changes import NOTHING, Changes

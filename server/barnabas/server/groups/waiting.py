@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.schema import Message
 from barnabas.server.groups.answers import coordinator_error
 from barnabas.server.groups.changes import Changes
 from barnabas.server.groups.shard import Shard

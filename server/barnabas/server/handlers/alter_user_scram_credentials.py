@@ -15,6 +15,7 @@ from barnabas.protocol.errors import (
     ResourceNotFound,
     UnsupportedVersion,
 )
+from barnabas.protocol.internal_topics.metadata_records import RemoveUserScramCredentialRecord
 from barnabas.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
@@ -22,7 +23,6 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from barnabas.protocol.metadata_records import RemoveUserScramCredentialRecord
 from barnabas.server.cluster.features import supports_scram
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.scram_credentials import (

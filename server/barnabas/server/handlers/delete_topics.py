@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Final
 from uuid import UUID
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import (
     ErrorCode,
     InvalidRequest,
@@ -22,7 +23,6 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps

@@ -4,13 +4,13 @@ DescribeGroups: the members of classic groups.
 
 from __future__ import annotations
 
+from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from barnabas.protocol.schema import replace
 from barnabas.server.groups.answers import coordinator_error
 from barnabas.server.groups.describing import described_error
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heapify, heappop
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, InvalidRequest
 from barnabas.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -19,7 +20,6 @@ from barnabas.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Mapping
 
 from barnabas.protocol.errors import DuplicateResource, ErrorCode, KafkaError, ResourceNotFound
+from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
 from barnabas.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
     DescribeUserScramCredentialsResult,
 )
-from barnabas.protocol.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.protocol.schema import replace
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.classic.joining import Caller, protocols_of
 from barnabas.server.handlers.client_host import client_host

@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 from uuid import UUID
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode, InvalidRequest, UnknownServerError
 from barnabas.protocol.messages.metadata import (
     MetadataRequest,
@@ -20,7 +21,6 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid

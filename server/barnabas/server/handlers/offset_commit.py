@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
+from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -20,7 +21,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from barnabas.protocol.schema import replace
 from barnabas.server.groups.offsets.answers import commit_error
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context

@@ -4,6 +4,7 @@ OffsetDelete: an administrator makes a group forget single offsets.
 
 from __future__ import annotations
 
+from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
@@ -12,7 +13,6 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from barnabas.protocol.schema import replace
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from barnabas.protocol.codec.schema import ZERO_UUID, replace
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -20,7 +21,6 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from barnabas.protocol.schema import ZERO_UUID, replace
 from barnabas.server.groups.offsets.answers import fetch_error, no_offset
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.schema import Message
 from barnabas.server.requests.delayed import Delayed, Outcome
 
 M = TypeVar("M", bound=Message)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
     CoordinatorNotAvailable,
@@ -25,8 +26,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from barnabas.protocol.record_batch import NO_SEQUENCE
-from barnabas.protocol.schema import replace
+from barnabas.protocol.records.batch import NO_SEQUENCE
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.groups.answers import coordinator_error
 from barnabas.server.groups.changes import Producer

@@ -10,11 +10,11 @@ from __future__ import annotations
 import logging
 
 from barnabas.protocol.errors import BrokerIdNotRegistered, ErrorCode, InvalidRequest
+from barnabas.protocol.internal_topics.metadata_records import UnregisterBrokerRecord
 from barnabas.protocol.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from barnabas.protocol.metadata_records import UnregisterBrokerRecord
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 

@@ -15,17 +15,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from barnabas.protocol.messages.produce import (
-    PartitionProduceResponse,
-    ProduceResponse,
-    TopicProduceResponse,
-)
-from barnabas.protocol.plain_produce import (
+from barnabas.protocol.hot_messages.plain_produce import (
     FIRST_TOPIC_ID_VERSION,
     PlainProduce,
     ProducedBatch,
     plain_produce_answer,
     read_plain_produce,
+)
+from barnabas.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceResponse,
+    TopicProduceResponse,
 )
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
 from barnabas.server.partitions.partition import Partition

@@ -26,7 +26,7 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.protocol.record_batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.server.groups.changes import Producer
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional

@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Final
 
 from barnabas.protocol.errors import InvalidRecord, UnknownServerError, UnsupportedCompressionType
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,
     HEADER_SIZE,

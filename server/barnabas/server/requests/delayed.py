@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from barnabas.protocol.schema import Message
+from barnabas.protocol.codec.schema import Message
 
 if TYPE_CHECKING:
     from barnabas.server.network.sender import Part

@@ -23,16 +23,16 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from barnabas.protocol import apis
-from barnabas.protocol.codec import (
+from barnabas.protocol.codec.codec import (
     decode_from,
     decode_in_steps,
     encode_in_steps,
     encode_parts,
 )
+from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import DecodeError, ErrorCode, KafkaError, TooManyEntries
 from barnabas.protocol.headers import RequestHeader, decode_request_header
-from barnabas.protocol.primitives import ENTRIES_AT_ONCE
-from barnabas.protocol.schema import Message
 from barnabas.server.requests.context import CloseConnection, Context, Parts
 from barnabas.server.requests.delayed import Delayed, Outcome, Unanswered
 from barnabas.server.requests.error_response import error_response, unsupported_version
@@ -43,7 +43,7 @@ from barnabas.server.turns import Steps, Work
 if TYPE_CHECKING:
     from asyncio import Future
 
-    from barnabas.protocol.primitives import Buffer
+    from barnabas.protocol.codec.primitives import Buffer
     from barnabas.server.metrics import Counter
     from barnabas.server.network.connection import Connection
     from barnabas.server.network.sender import Part

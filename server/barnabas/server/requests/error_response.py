@@ -12,9 +12,18 @@ from typing import Any
 from uuid import UUID
 
 from barnabas.protocol.apis import API_VERSIONS
+from barnabas.protocol.codec.schema import (
+    ZERO_UUID,
+    Api,
+    Array,
+    Field,
+    Fixed,
+    Kind,
+    Message,
+    fields,
+)
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
-from barnabas.protocol.schema import ZERO_UUID, Api, Array, Field, Fixed, Kind, Message, fields
 from barnabas.protocol.structs import MISSING
 from barnabas.server.requests.context import CloseConnection
 from barnabas.server.requests.registry import Registration

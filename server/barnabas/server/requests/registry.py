@@ -13,9 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from barnabas.protocol import apis
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import RESPONSES
-from barnabas.protocol.schema import Message
 from barnabas.protocol.structs import struct
 from barnabas.server.requests.context import Context, Parts
 from barnabas.server.requests.delayed import Delayed

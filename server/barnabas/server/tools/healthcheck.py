@@ -12,7 +12,7 @@ import struct
 from collections.abc import Mapping
 from pathlib import Path
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.errors import DecodeError, ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 

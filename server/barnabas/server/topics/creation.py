@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import (
     InvalidConfig,
     InvalidPartitions,
@@ -23,6 +22,7 @@ from barnabas.protocol.errors import (
     PolicyViolation,
     TopicAlreadyExists,
 )
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import fresh, struct
 from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST

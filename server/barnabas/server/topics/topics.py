@@ -16,13 +16,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 from uuid import UUID
 
-from barnabas.protocol import metadata_records as records
 from barnabas.protocol.errors import (
     KafkaError,
     NotLeaderOrFollower,
     PolicyViolation,
     UnknownTopicId,
 )
+from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
 from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
 from barnabas.server.cluster.image import Topic, Versioned

@@ -11,9 +11,12 @@ import logging
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.codec import decode, encode
-from barnabas.protocol.record_batch import batches
-from barnabas.protocol.transaction_records import TransactionLogKey, TransactionLogValue
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.internal_topics.transaction_records import (
+    TransactionLogKey,
+    TransactionLogValue,
+)
+from barnabas.protocol.records.batch import batches
 from barnabas.server.transactions.transaction import (
     Transaction,
     from_record,

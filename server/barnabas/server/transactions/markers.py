@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import (
     InvalidProducerEpoch,
     KafkaError,
     TransactionCoordinatorFenced,
 )
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction

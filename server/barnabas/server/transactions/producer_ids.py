@@ -12,7 +12,7 @@ import asyncio
 from typing import Final
 
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.protocol.metadata_records import ProducerIdsRecord
+from barnabas.protocol.internal_topics.metadata_records import ProducerIdsRecord
 from barnabas.server.cluster.controller import Controller
 
 BLOCK_SIZE: Final = 1000

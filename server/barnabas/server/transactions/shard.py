@@ -15,8 +15,8 @@ from barnabas.protocol.errors import (
     KafkaError,
     error_for,
 )
-from barnabas.protocol.record_batch import HEADER_SIZE, build_batch
-from barnabas.protocol.records import SimpleRecord
+from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.groups.answers import coordinator_error
 from barnabas.server.transactions.loading import encode_key, encode_value, load
 from barnabas.server.transactions.transaction import Transaction

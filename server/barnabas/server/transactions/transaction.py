@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any, Final
 
+from barnabas.protocol.internal_topics.transaction_records import (
+    PartitionsSchema,
+    TransactionLogValue,
+)
 from barnabas.protocol.structs import replace, struct
-from barnabas.protocol.transaction_records import PartitionsSchema, TransactionLogValue
 from barnabas.server.transactions.state import BY_NUMBER, PREVIOUS, TransactionState
 from barnabas.storage.state_files.file_names import TopicPartition
 

@@ -24,14 +24,14 @@ from typing import Final
 
 from barnabas.protocol.compression import decompress
 from barnabas.protocol.errors import InvalidRecord, KafkaError
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     HEADER_SIZE,
     NO_TIMESTAMP,
     LegacyBatch,
     RecordBatch,
     seal_batch,
 )
-from barnabas.protocol.records import encode_records, iter_records
+from barnabas.protocol.records.record import encode_records, iter_records
 from barnabas.storage.cleaner.legacy import look_at_legacy, rebuild_legacy
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.record_filter import (

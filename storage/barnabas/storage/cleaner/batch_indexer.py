@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from barnabas.protocol.record_batch import LegacyBatch, RecordBatch
+from barnabas.protocol.records.batch import LegacyBatch, RecordBatch
 from barnabas.storage.cleaner.batch_filter import records_of, run_to_end
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.record_filter import KeyIndexer

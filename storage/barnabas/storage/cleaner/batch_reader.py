@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     LENGTH_AT,
     LOG_OVERHEAD,
     MAGIC_END,

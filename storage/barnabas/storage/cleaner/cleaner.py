@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP, BatchFilter, CleanedBatches
 from barnabas.storage.cleaner.batch_indexer import BatchIndexer
 from barnabas.storage.cleaner.batch_reader import BatchReader, ReadBatches

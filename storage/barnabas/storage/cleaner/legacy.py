@@ -10,8 +10,8 @@ MemoryRecords.filterTo).
 from __future__ import annotations
 
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.record_batch import LegacyBatch, build_batch_with_offsets
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import LegacyBatch, build_batch_with_offsets
+from barnabas.protocol.records.record import Record
 from barnabas.storage.cleaner.offset_map import OffsetMap
 
 

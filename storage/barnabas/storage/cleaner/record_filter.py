@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.varints import append_varint
+from barnabas.protocol.records.varints import append_varint
 from barnabas.storage.cleaner.offset_map import OffsetMap
 from barnabas.storage.cleaner.record_walk import RecordWalk
 

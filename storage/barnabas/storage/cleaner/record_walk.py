@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.varints import CUT, next_varint, next_varlong
+from barnabas.protocol.records.varints import CUT, next_varint, next_varlong
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
-from barnabas.protocol.control_records import ControlRecordType
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.control import ControlRecordType
 from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import ClassVar, Final
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import TimestampType
+from barnabas.protocol.records.batch import TimestampType
 from barnabas.storage.config.option_values import ConfigError, Rule
 from barnabas.storage.config.options import (
     DAYS,

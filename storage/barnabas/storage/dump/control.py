@@ -7,7 +7,9 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any, Final
 
-from barnabas.protocol.control_records import (
+from barnabas.protocol.codec.schema import ZERO_UUID, Message
+from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.records.control import (
     ControlRecordType,
     KRaftVersionRecord,
     LeaderChangeMessage,
@@ -15,8 +17,6 @@ from barnabas.protocol.control_records import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.schema import ZERO_UUID, Message
 from barnabas.storage.dump.decoders.message_reader import (
     BadMessage,
     MessageReader,

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from barnabas.protocol.compression import CompressionType, CorruptCompressedData, decompress
-from barnabas.protocol.record_batch import COMPRESSION_MASK
-from barnabas.protocol.xxhash32 import xxhash32
+from barnabas.protocol.compression.xxhash32 import xxhash32
+from barnabas.protocol.records.batch import COMPRESSION_MASK
 from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, DumpFailure
 
 _CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")

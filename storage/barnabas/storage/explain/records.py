@@ -4,9 +4,9 @@ The record at an offset, and what a compacted log holds of its key.
 
 from __future__ import annotations
 
-from barnabas.protocol.control_records import ControlRecordType
-from barnabas.protocol.record_batch import RecordBatch
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.control import ControlRecordType
+from barnabas.protocol.records.record import Record
 from barnabas.protocol.structs import struct
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.finding import OffsetPath

@@ -19,7 +19,7 @@ from struct import Struct
 from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.record_batch import NO_TIMESTAMP
+from barnabas.protocol.records.batch import NO_TIMESTAMP
 from barnabas.storage.errors import CorruptIndex, InvalidOffset
 from barnabas.storage.fs.interface import MappedFile
 from barnabas.storage.index.base import Index

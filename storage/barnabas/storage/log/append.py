@@ -23,7 +23,7 @@ import threading
 from collections.abc import Callable
 
 from barnabas.protocol.errors import InvalidRecord, RecordListTooLarge
-from barnabas.protocol.record_batch import RecordBatch, read_batch
+from barnabas.protocol.records.batch import RecordBatch, read_batch
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import UnexpectedAppendOffset

@@ -15,9 +15,8 @@ from itertools import pairwise
 from typing import Final
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.crc32c import crc32c
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord, MessageTooLarge
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,
     HEADER,
@@ -29,6 +28,7 @@ from barnabas.protocol.record_batch import (
     batch_size,
     read_batch,
 )
+from barnabas.protocol.records.crc32c import crc32c
 from barnabas.storage.errors import OffsetsOutOfOrder
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET

@@ -18,7 +18,7 @@ from typing import Final
 
 from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     LOG_APPEND_TIME_FLAG,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
@@ -26,9 +26,9 @@ from barnabas.protocol.record_batch import (
     RecordBatch,
     seal_batch,
 )
-from barnabas.protocol.record_rules import RecordRules
-from barnabas.protocol.record_scan import RecordScan
-from barnabas.protocol.records import Buffer, Record, encode_records
+from barnabas.protocol.records.record import Buffer, Record, encode_records
+from barnabas.protocol.records.rules import RecordRules
+from barnabas.protocol.records.scan import RecordScan
 from barnabas.storage.threads.turns import Turns, offered
 
 _NOT_NEGATIVE: Final = RecordRules(

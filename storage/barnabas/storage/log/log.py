@@ -25,7 +25,7 @@ import logging
 import threading
 from uuid import UUID
 
-from barnabas.protocol.record_batch import read_batch
+from barnabas.protocol.records.batch import read_batch
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel

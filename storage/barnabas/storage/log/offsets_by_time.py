@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.protocol.record_batch import NO_TIMESTAMP
+from barnabas.protocol.records.batch import NO_TIMESTAMP
 from barnabas.storage.log.leader_epochs import UNDEFINED_EPOCH, LeaderEpochFileCache
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 from barnabas.storage.segment.records import BatchHeader, TimestampAndOffset

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from barnabas.protocol.errors import InvalidProducerEpoch, InvalidTxnState
-from barnabas.protocol.record_batch import CONTROL_FLAG, TRANSACTIONAL_FLAG, RecordBatch
+from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG, RecordBatch
 from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAppendInfo
 from barnabas.storage.producers.append_origin import AppendOrigin

@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from barnabas.protocol import record_rules
 from barnabas.protocol.compression import (
     LARGEST_BYTES,
     LARGEST_RATIO,
@@ -35,7 +34,8 @@ from barnabas.protocol.compression import (
     decompress_chunks,
 )
 from barnabas.protocol.errors import InvalidRecord, MessageTooLarge, UnknownServerError
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records import rules as record_rules
+from barnabas.protocol.records.batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,
     HEADER_SIZE,
@@ -47,8 +47,8 @@ from barnabas.protocol.record_batch import (
     read_batch,
     set_max_timestamp,
 )
-from barnabas.protocol.record_rules import RecordRules
-from barnabas.protocol.record_scan import ENDLESS_LENGTH, RecordScan, scan_by_rules
+from barnabas.protocol.records.rules import RecordRules
+from barnabas.protocol.records.scan import ENDLESS_LENGTH, RecordScan, scan_by_rules
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import (
     BatchTakesLong,

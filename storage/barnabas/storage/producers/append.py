@@ -19,19 +19,19 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import (
     InvalidProducerEpoch,
     InvalidTxnState,
     OutOfOrderSequenceNumber,
     TransactionCoordinatorFenced,
 )
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     LAST_SEQUENCE,
     NO_PRODUCER_EPOCH,
     NO_SEQUENCE,
     RecordBatch,
 )
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import (

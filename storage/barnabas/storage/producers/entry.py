@@ -11,7 +11,7 @@ import itertools
 from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     NO_PRODUCER_EPOCH,
     NO_SEQUENCE,
     NO_TIMESTAMP,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.clock import Clock
 from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAppendInfo

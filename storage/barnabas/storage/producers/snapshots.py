@@ -29,7 +29,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.crc32c import crc32c
+from barnabas.protocol.records.crc32c import crc32c
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.producers.entry import ProducerStateEntry

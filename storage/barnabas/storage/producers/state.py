@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from barnabas.protocol.record_batch import NO_PRODUCER_ID
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.options import DAYS, MINUTES

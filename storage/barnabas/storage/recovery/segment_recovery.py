@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord
-from barnabas.protocol.record_batch import MAGIC, RecordBatch
+from barnabas.protocol.records.batch import MAGIC, RecordBatch
 from barnabas.storage.producers.append_origin import AppendOrigin
 
 if TYPE_CHECKING:

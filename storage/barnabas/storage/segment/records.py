@@ -21,7 +21,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.protocol.record_batch import LOG_OVERHEAD, RecordBatch
+from barnabas.protocol.records.batch import LOG_OVERHEAD, RecordBatch
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, SegmentOffsetOverflow
 from barnabas.storage.fs.interface import Files

@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import Final
 
 from barnabas.protocol.compression import CorruptCompressedData
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord
-from barnabas.protocol.record_batch import MAGIC, NO_SEQUENCE, LegacyBatch, RecordBatch
-from barnabas.protocol.record_batch.layout import LOG_APPEND_TIME_FLAG
-from barnabas.protocol.record_scan import RecordScan
+from barnabas.protocol.records.batch import MAGIC, NO_SEQUENCE, LegacyBatch, RecordBatch
+from barnabas.protocol.records.batch.layout import LOG_APPEND_TIME_FLAG
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.scan import RecordScan
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 from barnabas.storage.verify.rules import Rule

@@ -7,7 +7,7 @@ may have fallen back. Of batches before its first entry it says nothing.
 
 from __future__ import annotations
 
-from barnabas.protocol.record_batch import MAGIC, RecordBatch
+from barnabas.protocol.records.batch import MAGIC, RecordBatch
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.readonly import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT, EpochEntry

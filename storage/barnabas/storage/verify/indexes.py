@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.protocol.record_batch import NO_TIMESTAMP, RecordBatch
+from barnabas.protocol.records.batch import NO_TIMESTAMP, RecordBatch
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
 from barnabas.storage.readonly import IndexFile, ReadOnlySegment

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.protocol.control_records import ControlRecordType
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.record_batch import RecordBatch
+from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.control import ControlRecordType
 from barnabas.storage.errors import CorruptRecord, KafkaStorageError
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.segment.records import FileRecords

@@ -14,14 +14,14 @@ the first segment if there is one. How much the replay can be relied upon:
 
 from __future__ import annotations
 
-from barnabas.protocol.control_records import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.errors import InvalidTxnState
-from barnabas.protocol.record_batch import (
+from barnabas.protocol.records.batch import (
     NO_PRODUCER_EPOCH,
     NO_SEQUENCE,
     RecordBatch,
     increment_sequence,
 )
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.producers.append_origin import AppendOrigin

@@ -10,7 +10,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.record_batch import MAGIC, MAGIC_END, SMALLEST_LENGTH, RecordBatch
+from barnabas.protocol.records.batch import MAGIC, MAGIC_END, SMALLEST_LENGTH, RecordBatch
 from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptRecord
 from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET

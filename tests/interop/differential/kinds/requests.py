@@ -14,11 +14,11 @@ from struct import pack
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.codec import decode, encode
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.protocol.errors import DecodeError
 from barnabas.protocol.messages import REQUESTS, RESPONSES
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.protocol.schema import Array, Field, Fixed, Kind, Struct, Type, fields
 from barnabas.server.requests.registry import HANDLERS
 from tests.interop.differential.recipes import Batch
 from tests.interop.differential.scripts import Script

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Final, Protocol
 
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
-from barnabas.protocol.metadata_records import ClearElrRecord, ConfigRecord
+from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord, ConfigRecord
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned

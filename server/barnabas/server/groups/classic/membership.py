@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode, KafkaError, RebalanceInProgress, UnknownMemberId
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.leave_group import (
@@ -17,7 +18,6 @@ from barnabas.protocol.messages.leave_group import (
     MemberResponse,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from barnabas.protocol.schema import replace
 from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, sync_error
 from barnabas.server.groups.changes import NOTHING, Changes
 from barnabas.server.groups.classic.group import ClassicGroup

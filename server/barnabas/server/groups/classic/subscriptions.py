@@ -10,7 +10,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.codec import decode
+from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.consumer_protocol import ConsumerProtocolSubscription
 from barnabas.protocol.errors import DecodeError
 

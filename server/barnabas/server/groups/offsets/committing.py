@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Final, TypeAlias, TypeVar
 from uuid import UUID
 
+from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import (
     ErrorCode,
     GroupIdNotFound,
@@ -20,7 +21,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     StaleMemberEpoch,
 )
-from barnabas.protocol.group_records import OffsetCommitValue
+from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -48,7 +49,6 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponseTopic,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.schema import ZERO_UUID
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.changes import Changes, Producer
 from barnabas.server.groups.classic.group import ClassicGroup

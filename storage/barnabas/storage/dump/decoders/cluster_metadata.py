@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from barnabas.protocol.metadata_records import RECORDS
+from barnabas.protocol.internal_topics.metadata_records import RECORDS
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.framed import read_framed
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from barnabas.protocol import consumer_protocol, group_records
-from barnabas.protocol.schema import Message
+from barnabas.protocol import consumer_protocol
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.internal_topics import group_records
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of
 from barnabas.storage.dump.failure import DumpFailure

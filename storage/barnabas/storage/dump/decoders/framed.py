@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.schema import Message
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader
 
 _FRAME_VERSION: Final = 1

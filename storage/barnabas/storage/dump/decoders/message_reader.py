@@ -14,7 +14,7 @@ from struct import Struct as Format
 from typing import Any, Final
 from uuid import UUID
 
-from barnabas.protocol.schema import Array, Field, Fixed, Kind, Message, Struct, Type, fields
+from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Message, Struct, Type, fields
 from barnabas.storage.dump.decoders import DumpedRecord
 from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, DumpFailure
 from barnabas.storage.dump.java_text import int32, utf8_text

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from barnabas.protocol.remote_log_records import (
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.internal_topics.remote_log_records import (
     RECORDS,
     RemoteLogSegmentMetadataRecord,
     RemoteLogSegmentMetadataSnapshotRecord,
     RemoteLogSegmentMetadataUpdateRecord,
     RemotePartitionDeleteMetadataRecord,
 )
-from barnabas.protocol.schema import Message
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.framed import read_framed
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from barnabas.protocol.share_state_records import RECORDS
+from barnabas.protocol.internal_topics.share_state_records import RECORDS
 from barnabas.storage.dump.decoders.coordinator import CoordinatorDecoder
 
 

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
-from barnabas.protocol.transaction_records import TransactionLogKey, TransactionLogValue
+from barnabas.protocol.internal_topics.transaction_records import (
+    TransactionLogKey,
+    TransactionLogValue,
+)
 from barnabas.storage.dump.decoders.coordinator import CoordinatorDecoder
 
 

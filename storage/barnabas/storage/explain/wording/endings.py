@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from barnabas.protocol.record_batch import HEADER_SIZE
+from barnabas.protocol.records.batch import HEADER_SIZE
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.explain.endings import Cause, Ending

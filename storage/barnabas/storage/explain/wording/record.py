@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.record_batch import MAGIC, RecordBatch
-from barnabas.protocol.records import Record
+from barnabas.protocol.records.batch import MAGIC, RecordBatch
+from barnabas.protocol.records.record import Record
 from barnabas.storage.explain.records import LaterValues, RecordAt
 from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.explain.units import counted, duration, moment

@@ -1,0 +1,305 @@
+"""
+Declaring messages.
+"""
+
+from __future__ import annotations
+
+import copy
+import linecache
+import pickle
+from dataclasses import FrozenInstanceError
+from typing import ClassVar
+from uuid import UUID
+
+import pytest
+
+from barnabas.protocol.codec.schema import (
+    ZERO_UUID,
+    Api,
+    Array,
+    Field,
+    Fixed,
+    Kind,
+    Message,
+    Records,
+    Struct,
+    fields,
+    float64,
+    int16,
+    int32,
+    message,
+    replace,
+    since,
+)
+from barnabas.protocol.generated import FEW
+from barnabas.protocol.structs import MISSING
+
+
+@message
+class Castle:
+    """
+    A struct that occurs inside of another.
+    """
+
+    name: str
+    rooms: int32 = -1
+
+
+@message(frozen=False)
+class Village:
+    """
+    Has a field of each kind.
+    """
+
+    api: ClassVar[Api] = Api(7, versions=range(1, 4), flexible=3)
+
+    population: int32
+    founded: int16 | None = since(0, until=2, default=None)
+    castle: Castle | None = since(2, default=None, nullable=3)
+    inns: list[str] = since(2, default=[])
+    snow: float64 = since(3, default=0.5, tag=1)
+    archive: Records | None = None
+    seal: UUID = ZERO_UUID
+    motto: str = since(0, default="", compact=False)
+
+
+def facts(cls: type) -> dict[str, Field]:
+    """
+    The fields of *cls* by name.
+    """
+    return {field.name: field for field in fields(cls)}
+
+
+def test_the_constructor_fills_in_defaults() -> None:
+    """
+    What the constructor is not given has its default.
+    """
+    village = Village(population=12)
+
+    assert 12 == village.population
+    assert village.castle is None
+    assert 0.5 == village.snow
+    assert "" == village.motto
+    assert ZERO_UUID == village.seal
+
+
+def test_each_message_gets_a_list_of_its_own() -> None:
+    """
+    An empty list as the default is not shared.
+    """
+    first, second = Village(population=1), Village(population=2)
+
+    first.inns.append("Bridge Inn")
+
+    assert [] == second.inns
+
+
+@pytest.mark.parametrize("values", [{}, {"population": 1, "mayor": "x"}])
+def test_the_constructor_refuses_missing_and_unknown_fields(values: dict[str, int]) -> None:
+    """
+    On the first call, which generates the constructor, and on any later one.
+    """
+
+    @message
+    class Hamlet:
+        population: int32
+
+    for _ in range(2):
+        with pytest.raises(TypeError):
+            Hamlet(**values)
+    assert 1 == Hamlet(population=1).population
+
+
+def test_a_frozen_message_cannot_be_changed() -> None:
+    """
+    Neither by assignment nor by deletion, and it can be hashed.
+    """
+    castle = Castle(name="West-West")
+
+    with pytest.raises(FrozenInstanceError, match="cannot assign to rooms of a Castle"):
+        castle.rooms = 3  # type: ignore[misc]  # the checker knows it too
+    with pytest.raises(FrozenInstanceError, match="cannot delete rooms of a Castle"):
+        del castle.rooms
+    assert hash(Castle(name="West-West")) == hash(castle)
+    assert -1 == castle.rooms
+
+
+def test_a_message_that_is_not_frozen_can_be_changed() -> None:
+    """
+    But gets no attributes that were not declared, and no hash.
+    """
+    village = Village(population=12)
+
+    village.population = 13
+
+    assert 13 == village.population
+    with pytest.raises(AttributeError):
+        village.mayor = "x"  # type: ignore[attr-defined]  # the point
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(village)
+
+
+def test_messages_are_equal_if_class_and_fields_are() -> None:
+    """
+    A message never equals something else.
+    """
+    assert Castle(name="a", rooms=1) == Castle(name="a", rooms=1)
+    assert Castle(name="a", rooms=1) != Castle(name="a", rooms=2)
+    assert Castle(name="a") != object()
+
+
+def test_a_message_shows_its_fields() -> None:
+    """
+    Records are shown by their size only.
+    """
+    village = Village(population=1, castle=Castle(name="a"), archive=memoryview(b"123"))
+
+    assert (
+        "Village(population=1, founded=None, castle=Castle(name='a', rooms=-1), inns=[], snow=0.5, "
+        f"archive=<3 bytes>, seal={ZERO_UUID!r}, motto='')" == repr(village)
+    )
+
+
+def test_a_message_may_show_itself_in_its_own_way() -> None:
+    """
+    What it defines is kept.
+    """
+
+    @message
+    class Secret:
+        word: str
+
+        def __repr__(self) -> str:
+            return "Secret"
+
+    assert "Secret" == repr(Secret(word="open sesame"))
+
+
+def test_a_message_can_be_copied_and_changed_in_copying() -> None:
+    """
+    Whether it is frozen or not.
+    """
+    castle = Castle(name="a", rooms=3)
+
+    assert Castle(name="b", rooms=3) == replace(castle, name="b")
+    assert castle == copy.deepcopy(castle)
+    assert castle == pickle.loads(pickle.dumps(castle))
+    with pytest.raises(TypeError):
+        replace(castle, windows=2)
+
+
+def test_fields_are_read_from_the_annotations() -> None:
+    """
+    In the order of their declaration, which is that of the wire.
+    """
+    found = facts(Village)
+
+    assert list(Village.__slots__) == list(found)  # type: ignore[attr-defined]  # added by message
+    assert Fixed("i") == found["population"].type
+    assert Struct(Castle) == found["castle"].type
+    assert Array(Kind.STRING) == found["inns"].type
+    assert Kind.RECORDS is found["archive"].type
+    assert Kind.UUID is found["seal"].type
+    assert MISSING is found["population"].default
+    assert not found["motto"].compact
+    assert 1 == found["snow"].tag
+
+
+@pytest.mark.parametrize(
+    ("name", "present", "nullable"),
+    [
+        ("population", [0, 1, 2, 3], []),
+        ("founded", [0, 1, 2], [0, 1, 2, 3]),
+        ("castle", [2, 3], [3]),
+        ("archive", [0, 1, 2, 3], [0, 1, 2, 3]),
+    ],
+)
+def test_a_field_knows_its_versions(name: str, present: list[int], nullable: list[int]) -> None:
+    """
+    Those that have it, and those in which it may be null.
+    """
+    field = facts(Village)[name]
+
+    assert present == [version for version in range(4) if field.is_in(version)]
+    assert nullable == [version for version in range(4) if field.is_nullable_in(version)]
+
+
+def test_an_api_knows_its_flexible_versions() -> None:
+    """
+    There may be none.
+    """
+    assert [False, False, True] == [Village.api.is_flexible(version) for version in (1, 2, 3)]
+    assert not Api(47, versions=range(1)).is_flexible(0)
+
+
+def test_an_api_can_list_more_versions_than_it_reads() -> None:
+    """
+    Some clients take a version in the list for the sign of a feature.
+    """
+    assert range(1, 4) == Village.api.advertised
+    assert range(14) == Api(0, versions=range(3, 14), also_advertised=range(3)).advertised
+
+
+@message
+class Undecided:
+    """
+    Says two things at once.
+    """
+
+    what: int32 | str
+
+
+@message
+class Alien:
+    """
+    Has a type that the wire has not.
+    """
+
+    what: complex
+
+
+@message
+class Bare:
+    """
+    Does not say what an absent tagged field is.
+    """
+
+    what: int32 = since(0, tag=0)
+
+
+@pytest.mark.parametrize(
+    ("cls", "reason"),
+    [
+        (Undecided, "Undecided.what: .* is not a type of the wire"),
+        (Alien, "Alien.what: .*complex.* is not a type of the wire"),
+        (Bare, "Bare.what: a tagged field needs a default"),
+        (int, "int is not a message"),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_refused(cls: type, reason: str) -> None:
+    """
+    When the class is first used, naming class and field.
+    """
+    with pytest.raises(TypeError, match=reason):
+        fields(cls)
+
+
+def test_a_message_fits_its_protocol() -> None:
+    """
+    A type checker agrees that a message is a ``Message``.
+    """
+    cls: type[Message] = Village
+
+    assert 7 == cls.api.key
+
+
+def test_a_debugger_sees_generated_lines() -> None:
+    """
+    The source of a constructor can be looked up like that of a file.
+    """
+    for _ in range(FEW + 1):
+        Village(population=1)
+
+    lines = linecache.getlines(Village.__init__.__code__.co_filename)
+
+    assert "    self.population = population\n" in lines

@@ -1,0 +1,92 @@
+"""
+Records of ``__cluster_metadata``, against bytes that Kafka wrote.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from barnabas.protocol.codec.codec import decode, encode
+from barnabas.protocol.codec.primitives import read_uvarint
+from barnabas.protocol.codec.schema import ZERO_UUID
+from barnabas.protocol.internal_topics.metadata_records import RECORDS, PartitionChangeRecord
+from tests.support.golden_logs import golden_batches
+
+FRAME_VERSION = 1
+
+
+def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
+    """
+    Of logs and snapshots, all types and versions that a 4.3.1 writes.
+    """
+    seen = set()
+    for pattern in (
+        "*/data/__cluster_metadata-0/*.log",
+        "*/data/__cluster_metadata-0/*.checkpoint",
+        "*/data/bootstrap.checkpoint",
+    ):
+        for batch in golden_batches(golden, pattern):
+            for record in () if batch.is_control else batch.records():
+                assert record.key is None
+                assert record.value is not None
+                frame, position = read_uvarint(record.value, 0)
+                assert FRAME_VERSION == frame
+                number, position = read_uvarint(record.value, position)
+                version, position = read_uvarint(record.value, position)
+                data = record.value[position:]
+                assert encode(decode(RECORDS[number], version, data), version) == data
+                seen.add((RECORDS[number].__name__.removesuffix("Record"), version))
+
+    assert {
+        ("RegisterBroker", 4),
+        ("RegisterController", 0),
+        ("BrokerRegistrationChange", 0),
+        ("BrokerRegistrationChange", 1),
+        ("BrokerRegistrationChange", 3),
+        ("Topic", 0),
+        ("RemoveTopic", 0),
+        ("Partition", 2),
+        ("PartitionChange", 2),
+        ("Config", 0),
+        ("FeatureLevel", 0),
+        ("ProducerIds", 0),
+        ("ClientQuota", 0),
+        ("UserScramCredential", 0),
+        ("RemoveUserScramCredential", 0),
+        ("AccessControlEntry", 0),
+        ("RemoveAccessControlEntry", 0),
+        ("ClearElr", 0),
+        ("BeginTransaction", 0),
+        ("EndTransaction", 0),
+        ("NoOp", 0),
+    } == seen
+
+
+def test_tags_are_written_in_their_order() -> None:
+    """
+    The directories have the highest tag, though Kafka declares them first.
+    """
+    record = PartitionChangeRecord(
+        partition_id=1,
+        topic_id=ZERO_UUID,
+        leader=2,
+        directories=[],
+        eligible_leader_replicas=[],
+        last_known_elr=[3],
+    )
+
+    data = encode(record, 2)
+
+    tagged = "04  01 04 00000002  06 01 01  07 05 02 00000003  08 01 01"
+    assert bytes.fromhex(tagged) == data[20:]
+    assert record == decode(PartitionChangeRecord, 2, data)
+
+
+def test_types_are_those_of_kafka() -> None:
+    """
+    Every type that was ever given a number and is still understood.
+    """
+    assert set(range(29)) - {6, 13, 16} == set(RECORDS)
+    for number, cls in RECORDS.items():
+        assert number == cls.api.key
+        assert 0 == cls.api.flexible

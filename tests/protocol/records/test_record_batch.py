@@ -1,0 +1,307 @@
+"""
+Record batches: every field where Kafka has it, and nothing changed that need not change.
+"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.records import batch as record_batch
+from barnabas.protocol.records.batch import (
+    RecordBatch,
+    TimestampType,
+    assign,
+    batches,
+    build_batch,
+    build_batch_with_offsets,
+    control_batch,
+    decrement_sequence,
+    increment_sequence,
+    read_batch,
+    set_max_timestamp,
+)
+from barnabas.protocol.records.record import Header, Record, SimpleRecord
+
+THREE = [
+    SimpleRecord(1700000000000, b"k1", b"v1"),
+    SimpleRecord(1700000000005, None, b"v2", (Header("h", b"x"), Header("n", None))),
+    SimpleRecord(1699999999999, b"k3", None),
+]
+THREE_BYTES = bytes.fromhex(
+    "0000000000000000 00000055 ffffffff 02 2f513fdc 0000 00000002 0000018bcfe56800 0000018bcfe56805"
+    "ffffffffffffffff ffff ffffffff 00000003"
+    "14 00 00 00 04 6b31 04 7631 00"
+    "1e 00 0a 02 01 04 7632 04 02 68 02 78 02 6e 01"
+    "10 00 01 04 04 6b33 01 00"
+)
+ABORT = bytes.fromhex(
+    "0000000000000000 00000042 ffffffff 02 cea9b64c 0030 00000000 0000018bcfe56800 0000018bcfe56800"
+    "0000000000000fa0 0003 ffffffff 00000001 20 00 00 00 08 00000000 0c 000000000009 00"
+)
+MAX = 2**31 - 1
+
+
+@pytest.mark.scenario(1)
+def test_records_become_the_bytes_that_kafka_writes() -> None:
+    """
+    The encoded batch is byte for byte that of Kafka's MemoryRecordsBuilder.
+    """
+    assert THREE_BYTES == build_batch(THREE)
+
+
+def test_every_field_is_read_from_where_kafka_puts_it() -> None:
+    """
+    The view names each field of the golden batch with its value.
+    """
+    batch = read_batch(memoryview(b"xyz" + THREE_BYTES), 3)
+
+    assert (0, 97, 100, 2) == (batch.base_offset, batch.size, batch.end, batch.last_offset)
+    assert (3, -1, 2, 793853916) == (
+        batch.next_offset,
+        batch.partition_leader_epoch,
+        batch.magic,
+        batch.crc,
+    )
+    assert (1700000000000, 1700000000005) == (batch.base_timestamp, batch.max_timestamp)
+    assert (-1, -1, -1, -1, 3) == (
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.last_sequence,
+        batch.record_count,
+    )
+    assert not batch.is_control
+    assert not batch.is_transactional
+    assert not batch.has_producer_id
+    assert batch.delete_horizon_ms is None
+    assert TimestampType.CREATE_TIME is batch.timestamp_type
+    assert batch.is_valid()
+    assert THREE_BYTES == batch.data
+    assert THREE_BYTES[61:] == batch.payload
+    assert [Record(i, *record) for i, record in enumerate(THREE)] == list(batch.records())
+
+
+@pytest.mark.scenario(2)
+def test_assigning_offset_and_epoch_leaves_the_checksum_alone() -> None:
+    """
+    Only bytes 0-7 and 12-15 change.
+    """
+    data = bytearray(b"xyz" + THREE_BYTES)
+
+    assign(memoryview(data), 3, 100, 7)
+
+    expected = bytes.fromhex("0000000000000064 00000055 00000007") + THREE_BYTES[16:]
+    assert b"xyz" + expected == data
+    batch = read_batch(memoryview(data), 3)
+    assert (100, 102, 7) == (batch.base_offset, batch.last_offset, batch.partition_leader_epoch)
+    assert batch.is_valid()
+
+
+@pytest.mark.scenario(3)
+def test_log_append_time_is_written_into_the_header() -> None:
+    """
+    Type bit, max timestamp and checksum change, and all records are read with the new time.
+    """
+    data = build_batch([SimpleRecord(1700000000000, b"k", b"v")])
+    view = memoryview(data)
+    assert 0xE99B8DD8 == read_batch(view).crc
+
+    set_max_timestamp(view, 0, TimestampType.LOG_APPEND_TIME, 1800000000000)
+
+    batch = read_batch(view)
+    assert (0x0008, 1700000000000, 1800000000000, 2770627671) == (
+        batch.attributes,
+        batch.base_timestamp,
+        batch.max_timestamp,
+        batch.crc,
+    )
+    assert batch.is_valid()
+    assert [1800000000000] == [record.timestamp for record in batch.records()]
+
+
+def test_a_header_that_is_right_is_not_rewritten() -> None:
+    """
+    Unknown attribute bits survive as long as type and time are what they should be, and go else.
+    """
+    data = bytearray(THREE_BYTES)
+    data[21:23] = b"\x7f\x80"
+    before = bytes(data)
+
+    set_max_timestamp(memoryview(data), 0, TimestampType.CREATE_TIME, 1700000000005)
+    assert before == data
+
+    set_max_timestamp(memoryview(data), 0, TimestampType.CREATE_TIME, 1700000000006)
+    assert b"\0\0" == data[21:23]
+    assert read_batch(memoryview(data)).is_valid()
+
+
+@pytest.mark.parametrize("byte", range(len(THREE_BYTES)))
+def test_any_flipped_bit_is_noticed_except_where_the_broker_writes(byte: int) -> None:
+    """
+    Base offset and leader epoch may be anything; in all other fields a flipped bit is seen.
+    """
+    assigned = byte < 8 or 12 <= byte < 16
+    for bit in range(8):
+        data = bytearray(THREE_BYTES)
+        data[byte] ^= 1 << bit
+
+        try:
+            valid = [batch.is_valid() for batch in batches(data)]
+        except CorruptMessage:
+            valid = []
+        assert assigned is (valid == [True])
+
+
+@pytest.mark.scenario(5)
+def test_a_marker_has_the_bytes_that_kafka_writes() -> None:
+    """
+    An ABORT marker of 78 bytes.
+    """
+    marker = control_batch(
+        0,
+        b"\0\0\0\0\0\x09",
+        1700000000000,
+        producer_id=4000,
+        producer_epoch=3,
+        is_transactional=True,
+    )
+
+    assert ABORT == marker
+    batch = read_batch(memoryview(marker))
+    assert batch.is_control
+    assert batch.is_transactional
+
+
+def test_batches_are_cut_off_at_the_last_whole_one() -> None:
+    """
+    However much of the third batch is there, two are found.
+    """
+    for kept in range(len(THREE_BYTES)):
+        found = list(batches(ABORT + THREE_BYTES + THREE_BYTES[:kept]))
+
+        assert [(0, 78), (78, 97)] == [(batch.position, batch.size) for batch in found]
+
+
+@pytest.mark.parametrize("length", [-(2**31), -1, 0, 13])
+@pytest.mark.parametrize("kept", [12, 17, 61])
+def test_a_length_that_no_batch_has_is_corrupt(length: int, kept: int) -> None:
+    """
+    It is judged as soon as it is there.
+    """
+    data = THREE_BYTES[:8] + length.to_bytes(4, "big", signed=True) + THREE_BYTES[12:kept]
+
+    with pytest.raises(CorruptMessage, match=f"Record size {length} is less"):
+        list(batches(data))
+
+
+@pytest.mark.parametrize("length", [14, 48])
+def test_a_batch_smaller_than_its_header_is_corrupt(length: int) -> None:
+    """
+    Version 0 batches may be that small, version 2 batches may not.
+    """
+    data = THREE_BYTES[:8] + length.to_bytes(4, "big") + THREE_BYTES[12:]
+
+    with pytest.raises(CorruptMessage, match=f"the size {length + 12} is smaller"):
+        list(batches(data))
+
+
+@pytest.mark.parametrize("magic", [3, 127, -1])
+def test_an_unknown_magic_byte_is_corrupt(magic: int) -> None:
+    """
+    As soon as it is there, and not before.
+    """
+    data = THREE_BYTES[:16] + magic.to_bytes(1, "big", signed=True)
+
+    assert [] == list(batches(data[:16]))
+    with pytest.raises(CorruptMessage, match=f"Invalid magic found in record: {magic}$"):
+        list(batches(data))
+
+
+def test_attribute_bits_are_told_apart() -> None:
+    """
+    Each bit of the attributes has its property.
+    """
+    plain = build_batch(THREE)
+
+    def with_attributes(bits: int) -> RecordBatch:
+        data = bytearray(plain)
+        data[22] = bits
+        return read_batch(memoryview(data))
+
+    assert [0, 1, 2, 3, 4, 5, 6, 7] == [with_attributes(bits).codec for bits in range(8)]
+    assert TimestampType.LOG_APPEND_TIME is with_attributes(0x08).timestamp_type
+    assert with_attributes(0x10).is_transactional
+    assert with_attributes(0x20).is_control
+    assert 1700000000000 == with_attributes(0x40).delete_horizon_ms
+
+
+def test_a_compacted_batch_keeps_its_range_of_offsets() -> None:
+    """
+    Gaps and a last offset beyond the last record are kept; the horizon becomes the base timestamp.
+    """
+    kept = [Record(12, 5000, b"a", None), Record(15, 4000, b"b", b"c")]
+
+    data = build_batch_with_offsets(
+        kept,
+        base_offset=10,
+        last_offset=19,
+        delete_horizon_ms=9000,
+        partition_leader_epoch=4,
+        producer_id=7,
+        producer_epoch=1,
+        base_sequence=MAX,
+    )
+
+    batch = next(batches(data))
+    assert (10, 19, 9000, 5000, 4, 2) == (
+        batch.base_offset,
+        batch.last_offset,
+        batch.delete_horizon_ms,
+        batch.max_timestamp,
+        batch.partition_leader_epoch,
+        batch.record_count,
+    )
+    assert 8 == batch.last_sequence
+    assert batch.has_producer_id
+    assert kept == list(batch.records())
+
+
+@pytest.mark.parametrize(
+    ("sequence", "step", "after"),
+    [(0, 0, 0), (5, 3, 8), (MAX, 0, MAX), (MAX, 1, 0), (MAX - 2, 5, 2)],
+)
+def test_sequences_wrap_to_zero(sequence: int, step: int, after: int) -> None:
+    """
+    Forwards and backwards.
+    """
+    assert after == increment_sequence(sequence, step)
+    assert sequence == decrement_sequence(after, step)
+
+
+@given(st.integers(0, MAX), st.integers(0, MAX))
+def test_sequences_go_back_where_they_came_from(sequence: int, step: int) -> None:
+    """
+    And stay within 0 and the largest int32 on the way.
+    """
+    after = increment_sequence(sequence, step)
+
+    assert 0 <= after <= MAX
+    assert sequence == decrement_sequence(after, step)
+
+
+@given(st.binary(max_size=200), st.integers(0, 60))
+def test_arbitrary_bytes_are_batches_or_corrupt(data: bytes, cut: int) -> None:
+    """
+    Whatever follows a header, cut anywhere: whole batches or ``CorruptMessage``.
+    """
+    data = THREE_BYTES[:cut] + data
+    try:
+        for batch in batches(data):
+            assert batch.size >= record_batch.HEADER_SIZE
+            assert batch.end <= len(data)
+            batch.is_valid()
+    except CorruptMessage:
+        pass

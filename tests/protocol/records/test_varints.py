@@ -1,0 +1,135 @@
+"""
+Integers of variable size, as plain Python and compiled.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.compiled import compiled, plain
+
+NAME = "barnabas.protocol.records.varints"
+INT32 = st.integers(-(2**31), 2**31 - 1)
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+PLAIN = plain(NAME)
+
+
+@pytest.fixture(scope="module", params=["plain", "compiled"])
+def varints(request: pytest.FixtureRequest) -> ModuleType:
+    return PLAIN if request.param == "plain" else compiled(NAME)
+
+
+def encoded(varints: ModuleType, value: int) -> bytes:
+    out = bytearray()
+    varints.append_varint(out, value)
+    return bytes(out)
+
+
+@pytest.mark.scenario(4)
+@pytest.mark.parametrize(
+    ("value", "data"),
+    [
+        (0, "00"),
+        (-1, "01"),
+        (1, "02"),
+        (-2, "03"),
+        (63, "7e"),
+        (-64, "7f"),
+        (64, "8001"),
+        (300, "d804"),
+        (-301, "d904"),
+        (2147483647, "feffffff0f"),
+        (-2147483648, "ffffffff0f"),
+        (86400000, "80f0b252"),
+        (-86400000, "ffefb252"),
+        (2**63 - 1, "feffffffffffffffff01"),
+        (-(2**63), "ffffffffffffffffff01"),
+    ],
+)
+def test_numbers_are_the_bytes_that_kafka_writes(
+    varints: ModuleType, value: int, data: str
+) -> None:
+    """
+    Both ways, from anywhere in the data.
+    """
+    expected = bytes.fromhex(data)
+
+    assert expected == encoded(varints, value)
+    within = b"\xff" + expected + b"\xff"
+    end = 1 + len(expected)
+    assert (value, end) == varints.next_varlong(within, 1, len(within))
+    if len(expected) <= 5:
+        assert (value, end) == varints.next_varint(within, 1, len(within))
+
+
+@given(value=INT64)
+def test_a_number_is_read_back(varints: ModuleType, value: int) -> None:
+    """
+    As many bytes as were written for it.
+    """
+    data = encoded(varints, value)
+
+    assert (value, len(data)) == varints.next_varlong(data, 0, len(data))
+
+
+@given(value=INT32)
+def test_a_small_number_is_read_back(varints: ModuleType, value: int) -> None:
+    """
+    Also as one of 32 bits.
+    """
+    data = encoded(varints, value)
+
+    assert (value, len(data)) == varints.next_varint(data, 0, len(data))
+
+
+@given(value=INT64, cut=st.integers(0, 9))
+def test_a_cut_number_is_noticed(varints: ModuleType, value: int, cut: int) -> None:
+    """
+    Where the data end, and where the caller says that they do.
+    """
+    data = encoded(varints, value)
+    cut = min(cut, len(data) - 1)
+
+    assert varints.CUT == varints.next_varlong(data[:cut], 0, cut)[1]
+    assert varints.CUT == varints.next_varlong(data, 0, cut)[1]
+    if cut < 5:
+        assert varints.CUT == varints.next_varint(data, 0, cut)[1]
+
+
+@pytest.mark.parametrize(("read", "longest"), [("next_varint", 5), ("next_varlong", 10)])
+def test_a_number_that_does_not_end_is_noticed(
+    varints: ModuleType, read: str, longest: int
+) -> None:
+    """
+    One byte more than its width needs is too many, whatever is in it.
+    """
+    next_number = getattr(varints, read)
+    data = b"\x80" * longest + b"\0"
+
+    assert varints.TOO_LONG == next_number(data, 0, len(data))[1]
+    assert (0, longest) == next_number(data[1:], 0, longest)
+
+
+def test_bits_beyond_the_width_are_lost(varints: ModuleType) -> None:
+    """
+    As Java's shifts lose them.
+    """
+    assert (-(2**31), 5) == varints.next_varint(b"\xff\xff\xff\xff\x7f", 0, 5)
+    assert (-(2**63), 10) == varints.next_varlong(b"\xff" * 9 + b"\x7f", 0, 10)
+    assert (0, 10) == varints.next_varlong(b"\x80" * 9 + b"\x7e", 0, 10)
+
+
+@given(data=st.binary(max_size=12))
+def test_both_ways_read_the_same(data: bytes) -> None:
+    """
+    Of any bytes.
+    """
+    other = compiled(NAME)
+
+    for read in ("next_varint", "next_varlong"):
+        assert getattr(PLAIN, read)(data, 0, len(data)) == getattr(other, read)(data, 0, len(data))

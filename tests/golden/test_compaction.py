@@ -23,6 +23,7 @@ from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.cleaning import clean
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import topic_configs
+from tests.support.logs import append_with_offsets
 
 FILES = DiskFiles()
 DAY_MS = 86_400_000
@@ -97,7 +98,7 @@ def write_again(log: Log, theirs: Path, bases: list[int]) -> None:
             data = as_sent(kept[offset], sent)
         else:
             data = bytes(build_batch_with_offsets([before(offset, sent)], base_offset=offset))
-        log.append_as_follower(memoryview(bytearray(data)), 0)
+        append_with_offsets(log, memoryview(bytearray(data)))
     log.update_high_watermark(log.log_end_offset)
 
 
@@ -146,7 +147,7 @@ def test_the_uncleaned_topic_keeps_the_last_record_of_each_key(
         failures=LogDirFailureChannel(),
     )
     for batch in batches_of(data / "dirty-0"):
-        log.append_as_follower(memoryview(bytearray(batch.data)), 0)
+        append_with_offsets(log, memoryview(bytearray(batch.data)))
     log.roll()
     log.update_high_watermark(log.log_end_offset)
     bases = list(log.segments.base_offsets)

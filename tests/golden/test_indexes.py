@@ -175,4 +175,4 @@ def test_recovering_segments_makes_the_same_indexes(
         assert len(expected) >= 3
         assert expected == index_files(tmp_path, base_offset, *suffixes)
     data = (theirs / LEADER_EPOCH_CHECKPOINT).read_bytes()
-    assert parse_checkpoint(data, theirs, parse_epoch_entry) == list(epochs.epoch_entries)
+    assert parse_checkpoint(data, theirs, parse_epoch_entry) == list(epochs.entries)

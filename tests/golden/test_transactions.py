@@ -19,6 +19,7 @@ from tests.golden.test_logs import everything, list_offset
 from tests.golden.test_recovery import contents
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import KafkaDirectory
+from tests.support.segments import aborted_txns
 
 SETS = ["transactions-tv0", "transactions-tv1", "transactions-tv2"]
 LOGS = ["txn-0", "txn-1", "idem-0", "input-0"]
@@ -161,7 +162,7 @@ def test_aborted_transactions_lie_with_their_markers(
     found = [
         (segment, entry)
         for segment in log.segments.values()
-        for entry in segment.txn_index.all_aborted_txns()
+        for entry in aborted_txns(segment.txn_index)
     ]
 
     assert len(found) >= 3

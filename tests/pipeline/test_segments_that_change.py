@@ -21,6 +21,7 @@ from tests.support.bombs import bomb, memory_below
 from tests.support.legacy_messages import legacy_message
 from tests.support.limits import stated
 from tests.support.log_directory import HIGH_WATERMARKS, WrittenDirectory, append, some_records
+from tests.support.logs import append_with_offsets
 from tests.support.scanned import plain_rows, scanned_offsets, scanned_rows
 
 ACTIVE = "00000000000000000080"
@@ -338,7 +339,7 @@ def test_a_bomb_without_an_option_is_a_corrupt_batch(
     """
     log = written.events
     log.update_config(LogConfig())
-    log.append_as_follower(memoryview(bomb(codec, base_offset=100)), 0)
+    append_with_offsets(log, memoryview(bomb(codec, base_offset=100)))
     written.checkpoint()
 
     with memory_below(3 * int(stated("decompressed"))):

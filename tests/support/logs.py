@@ -7,14 +7,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from barnabas.protocol.records.batch import RecordBatch, batches, build_batch
+from barnabas.protocol.records.batch import RecordBatch, batches, build_batch, read_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.log import AppendOrigin, FetchIsolation, Log
+from barnabas.storage.log.retention import Decision, LogState, plan
 from barnabas.storage.recovery.opening import open_log
+from barnabas.storage.segment.segment import LogSegment
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
@@ -129,6 +131,19 @@ def append(
     return info
 
 
+def append_with_offsets(log: Log, records: memoryview) -> LogAppendInfo:
+    """
+    Append batches of one leader epoch that have their offsets, as the metadata log does. Neither
+    offsets that are left out nor sequences are checked.
+    """
+    return log.append_as_leader(
+        records,
+        read_batch(records).partition_leader_epoch,
+        origin=AppendOrigin.RAFT_LEADER,
+        transaction_version=0,
+    )
+
+
 def produce(
     log: Log,
     *values: bytes,
@@ -198,6 +213,16 @@ def offsets(log: Log) -> list[int]:
     The offsets of all records of the log.
     """
     return [record.offset for record in read_records(log)]
+
+
+def planned_retention(log: Log, now_ms: int) -> list[Decision[LogSegment]]:
+    """
+    What retention would do now, rule by rule.
+    """
+    state = LogState(
+        log.segments.values(), log.log_start_offset, log.high_watermark, log.log_end_offset
+    )
+    return plan(state, log.config, now_ms)
 
 
 def bases(log: Log) -> list[int]:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records.record import SimpleRecord
+from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.time_index import TimestampOffset
+from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 from barnabas.storage.segment.segment import LogSegment
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
@@ -108,3 +110,10 @@ def offset_entries(segment: LogSegment) -> list[tuple[int, int]]:
 def time_entries(segment: LogSegment) -> list[TimestampOffset]:
     index = segment.time_index
     return [index.entry(slot) for slot in range(index.entries)]
+
+
+def aborted_txns(index: TransactionIndex) -> list[AbortedTxn]:
+    """
+    All entries of a transaction index.
+    """
+    return index.collect_aborted_txns(0, LONG_MAX).aborted_transactions

@@ -22,6 +22,7 @@ from barnabas.storage.log.log import Log
 from tests.support.clock import StillClock
 from tests.support.explaining import StatedCluster
 from tests.support.log_directory import WrittenDirectory, append
+from tests.support.logs import append_with_offsets
 from tests.support.segments import FIRST_TIMESTAMP
 
 HOUR: Final = 3_600_000
@@ -41,7 +42,7 @@ def replicate(log: Log, records: list[SimpleRecord], offset: int, **options: Any
     """
     Append as a follower does, which checks neither offsets nor sequences.
     """
-    log.append_as_follower(memoryview(build_batch(records, base_offset=offset, **options)), 0)
+    append_with_offsets(log, memoryview(build_batch(records, base_offset=offset, **options)))
 
 
 @pytest.fixture(scope="session")

@@ -123,7 +123,7 @@ async def test_a_log_that_is_only_compacted_is_left_alone(
     node = await started()
     await with_records(node, "t", 2, cleanup_policy=policy.replace("compact", "delete"))
     node.log.image.configs[2, "t"]["cleanup.policy"] = policy
-    node.log_manager.update_topic_config("t", node.configs.log_config("t"))
+    node.log_manager.update_topic_configs({"t": node.configs.log_config("t")})
 
     assert {("t", 0): expected} == await told_by(node, trim("t", (0, 1)))
 

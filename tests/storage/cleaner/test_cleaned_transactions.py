@@ -15,6 +15,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 from tests.support.disk import MemoryFiles
+from tests.support.segments import aborted_txns
 
 ABORTED = AbortedTxn(1, 10, 20, 21)
 KEPT, SUPERFLUOUS = False, True
@@ -85,7 +86,7 @@ def test_a_marker_stays_with_its_entry_while_data_was_met(
 
     assert KEPT == transactions.on_control_batch_read(abort(20))
 
-    assert [ABORTED] == index.all_aborted_txns()
+    assert [ABORTED] == aborted_txns(index)
     # The next transaction of the producer is another one.
     assert not transactions.on_batch_read(data(25))
 

@@ -239,7 +239,7 @@ def test_a_log_that_cannot_be_cleaned_is_left_alone_until_it_is_deleted() -> Non
     assert 1800 == world.manager.uncleanable_bytes(DATA)
     world.manager.maintain_uncleanable_partitions()
     assert {T0} == world.manager.uncleanable_partitions(DATA)
-    world.logs.delete_log(T0)
+    world.logs.delete_logs([T0])
     assert 0 == world.manager.uncleanable_bytes(DATA)
     world.manager.maintain_uncleanable_partitions()
     assert set() == world.manager.uncleanable_partitions(DATA)
@@ -310,41 +310,13 @@ def test_one_entry_can_be_removed() -> None:
     assert "0\n1\nt 1 4\n" == world.checkpoint()
 
 
-def test_a_log_that_lost_its_end_is_clean_up_to_its_active_segment_at_the_most() -> None:
-    world = CleanerWorld()
-    log = world.log(T0, 20)
-    world.manager.update_checkpoints(DATA, put=(T0, 18))
-
-    world.logs.truncate_to(T0, 19)
-    assert (19, "0\n1\nt 0 18\n") == (log.log_end_offset, world.checkpoint())
-    world.logs.truncate_to(T0, 14)
-    assert (14, "0\n1\nt 0 12\n") == (log.log_end_offset, world.checkpoint())
-    assert world.manager.states.get(T0) is None
-
-
-def test_a_log_is_not_cleaned_while_it_loses_its_end() -> None:
-    world = CleanerWorld()
-    log = world.log(T0, 20)
-
-    with world.manager.truncating(log):
-        assert Paused(1) == world.manager.states.get(T0)
-    assert world.manager.states.get(T0) is None
-
-
-def test_what_is_not_there_loses_nothing() -> None:
-    CleanerWorld().logs.truncate_to(T0, 0)
-
-
 def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_written() -> None:
     world = CleanerWorld()
-    log = world.log(T0, 13)
+    world.log(T0, 13)
     world.manager.update_checkpoints(DATA, put=(T0, 12))
 
-    world.logs.update_topic_config("t", config("delete"))
+    world.logs.update_topic_configs({"t": config("delete")})
 
-    assert {T0: 12} == world.manager.first_dirty_offsets()
-    world.logs.truncate_to(T0, 6)
-    assert 6 == log.log_end_offset
     assert {T0: 12} == world.manager.first_dirty_offsets()
 
 
@@ -413,9 +385,9 @@ def test_without_the_cleaner_there_is_no_checkpoint(caplog: pytest.LogCaptureFix
     assert "log.cleaner.enable is false" in caplog.text
     log = manager.get_or_create_log(T0, topic_id=TOPIC_ID, config=COMPACT)
     add(log, *(b"%d" % number for number in range(13)))
-    manager.update_topic_config("t", config("compact", "delete", retention_ms=1))
+    manager.update_topic_configs({"t": config("compact", "delete", retention_ms=1)})
     manager.maintenance.check_retention()
     assert 0 == log.log_start_offset
-    manager.update_topic_config("t", config("delete", retention_ms=1))
+    manager.update_topic_configs({"t": config("delete", retention_ms=1)})
     manager.maintenance.check_retention()
-    manager.delete_log(T0)
+    manager.delete_logs([T0])

@@ -33,7 +33,7 @@ from tests.support.cleaning import pairs, put
 from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.limits import stated
 from tests.support.log_manager import T0, T1
-from tests.support.logs import end_transaction
+from tests.support.logs import append_with_offsets, end_transaction
 
 OTHER = Path("/other")
 
@@ -276,7 +276,7 @@ def test_a_bomb_makes_only_its_log_uncleanable(
     log = world.log(T0)
     log.update_config(LogConfig(cleanup_policy=("compact",)))
     # A leader would refuse it.
-    log.append_as_follower(memoryview(bomb(codec)), 0)
+    append_with_offsets(log, memoryview(bomb(codec)))
     log.update_config(COMPACT)
     add(log, *[b"k"] * 13)
 
@@ -310,7 +310,7 @@ def test_a_batch_without_memory_makes_only_its_log_uncleanable(
 def test_a_log_that_is_deleted_is_not_counted_as_uncleanable_any_more() -> None:
     world = CleanerWorld()
     world.manager.mark_uncleanable(world.log(T0, 1))
-    world.logs.delete_log(T0)
+    world.logs.delete_logs([T0])
 
     world.cleaner.round()
 
@@ -476,7 +476,7 @@ def test_the_throttle_makes_it_slow_and_not_different(slow: Running) -> None:
 def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None:
     slow.start_in_the_middle()
 
-    slow.logs.delete_log(T0)
+    slow.logs.delete_logs([T0])
 
     assert slow.logs.get_log(T0) is None
     assert "0\n0\n" == slow.checkpoint()
@@ -485,7 +485,7 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None
 
 def test_the_throttle_goes_on_after_somebody_had_to_be_let_in(slow: Running) -> None:
     slow.start_in_the_middle()
-    slow.logs.delete_log(T0)
+    slow.logs.delete_logs([T0])
 
     log = of_one_key(slow, T1)
     slow.moving_clock.advance(60.0)
@@ -499,7 +499,7 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_taken_from_it_by_its_policy(
 ) -> None:
     log = slow.start_in_the_middle()
 
-    slow.logs.update_topic_config("t", config("delete"))
+    slow.logs.update_topic_configs({"t": config("delete")})
 
     assert slow.manager.states.get(T0) is None
     slow.moving_clock.advance(100_000.0)

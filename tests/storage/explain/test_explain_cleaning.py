@@ -20,7 +20,7 @@ from barnabas.storage.explain.wording.cleaning import (
 )
 from barnabas.storage.log.log import Log
 from tests.support.explaining import look_at
-from tests.support.logs import LogHome, produce
+from tests.support.logs import LogHome, append_with_offsets, produce
 from tests.support.segments import FIRST_TIMESTAMP
 
 
@@ -153,7 +153,7 @@ def test_a_cleaner_that_is_switched_off_is_told_of() -> None:
 def test_horizons_are_told_of(now: int, passed: int) -> None:
     home = compacted()
     log = home.open()
-    log.append_as_follower(with_horizon(FIRST_TIMESTAMP + 500), 0)
+    append_with_offsets(log, with_horizon(FIRST_TIMESTAMP + 500))
     report = report_on_segment(look_at(home, now_ms=FIRST_TIMESTAMP + now), 0)
     assert report.chosen is not None
 

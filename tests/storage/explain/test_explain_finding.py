@@ -21,7 +21,15 @@ from barnabas.storage.log.log import FetchIsolation, Log
 from tests.support.bombs import bomb, memory_below
 from tests.support.explaining import look_at
 from tests.support.limits import stated
-from tests.support.logs import DIRECTORY, LogHome, append, bases, end_transaction, produce
+from tests.support.logs import (
+    DIRECTORY,
+    LogHome,
+    append,
+    append_with_offsets,
+    bases,
+    end_transaction,
+    produce,
+)
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
 
 TIMES = [0, 50, 20, 90, 90, 10, 70, 120, 110, 100]
@@ -157,7 +165,7 @@ def test_what_compaction_took_out_leads_to_what_follows() -> None:
     home = LogHome(cleanup_policy=("compact",), segment_bytes=500)
     log = home.open()
     for offset in (0, 1, 3, 20):
-        log.append_as_follower(memoryview(bytearray(padded_batch(offset))), 0)
+        append_with_offsets(log, memoryview(bytearray(padded_batch(offset))))
     assert [0, 20] == bases(log)
 
     between, behind = report_on_offset(look_at(home), 2), report_on_offset(look_at(home), 9)
@@ -205,7 +213,7 @@ def test_what_cannot_be_decompressed_is_told_and_takes_little_memory(
     home = LogHome(cleanup_policy=("compact",))
     log = home.open()
     produce(log, b"1")
-    log.append_as_follower(memoryview(bomb(codec, base_offset=1)), 0)
+    append_with_offsets(log, memoryview(bomb(codec, base_offset=1)))
     produce(log, b"2")
     report = look_at(home)
 

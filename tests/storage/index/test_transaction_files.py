@@ -23,6 +23,7 @@ from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from tests.support.disk import CrashableFiles
 from tests.support.logs import LogHome, end_transaction, produce
+from tests.support.segments import aborted_txns
 
 PRODUCERS = (11, 12, 13)
 
@@ -140,9 +141,7 @@ class World:
         told = {p.producer_id: p.current_txn_start_offset for p in log.active_producers()}
         assert expected.opened == {p: offset for p, offset in told.items() if offset >= 0}
         indexed = [
-            entry
-            for segment in log.segments.values()
-            for entry in segment.txn_index.all_aborted_txns()
+            entry for segment in log.segments.values() for entry in aborted_txns(segment.txn_index)
         ]
         assert expected.aborted == indexed
         readable = [offset for offset in expected.committed if start <= offset < stable]

@@ -11,6 +11,7 @@ import pytest
 from barnabas.storage.errors import CorruptIndex, KafkaError, KafkaStorageError
 from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.segments import aborted_txns
 
 D = Path("/data")
 PATH = D / "00000000000000000000.txnindex"
@@ -54,7 +55,7 @@ def test_there_is_no_file_before_the_first_entry() -> None:
     index.rename_to(PATH)
 
     assert index.is_empty
-    assert [] == index.all_aborted_txns()
+    assert [] == aborted_txns(index)
     assert not index.delete_if_exists()
     index.close()
     assert [] == files.names(D)
@@ -69,9 +70,9 @@ def test_a_file_goes_on_where_it_ends() -> None:
 
     index_with(SECOND, files=files)
 
-    assert [FIRST, SECOND] == index_with(files=files).all_aborted_txns()
+    assert [FIRST, SECOND] == aborted_txns(index_with(files=files))
     files.open(PATH).append(bytes(33))
-    assert [FIRST, SECOND] == index_with(files=files).all_aborted_txns()
+    assert [FIRST, SECOND] == aborted_txns(index_with(files=files))
 
 
 @pytest.mark.parametrize(
@@ -120,10 +121,10 @@ def test_truncating_goes_by_the_last_offset(offset: int, left: int) -> None:
 
     index.truncate_to(offset)
 
-    assert entries[:left] == index.all_aborted_txns()
+    assert entries[:left] == aborted_txns(index)
     for entry in entries[left:]:
         index.append(entry)
-    assert entries == index.all_aborted_txns()
+    assert entries == aborted_txns(index)
 
 
 def test_resetting_empties_the_file() -> None:
@@ -137,7 +138,7 @@ def test_resetting_empties_the_file() -> None:
 
     assert b"" == files.read_bytes(PATH)
     index.append(FIRST)
-    assert [FIRST] == index.all_aborted_txns()
+    assert [FIRST] == aborted_txns(index)
 
 
 def test_a_transaction_that_ends_before_its_segment_is_corrupt() -> None:
@@ -161,7 +162,7 @@ def test_a_later_version_is_not_guessed_at() -> None:
     index = index_with(files=files)
 
     with pytest.raises(KafkaError, match="Unexpected aborted transaction version 1"):
-        index.all_aborted_txns()
+        aborted_txns(index)
     assert ([FIRST], True) == index.collect_aborted_txns(0, 31)
 
 
@@ -192,9 +193,9 @@ def test_a_reader_of_a_removed_index_goes_on_reading() -> None:
 
     assert index.delete_if_exists()
 
-    assert [FIRST] == index.all_aborted_txns()
+    assert [FIRST] == aborted_txns(index)
     index.close()
-    assert [] == index.all_aborted_txns()
+    assert [] == aborted_txns(index)
 
 
 def test_an_entry_that_was_half_written_is_written_again() -> None:
@@ -208,6 +209,6 @@ def test_an_entry_that_was_half_written_is_written_again() -> None:
     with pytest.raises(KafkaStorageError):
         index.append(SECOND)
 
-    assert [FIRST] == index.all_aborted_txns()
+    assert [FIRST] == aborted_txns(index)
     index.append(SECOND)
-    assert [FIRST, SECOND] == index.all_aborted_txns()
+    assert [FIRST, SECOND] == aborted_txns(index)

@@ -132,8 +132,8 @@ def test_the_file_is_read_at_the_start() -> None:
     """
     assert (EpochEntry(0, 0), EpochEntry(2, 7), EpochEntry(4, 14)) == cache_of(
         (0, 0), (2, 7), (4, 14)
-    ).epoch_entries
-    assert (EpochEntry(1, 5),) == cache_of((3, 9), (1, 5)).epoch_entries
+    ).entries
+    assert (EpochEntry(1, 5),) == cache_of((3, 9), (1, 5)).entries
 
 
 def test_a_file_that_makes_no_sense_is_refused() -> None:
@@ -159,7 +159,7 @@ def test_a_batch_of_a_known_epoch_changes_nothing() -> None:
     cache.assign(2, 7)
     cache.assign(2, 100)
 
-    assert (EpochEntry(0, 0), EpochEntry(2, 7)) == cache.epoch_entries
+    assert (EpochEntry(0, 0), EpochEntry(2, 7)) == cache.entries
     assert not files.exists(FILE)
 
 
@@ -185,7 +185,7 @@ def test_a_new_entry_displaces_what_contradicts_it(
 
     cache.assign(*new)
 
-    assert expected == [tuple(entry) for entry in cache.epoch_entries]
+    assert expected == [tuple(entry) for entry in cache.entries]
 
 
 def test_displacing_an_empty_epoch_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
@@ -252,7 +252,7 @@ def test_truncating_the_end_forgets_epochs_that_begin_there(end: int, expected: 
 
     cache.truncate_from_end_async_flush(end)
 
-    assert list(entries[:expected]) == [tuple(entry) for entry in cache.epoch_entries]
+    assert list(entries[:expected]) == [tuple(entry) for entry in cache.entries]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_truncating_the_start_moves_the_first_epoch(
 
     cache.truncate_from_start_async_flush(start)
 
-    assert expected == [tuple(entry) for entry in cache.epoch_entries]
+    assert expected == [tuple(entry) for entry in cache.entries]
 
 
 def test_truncating_all_of_a_log_forgets_all_of_its_epochs() -> None:
@@ -300,7 +300,7 @@ def test_after_truncation_the_file_follows_when_there_is_time() -> None:
     cache.truncate_from_end_async_flush(7)
     cache.truncate_from_end_async_flush(7)
 
-    assert (EpochEntry(0, 0),) == cache.epoch_entries
+    assert (EpochEntry(0, 0),) == cache.entries
     assert b"0\n2\n0 0\n2 7\n" == files.read_bytes(FILE)
     assert 1 == len(later)
     later[0]()
@@ -350,8 +350,8 @@ def test_epochs_and_offsets_always_grow(entries: list[tuple[int, int]]) -> None:
     for entry in entries:
         cache.assign(*entry)
 
-    epochs = [entry.epoch for entry in cache.epoch_entries]
-    offsets = [entry.start_offset for entry in cache.epoch_entries]
+    epochs = [entry.epoch for entry in cache.entries]
+    offsets = [entry.start_offset for entry in cache.entries]
     assert sorted(set(epochs)) == epochs
     assert sorted(set(offsets)) == offsets
-    assert cache.epoch_entries == cache_of(files=files).epoch_entries
+    assert cache.entries == cache_of(files=files).entries

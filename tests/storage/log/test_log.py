@@ -29,12 +29,12 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.log import AppendOrigin, FetchIsolation, Log, OffsetAndEpoch
 from barnabas.storage.recovery.opening import open_log
-from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from tests.support.disk import MemoryFiles, RecordingFiles
 from tests.support.logs import (
     DIRECTORY,
     LogHome,
     append,
+    append_with_offsets,
     bases,
     end_transaction,
     offsets,
@@ -49,7 +49,7 @@ METADATA = DIRECTORY / "partition.metadata"
 
 def leader_batch(offset: int, epoch: int = 0, count: int = 1) -> memoryview:
     """
-    A batch as a leader sends it to its replicas.
+    A batch as the metadata log writes it.
     """
     records = [Record(at, FIRST_TIMESTAMP, b"k", b"v") for at in range(offset, offset + count)]
     return memoryview(
@@ -110,35 +110,27 @@ def test_a_directory_must_be_named_like_a_partition() -> None:
 # Appends that bring their offsets.
 
 
-def test_a_replica_takes_the_offsets_of_its_leader() -> None:
+def test_batches_of_the_metadata_log_keep_their_offsets() -> None:
     log = LogHome().open()
-    data = memoryview(b"".join([leader_batch(3), leader_batch(4, 1, count=2), leader_batch(9, 1)]))
+    append_with_offsets(log, leader_batch(3))
+    data = memoryview(b"".join([leader_batch(4, 1, count=2), leader_batch(9, 1)]))
 
-    info = log.append_as_follower(data, 1)
+    info = append_with_offsets(log, data)
 
-    assert (3, 9, len(data)) == (info.first_offset, info.last_offset, info.valid_bytes)
+    assert (4, 9, len(data)) == (info.first_offset, info.last_offset, info.valid_bytes)
     assert [3, 4, 5, 9] == offsets(log)
-    assert [(0, 3), (1, 4)] == list(log.leader_epochs.epoch_entries)
-
-
-def test_a_replica_leaves_out_what_is_of_a_later_epoch() -> None:
-    log = LogHome().open()
-    data = memoryview(b"".join([leader_batch(0, 1), leader_batch(1, 2), leader_batch(2, 1)]))
-
-    info = log.append_as_follower(data, 1)
-
-    assert (0, 0, 1) == (info.first_offset, info.last_offset, log.log_end_offset)
+    assert [(0, 3), (1, 4)] == list(log.leader_epochs.entries)
 
 
 def test_offsets_that_are_brought_must_follow() -> None:
     log = LogHome().open()
-    log.append_as_follower(leader_batch(5), 0)
+    append_with_offsets(log, leader_batch(5))
 
     with pytest.raises(UnexpectedAppendOffset) as caught:
-        log.append_as_follower(leader_batch(5), 0)
+        append_with_offsets(log, leader_batch(5))
     assert (5, 5) == (caught.value.first_offset, caught.value.last_offset)
     with pytest.raises(OffsetsOutOfOrder):
-        log.append_as_follower(memoryview(bytes(leader_batch(8)) + bytes(leader_batch(7))), 0)
+        append_with_offsets(log, memoryview(bytes(leader_batch(8)) + bytes(leader_batch(7))))
 
 
 def test_the_metadata_log_brings_offsets_and_epoch() -> None:
@@ -188,19 +180,6 @@ def test_the_high_watermark_stays_within_the_log() -> None:
     assert 5 == log.update_high_watermark(99)
     assert 2 == log.update_high_watermark(0)
     assert 4 == log.update_high_watermark(4)
-
-
-def test_the_high_watermark_can_be_moved_up_only() -> None:
-    log = LogHome().open()
-    for _ in range(3):
-        produce(log, b"v", acknowledge=False)
-
-    old = log.maybe_increment_high_watermark(log.log_end_offset_metadata)
-    assert old is not None
-    assert (0, 3) == (old.message_offset, log.high_watermark)
-    assert None is log.maybe_increment_high_watermark(old)
-    with pytest.raises(ValueError, match="exceeds current log end offset"):
-        log.maybe_increment_high_watermark(LogOffsetMetadata(9, 0, 0))
 
 
 def test_the_high_watermark_follows_a_roll() -> None:

@@ -53,7 +53,7 @@ def test_a_log_is_found_from_its_creation_to_its_deletion() -> None:
 
     assert log is manager.get_log(T0)
     assert log is manager.get_or_create_log(T0, topic_id=TOPIC_ID)
-    manager.delete_log(T0)
+    manager.delete_logs([T0])
     assert manager.get_log(T0) is None
 
 
@@ -366,7 +366,7 @@ def test_a_deleted_log_is_renamed_at_once_and_removed_after_the_delay() -> None:
     manager.maintenance.checkpoint_recovery_points()
     assert b"t 0" in files.read_bytes(DATA / "recovery-point-offset-checkpoint")
 
-    manager.delete_log(T0)
+    manager.delete_logs([T0])
 
     (renamed,) = [name for name in files.names(DATA) if name.startswith("t-0")]
     assert renamed.endswith("-delete")
@@ -384,7 +384,7 @@ def test_a_deletion_that_a_stop_cut_short_goes_on_after_the_next_start() -> None
     files, clock = MemoryFiles(), StillClock()
     manager = load(open_manager(files, clock=clock))
     manager.get_or_create_log(T0, topic_id=TOPIC_ID)
-    manager.delete_log(T0)
+    manager.delete_logs([T0])
     manager.shutdown()
 
     again = load(open_manager(files, clock=clock))
@@ -408,8 +408,7 @@ def test_a_stop_leaves_the_directories_to_the_next_broker() -> None:
 
     with pytest.raises(KafkaStorageError, match="the broker stops"):
         manager.get_or_create_log(T1, topic_id=TOPIC_ID)
-    with pytest.raises(KafkaStorageError):
-        manager.delete_log(T0)
+    assert isinstance(manager.delete_logs([T0])[T0], KafkaStorageError)
     manager.maintenance.checkpoint_recovery_points()
     manager.maintenance.checkpoint_high_watermarks()
 
@@ -427,7 +426,7 @@ def test_a_checkpoint_does_not_bring_a_deleted_log_back(monkeypatch: pytest.Monk
     log = manager.get_or_create_log(T0, topic_id=TOPIC_ID)
     fill(log, 10)
     log.delete_records(5)
-    deleting = threading.Thread(target=manager.delete_log, args=(T0,))
+    deleting = threading.Thread(target=manager.delete_logs, args=([T0],))
     write = LogDirectory.checkpoint_log_start_offsets
 
     def write_late(directory: LogDirectory, logs: Any) -> None:
@@ -710,7 +709,7 @@ def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None
     (removal,) = (one for one in manager.maintenance._threads if one.name == "file-removal")
     clock.until_waiting(removal._thread)
 
-    manager.delete_log(T0)
+    manager.delete_logs([T0])
     clock.advance(59.0)
     assert [name for name in files.names(DATA) if name.endswith("-delete")]
     clock.advance(1.0)

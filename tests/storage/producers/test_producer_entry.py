@@ -38,10 +38,9 @@ def entry_with(*sequences: int, epoch: int = 0) -> ProducerStateEntry:
 def test_a_producer_that_is_not_known_has_no_sequences() -> None:
     entry = ProducerStateEntry(1)
 
-    assert (-1, -1, -1, -1, 0) == (
+    assert (-1, -1, -1, 0) == (
         entry.first_seq,
         entry.last_seq,
-        entry.first_data_offset,
         entry.last_data_offset,
         entry.last_offset_delta,
     )
@@ -81,12 +80,7 @@ def test_only_the_last_batches_are_remembered() -> None:
     entry = entry_with(*range(8))
 
     assert NUM_BATCHES_TO_RETAIN == len(entry.batch_metadata)
-    assert (3, 7, 103, 107) == (
-        entry.first_seq,
-        entry.last_seq,
-        entry.first_data_offset,
-        entry.last_data_offset,
-    )
+    assert (3, 7, 107) == (entry.first_seq, entry.last_seq, entry.last_data_offset)
 
 
 def test_a_new_epoch_forgets_the_batches() -> None:

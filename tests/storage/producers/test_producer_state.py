@@ -99,7 +99,6 @@ def test_an_append_counts_when_it_is_updated(state: ProducerStateManager) -> Non
     state.update(info)
 
     assert [1] == list(state.active_producers)
-    assert 1 == state.producer_id_count
 
 
 def test_no_producer_cannot_be_updated(state: ProducerStateManager) -> None:
@@ -147,12 +146,12 @@ def test_the_first_unstable_offset_is_that_of_the_oldest_transaction(
 ) -> None:
     append(state, 1, 10, transactional=True)
     append(state, 2, 12, transactional=True)
-    assert (10, 10) == (first_unstable(state), state.transactions.first_undecided_offset())
+    assert 10 == first_unstable(state)
 
     completed = end(state, 1, 15)
     assert 12 == state.transactions.last_stable_offset(completed)
     state.complete_txn(completed)
-    assert (10, 12) == (first_unstable(state), state.transactions.first_undecided_offset())
+    assert 10 == first_unstable(state)
 
     state.on_high_watermark_updated(15)
     assert 10 == first_unstable(state)
@@ -162,7 +161,6 @@ def test_the_first_unstable_offset_is_that_of_the_oldest_transaction(
     state.complete_txn(end(state, 2, 20))
     state.on_high_watermark_updated(21)
     assert None is first_unstable(state)
-    assert state.transactions.first_undecided_offset() is None
 
 
 def test_transactions_are_in_order_whatever_the_order_of_their_updates(
@@ -197,7 +195,7 @@ def test_a_snapshot_is_taken_where_there_is_something_new(
     assert None is state.take_snapshot()
 
     assert [1] == snapshots(files)
-    assert (1, 1) == (state.latest_snapshot_offset, state.oldest_snapshot_offset)
+    assert 1 == state.latest_snapshot_offset
 
 
 def reload(files: MemoryFiles, end_offset: int, *, start: int = 0, now: int = NOW) -> list[int]:
@@ -312,7 +310,7 @@ def test_somebody_may_bring_a_snapshot(state: ProducerStateManager, files: Memor
     state.take_snapshot()
     assert None is other.latest_snapshot_offset
 
-    other.truncate_fully_and_reload_snapshots()
+    other.look_for_snapshots()
 
     assert 1 == other.latest_snapshot_offset
 
@@ -334,17 +332,6 @@ def test_snapshots_that_belong_to_no_segment_are_removed(
     state.remove_stray_snapshots(bases)
 
     assert expected == snapshots(files)
-
-
-def test_snapshots_before_an_offset_can_be_removed(
-    state: ProducerStateManager, files: MemoryFiles
-) -> None:
-    three_snapshots(state)
-
-    state.delete_snapshots_before(21)
-
-    assert [21] == snapshots(files)
-    assert state.snapshot_file_for_offset(21) is not None
 
 
 def test_a_snapshot_leaves_with_its_segment(
@@ -371,7 +358,7 @@ def test_snapshots_move_with_their_directory(
     state.update_parent_dir(DIRECTORY.with_name("u-0"))
     append(state, 4, 30)
     state.take_snapshot()
-    state.delete_snapshots_before(30)
+    state.remove_stray_snapshots([30])
 
     assert [f"{31:020d}.snapshot"] == files.names(DIRECTORY.with_name("u-0"))
 
@@ -381,9 +368,9 @@ def test_idle_producers_and_verifications_are_forgotten(state: ProducerStateMana
     state.maybe_create_verification_state_entry(2, 0, 0, supports_epoch_bump=False)
 
     state.remove_expired_producers(NOW + DAY - 1)
-    assert (1, True) == (state.producer_id_count, state.verification_state_entry(2) is not None)
+    assert (1, True) == (len(state.active_producers), state.verification_state_entry(2) is not None)
     state.remove_expired_producers(NOW + DAY)
-    assert (0, None) == (state.producer_id_count, state.verification_state_entry(2))
+    assert (0, None) == (len(state.active_producers), state.verification_state_entry(2))
 
 
 def test_a_producer_can_be_made_known(state: ProducerStateManager) -> None:

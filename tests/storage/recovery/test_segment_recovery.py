@@ -24,6 +24,7 @@ from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
     FIRST_TIMESTAMP,
+    aborted_txns,
     append_padded,
     batch_of,
     offset_entries,
@@ -187,7 +188,7 @@ def test_leader_epochs_that_are_not_known_are_learned() -> None:
 
     recover(segment, files)
 
-    assert [(0, 0), (2, 2), (5, 5)] == [tuple(entry) for entry in epochs_on(files).epoch_entries]
+    assert [(0, 0), (2, 2), (5, 5)] == [tuple(entry) for entry in epochs_on(files).entries]
 
 
 def test_aborted_transactions_are_indexed_again() -> None:
@@ -223,7 +224,7 @@ def test_aborted_transactions_are_indexed_again() -> None:
 
     _, producers = recover(segment, files)
 
-    assert [AbortedTxn(7, 0, 2, 3)] == segment.txn_index.all_aborted_txns()
+    assert [AbortedTxn(7, 0, 2, 3)] == aborted_txns(segment.txn_index)
     assert {7, 8} == set(producers.active_producers)
     assert 4 == producers.map_end_offset
 

@@ -29,7 +29,7 @@ from tests.support.logs import (
     produce,
     read_batches,
 )
-from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.segments import FIRST_TIMESTAMP, aborted_txns
 
 DAY = 86_400_000
 
@@ -59,9 +59,7 @@ def send(
 
 
 def aborted(log: Log) -> list[AbortedTxn]:
-    return [
-        txn for segment in log.segments.values() for txn in segment.txn_index.all_aborted_txns()
-    ]
+    return [txn for segment in log.segments.values() for txn in aborted_txns(segment.txn_index)]
 
 
 @pytest.mark.scenario(39)

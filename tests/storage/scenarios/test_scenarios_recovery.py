@@ -311,7 +311,7 @@ def test_an_epoch_in_which_nothing_was_written_is_forgotten() -> None:
 
     log = home.open()
 
-    assert [(0, 0)] == list(log.leader_epochs.epoch_entries)
+    assert [(0, 0)] == list(log.leader_epochs.entries)
     log.remove_deleted_files()
     assert b"0\n1\n0 0\n" == home.files.read_bytes(DIRECTORY / "leader-epoch-checkpoint")
 
@@ -409,7 +409,7 @@ def test_epochs_that_were_lost_come_back_from_the_batches() -> None:
 
     log = home.open()
 
-    assert [(0, 0), (3, 5)] == list(log.leader_epochs.epoch_entries)
+    assert [(0, 0), (3, 5)] == list(log.leader_epochs.entries)
 
 
 def test_a_log_that_is_going_to_be_deleted_is_not_recovered() -> None:

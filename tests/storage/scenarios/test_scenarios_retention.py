@@ -10,7 +10,15 @@ import pytest
 
 from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
 from barnabas.storage.log.log import FetchIsolation, Log
-from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets, produce
+from tests.support.logs import (
+    DIRECTORY,
+    LogHome,
+    append,
+    bases,
+    offsets,
+    planned_retention,
+    produce,
+)
 from tests.support.segments import FIRST_TIMESTAMP
 
 HOUR = 3_600_000
@@ -228,9 +236,9 @@ def test_epochs_begin_with_the_log() -> None:
     append(log, 5, leader_epoch=2)
 
     log.delete_records(3)
-    assert [(0, 3), (2, 5)] == list(log.leader_epochs.epoch_entries)
+    assert [(0, 3), (2, 5)] == list(log.leader_epochs.entries)
     log.delete_records(7)
-    assert [(2, 7)] == list(log.leader_epochs.epoch_entries)
+    assert [(2, 7)] == list(log.leader_epochs.entries)
     home.stop(log)
     assert b"0\n1\n2 7\n" == home.files.read_bytes(DIRECTORY / "leader-epoch-checkpoint")
 
@@ -251,7 +259,7 @@ def test_why_segments_stay_can_be_asked() -> None:
     home, log = five_segments(retention_ms=1000, retention_bytes=4500)
     home.clock.advance(1000 + 2)
 
-    start, size, age = log.retention_plan()
+    start, size, age = planned_retention(log, home.clock.now_ms())
 
     assert [] == size.deletable
     assert [0, 1] == [segment.base_offset for segment in age.deletable]

@@ -9,7 +9,7 @@ import pytest
 from barnabas.protocol.records.batch import build_batch_with_offsets
 from barnabas.protocol.records.record import Record
 from barnabas.storage.log.log import Log
-from tests.support.logs import LogHome, append, bases
+from tests.support.logs import LogHome, append, append_with_offsets, bases
 from tests.support.segments import FIRST_TIMESTAMP, offset_entries, time_entries
 
 EMPTY_SNAPSHOT = bytes.fromhex("000148674bc700000000")
@@ -166,7 +166,7 @@ def test_offsets_of_a_segment_fit_into_31_bits(last_offset: int, expected: list[
     record = Record(last_offset, FIRST_TIMESTAMP, b"k", b"v")
     batch = build_batch_with_offsets([record], base_offset=200, partition_leader_epoch=0)
 
-    log.append_as_follower(memoryview(batch), 0)
+    append_with_offsets(log, memoryview(batch))
 
     assert expected == bases(log)
     assert last_offset + 1 == log.log_end_offset
@@ -194,7 +194,7 @@ def test_index_entries_stand_for_batches_and_not_for_records() -> None:
             for at, timestamp in enumerate(timestamps)
         ]
         batch = build_batch_with_offsets(records, base_offset=base_offset, partition_leader_epoch=0)
-        log.append_as_follower(memoryview(batch), 0)
+        append_with_offsets(log, memoryview(batch))
         sizes.append(len(batch))
 
     assert [(104, sizes[0])] == offset_entries(log.active_segment)

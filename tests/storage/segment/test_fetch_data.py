@@ -30,19 +30,15 @@ def test_a_slice_is_read_from_its_file() -> None:
         slice_.read(nowait=True)
 
 
-def test_segments_are_compared_where_both_are_known() -> None:
+def test_an_offset_may_be_known_without_its_segment() -> None:
     """
     An offset alone is in no segment.
     """
     alone = LogOffsetMetadata(5)
-    first, second = LogOffsetMetadata(5, 0, 750), LogOffsetMetadata(7, 6, 150)
+    first = LogOffsetMetadata(5, 0, 750)
 
     assert alone.message_offset_only
     assert not first.message_offset_only
-    assert first.on_older_segment(second)
-    assert not second.on_older_segment(first)
-    assert not alone.on_older_segment(second)
-    assert not second.on_older_segment(alone)
 
 
 def test_a_fetch_begins_with_the_batch_that_was_found() -> None:

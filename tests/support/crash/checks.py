@@ -114,7 +114,7 @@ def _check_values(log: Log, ledger: Ledger, found: Sequence[RecordBatch]) -> lis
 
 
 def _check_epochs(log: Log, found: Sequence[RecordBatch]) -> None:
-    known = log.leader_epochs.epoch_entries
+    known = log.leader_epochs.entries
     assert list(known) == sorted(known)
     assert all(entry.start_offset <= log.log_end_offset for entry in known)
     for batch in found:

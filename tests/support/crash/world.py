@@ -27,6 +27,7 @@ from tests.support.crash.checks import check_indexes, check_log, segments_in_use
 from tests.support.crash.ledger import Entry, Ledger, Presence
 from tests.support.crashable_disk import NOTHING, Choose, CrashableFiles
 from tests.support.disk import MemoryFiles
+from tests.support.logs import planned_retention
 from tests.support.verifying import verified
 
 ROOT: Final = Path("/data")
@@ -137,7 +138,8 @@ class World:
 
     def delete(self, partition: TopicPartition) -> None:
         self.ledgers[partition].presence = Presence.MAYBE
-        self.logs.delete_log(partition)
+        for error in self.logs.delete_logs([partition]).values():
+            raise error
         self.ledgers[partition].presence = Presence.GONE
 
     def log(self, partition: TopicPartition) -> Log:
@@ -245,7 +247,7 @@ class World:
 
     def _expect_retention(self) -> None:
         for partition, log in self.logs.logs().items():
-            for decision in log.retention_plan():
+            for decision in planned_retention(log, self.clock.now_ms()):
                 if decision.deletable:
                     last = decision.deletable[-1]
                     following = log.segments.higher_segment(last.base_offset)

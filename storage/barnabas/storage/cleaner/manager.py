@@ -309,16 +309,6 @@ class LogCleanerManager:
             self.states.resume(partition)
 
     @contextmanager
-    def truncating(self, log: Log) -> Iterator[None]:
-        """
-        Keep the cleaner off *log* while it loses segments at its end, and note how far it can be
-        clean after that.
-        """
-        with self.paused(log.topic_partition):
-            yield
-            self._truncate_checkpoint(log, log.active_segment.base_offset)
-
-    @contextmanager
     def paused_uncompacted(self) -> Iterator[Mapping[TopicPartition, Log]]:
         """
         Keep the cleaner off all logs that are not compacted and that it has not in its hands, also
@@ -362,12 +352,6 @@ class LogCleanerManager:
                 self._catalog.directories.failed(
                     directory, f"Failed to write the cleaner checkpoint in {directory}", error
                 )
-
-    def _truncate_checkpoint(self, log: Log, offset: int) -> None:
-        with self.states.lock:
-            noted = self._checkpoint_of(log)
-            if log.config.compact and noted is not None and noted > offset:
-                self.update_checkpoints(log.parent_dir, put=(log.topic_partition, offset))
 
     def handle_log_dir_failure(self, directory: Path) -> None:
         """

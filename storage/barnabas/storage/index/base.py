@@ -209,9 +209,6 @@ class Index:
         """
         return self.entries * self.entry_size
 
-    def can_append_offset(self, offset: int) -> bool:
-        return 0 <= offset - self.base_offset <= LARGEST_RELATIVE_OFFSET
-
     def relative_offset(self, offset: int) -> int:
         """
         Raises:

@@ -136,9 +136,6 @@ class TransactionIndex:
         self._size += _ENTRY.size
         self._last_offset = aborted_txn.last_offset
 
-    def all_aborted_txns(self) -> list[AbortedTxn]:
-        return list(self._entries())
-
     def collect_aborted_txns(
         self, fetch_offset: int, upper_bound_offset: int
     ) -> TxnIndexSearchResult:

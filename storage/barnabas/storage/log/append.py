@@ -113,11 +113,12 @@ class LogAppender:
         examined: Examined | None = None,
     ) -> LogAppendInfo:
         """
-        Append batches; their buffer is changed, unless they bring their offsets.
+        Append batches. Their buffer is changed, except for the origin RAFT_LEADER, which has
+        numbered its records.
 
         Raises:
             BatchTakesLong: as ``Log.append_as_leader``.
-            KafkaError: as ``Log.append_as_leader`` and ``Log.append_as_follower``.
+            KafkaError: as ``Log.append_as_leader``.
         """
         partition = self._local.topic_partition
         batches = check_batches(
@@ -132,7 +133,7 @@ class LogAppender:
             return info
         with self._lock:
             now_ms = self._clock.now_ms()
-            if origin is AppendOrigin.RAFT_LEADER or origin is AppendOrigin.REPLICATION:
+            if origin is AppendOrigin.RAFT_LEADER:
                 records = self._take_offsets(info, batches, records)
             else:
                 records = self._assign_offsets(

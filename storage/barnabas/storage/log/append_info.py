@@ -71,13 +71,6 @@ class LogAppendInfo:
         self.is_duplicate = False
         self.flush_due = False
 
-    @property
-    def num_messages(self) -> int:
-        """
-        How many offsets the append takes.
-        """
-        return self.last_offset - self.first_offset + 1 if self.first_offset >= 0 else 0
-
 
 def check_batches(
     records: memoryview,
@@ -90,12 +83,11 @@ def check_batches(
     """
     Look at the headers of the batches, and at their checksums.
 
-    What follows the last whole batch is passed over. Of a leader's batches those of a leader epoch
-    that is later than this replica's are passed over too, with all behind them.
+    What follows the last whole batch is passed over.
 
     Args:
-        leader_epoch: of whoever appends.
-        max_batch_size: in bytes. Batches that a leader has taken may be larger.
+        leader_epoch: that of the appender; batches of the metadata log state the same one.
+        max_batch_size: in bytes.
 
     Raises:
         CorruptMessage: framing or checksum is wrong.
@@ -113,9 +105,12 @@ def check_batches(
                     f"The baseOffset of the record batch in the append to {partition} should be 0, "
                     f"but it is {batch.base_offset}"
                 )
-        elif not _is_of_epoch(batch, leader_epoch, origin):
-            break
-        if size > max_batch_size and origin is not AppendOrigin.REPLICATION:
+        elif origin is AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != leader_epoch:
+            raise InvalidRecord(
+                "Append from Raft leader did not set the batch epoch correctly, expected "
+                f"{leader_epoch} but the batch has {batch.partition_leader_epoch}"
+            )
+        if size > max_batch_size:
             raise MessageTooLarge(
                 f"The record batch size in the append to {partition} is {size} bytes which exceeds "
                 f"the maximum configured value of {max_batch_size}."
@@ -150,17 +145,6 @@ def _next_batch(records: memoryview, position: int, end: int) -> RecordBatch | N
             f"overhead {HEADER_SIZE})"
         )
     return read_batch(records, position) if size else None
-
-
-def _is_of_epoch(batch: RecordBatch, leader_epoch: int, origin: AppendOrigin) -> bool:
-    if origin is AppendOrigin.REPLICATION:
-        return batch.partition_leader_epoch <= leader_epoch
-    if origin is AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != leader_epoch:
-        raise InvalidRecord(
-            "Append from Raft leader did not set the batch epoch correctly, expected "
-            f"{leader_epoch} but the batch has {batch.partition_leader_epoch}"
-        )
-    return True
 
 
 def check_order(batches: Sequence[RecordBatch], partition: object) -> None:

@@ -66,10 +66,10 @@ class LeaderEpochFileCache:
     __slots__ = (
         "_changing",
         "_checkpoint",
-        "_entries",
         "_schedule",
         "_topic_partition",
         "_unwritten",
+        "entries",
     )
 
     def __init__(
@@ -90,7 +90,7 @@ class LeaderEpochFileCache:
         self._checkpoint = checkpoint
         self._schedule = schedule
         self._changing = threading.RLock()
-        self._entries: tuple[EpochEntry, ...] = ()
+        self.entries: tuple[EpochEntry, ...] = ()
         self._unwritten = _NOTHING
         for entry in checkpoint.read():
             self._assign(entry)
@@ -99,25 +99,21 @@ class LeaderEpochFileCache:
 
     @property
     def is_empty(self) -> bool:
-        return not self._entries
-
-    @property
-    def epoch_entries(self) -> tuple[EpochEntry, ...]:
-        return self._entries
+        return not self.entries
 
     @property
     def earliest_entry(self) -> EpochEntry | None:
-        entries = self._entries
+        entries = self.entries
         return entries[0] if entries else None
 
     @property
     def latest_entry(self) -> EpochEntry | None:
-        entries = self._entries
+        entries = self.entries
         return entries[-1] if entries else None
 
     @property
     def latest_epoch(self) -> int | None:
-        entries = self._entries
+        entries = self.entries
         return entries[-1].epoch if entries else None
 
     def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> EpochEndOffset:
@@ -127,7 +123,7 @@ class LeaderEpochFileCache:
         An epoch older than all that are known ended where the first of them begins. Of the epochs
         to come nothing is known (KIP-101).
         """
-        entries = self._entries
+        entries = self.entries
         at = bisect_right(entries, requested_epoch, key=_epoch)
         if entries and entries[-1].epoch == requested_epoch:
             return EpochEndOffset(requested_epoch, log_end_offset)
@@ -177,7 +173,7 @@ class LeaderEpochFileCache:
         latest = self.latest_entry
         if latest and latest.epoch == new.epoch and new.start_offset >= latest.start_offset:
             return False
-        kept = list(self._entries)
+        kept = list(self.entries)
         removed = []
         while kept and (kept[-1].epoch >= new.epoch or kept[-1].start_offset >= new.start_offset):
             removed.append(kept.pop())
@@ -189,7 +185,7 @@ class LeaderEpochFileCache:
                 new,
                 removed,
             )
-        self._entries = (*kept, new)
+        self.entries = (*kept, new)
         return True
 
     def truncate_from_end_async_flush(self, end_offset: int) -> None:
@@ -199,7 +195,7 @@ class LeaderEpochFileCache:
         with self._changing:
             if end_offset < 0:
                 return
-            kept = tuple(entry for entry in self._entries if entry.start_offset < end_offset)
+            kept = tuple(entry for entry in self.entries if entry.start_offset < end_offset)
             self._replace(kept)
 
     def truncate_from_start_async_flush(self, start_offset: int) -> None:
@@ -209,14 +205,14 @@ class LeaderEpochFileCache:
         The file follows soon.
         """
         with self._changing:
-            entries = self._entries
+            entries = self.entries
             at = bisect_right(entries, start_offset, key=_start_offset)
             if at:
                 self._replace((EpochEntry(entries[at - 1].epoch, start_offset), *entries[at:]))
 
     def _replace(self, entries: tuple[EpochEntry, ...]) -> None:
-        if entries != self._entries:
-            self._entries = entries
+        if entries != self.entries:
+            self.entries = entries
             self._unwritten = max(self._unwritten, _WHAT_IS_FORGOTTEN)
             self._schedule(self.write_pending)
 
@@ -225,7 +221,7 @@ class LeaderEpochFileCache:
         Forget all epochs.
         """
         with self._changing:
-            self._entries = ()
+            self.entries = ()
             self._write()
 
     def clear(self) -> None:
@@ -233,7 +229,7 @@ class LeaderEpochFileCache:
         Forget all epochs, but leave the file as it is: it is going to be deleted.
         """
         with self._changing:
-            self._entries = ()
+            self.entries = ()
             self._unwritten = _NOTHING
 
     def update_parent_dir(self, directory: Path) -> None:
@@ -245,7 +241,7 @@ class LeaderEpochFileCache:
 
     def _write(self) -> None:
         self._unwritten = _AN_EPOCH  # Also where this fails: the next append tries again.
-        self._checkpoint.write(self._entries)
+        self._checkpoint.write(self.entries)
         self._unwritten = _NOTHING
 
     def write_pending(self) -> None:
@@ -254,7 +250,7 @@ class LeaderEpochFileCache:
         """
         with self._changing:
             if self._unwritten != _NOTHING:
-                self._checkpoint.write_if_dir_exists(self._entries)
+                self._checkpoint.write_if_dir_exists(self.entries)
                 self._unwritten = _NOTHING
 
 

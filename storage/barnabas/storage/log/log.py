@@ -44,7 +44,6 @@ from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.producers.snapshots import SnapshotFile
 from barnabas.storage.producers.state import ProducerStateManager
 from barnabas.storage.segment.fetch_data import FetchDataInfo, FileSlice
-from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.threads.turns import SHORT_TURNS, Turns
 
@@ -187,21 +186,6 @@ class Log(TrimmableLog):
                 turns=Turns(),
             )
 
-    def append_as_follower(self, records: memoryview, leader_epoch: int) -> LogAppendInfo:
-        """
-        Append batches that a leader has checked and given their offsets.
-
-        Raises:
-            CorruptMessage: framing or checksum is wrong.
-            OffsetsOutOfOrder, UnexpectedAppendOffset: the offsets do not follow.
-            RecordListTooLarge: the batches are larger than a segment.
-            KafkaStorageError: the disk failed, or the log is closed.
-        """
-        with self._guarded("appending records to"):
-            self._identity.write()
-            appender = self._appender or self._new_appender()
-            return appender.append(records, leader_epoch, AppendOrigin.REPLICATION)
-
     def _new_appender(self) -> LogAppender:
         with self._lock:
             # Another thread may have been first.
@@ -284,15 +268,6 @@ class Log(TrimmableLog):
         """
         return self._watermarks.update_high_watermark(offset)
 
-    def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
-        """
-        Move the high watermark up; where it was, or None if that is not below *new*.
-
-        Raises:
-            ValueError: *new* is beyond the end of the log.
-        """
-        return self._watermarks.maybe_increment_high_watermark(new)
-
     def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
         """
         A leader epoch begins at *offset*. It survives a crash when this returns.
@@ -342,16 +317,6 @@ class Log(TrimmableLog):
         settings = self._producers.state.config
         settings.producer_id_expiration_ms = expiration_ms
         settings.transaction_verification_enabled = transaction_verification
-
-    def take_producer_snapshot(self) -> None:
-        """
-        Write what is known of producers, unless it has been.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
-        """
-        with self._guarded("taking a producer snapshot of"), self._lock:
-            self._producers.state.take_snapshot()
 
     # Looking after it.
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
-from barnabas.storage.log.retention import Decision, LogState, Reason, decide, plan, rules_of
+from barnabas.storage.log.retention import Decision, LogState, Reason, decide, rules_of
 from barnabas.storage.log.view import LogView
 from barnabas.storage.producers.rebuild import delete_producer_snapshots, rebuild_producer_state
 from barnabas.storage.segment.segment import LogSegment
@@ -28,7 +28,6 @@ class LogStartOffsetIncrementReason(Enum):
     Why the log starts later than before.
     """
 
-    LEADER_OFFSET_INCREMENTED = "leader offset increment"
     SEGMENT_DELETION = "segment deletion"
     CLIENT_RECORD_DELETION = "client delete records request"
     SNAPSHOT_GENERATED = "snapshot generated"
@@ -105,16 +104,6 @@ class TrimmableLog(LogView):
                 offset, LogStartOffsetIncrementReason.CLIENT_RECORD_DELETION
             )
             return self.log_start_offset
-
-    def retention_plan(self) -> list[Decision[LogSegment]]:
-        """
-        What ``delete_old_segments`` would do now, rule by rule, and why not more.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
-        """
-        with self._guarded("looking at segments of"):
-            return plan(self._state(), self.config, self._clock.now_ms())
 
     def delete_old_segments(self) -> int:
         """

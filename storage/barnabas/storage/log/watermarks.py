@@ -88,30 +88,6 @@ class Watermarks:
                 self._set_high_watermark(LogOffsetMetadata(max(offset, self.log_start_offset)))
             return self._high_watermark.message_offset
 
-    def maybe_increment_high_watermark(self, new: LogOffsetMetadata) -> LogOffsetMetadata | None:
-        """
-        Move the high watermark up.
-
-        Returns:
-            Where it was; None if that is not below *new*.
-
-        Raises:
-            ValueError: *new* is beyond the end of the log.
-        """
-        with self._lock:
-            end = self._local.next_offset_metadata
-            if new.message_offset > end.message_offset:
-                raise ValueError(
-                    f"High watermark {new} update exceeds current log end offset {end}"
-                )
-            old = self.fetch_high_watermark_metadata()
-            if old.message_offset < new.message_offset or (
-                old.message_offset == new.message_offset and old.on_older_segment(new)
-            ):
-                self._set_high_watermark(new)
-                return old
-            return None
-
     def follow_log_end_offset(self) -> None:
         """
         The log was rolled, or appended to: the place of its end is another one.

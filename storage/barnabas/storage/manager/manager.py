@@ -61,7 +61,7 @@ class LogManager:
 
     Invariants:
 
-    1. A log is found from the return of ``get_or_create_log`` until ``delete_log`` begins.
+    1. A log is found from the return of ``get_or_create_log`` until ``delete_logs`` begins.
     2. Every file of the directories belongs to this manager while it holds their locks.
 
     Safe from any thread. The lock is for making and deleting; finding a log needs none.
@@ -267,23 +267,14 @@ class LogManager:
             wake_at=self._alarm.at,
         )
 
-    def delete_log(self, partition: TopicPartition) -> None:
-        """
-        Delete the log of *partition*: renamed at once, removed after ``file.delete.delay.ms``.
-
-        Raises:
-            KafkaStorageError: it cannot be renamed, or may be in a directory that is offline.
-        """
-        for error in self.delete_logs([partition]).values():
-            raise error
-
     def delete_logs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, KafkaError]:
         """
         Delete several logs, writing each checkpoint once. A log that cannot be deleted does not
         keep the others.
 
         Returns:
-            Why logs cannot be deleted, as ``delete_log`` raises it. None of them is found any more.
+            Why logs cannot be deleted: a log cannot be renamed, or may be in a directory that is
+            offline. None of the logs is found any more.
         """
         parents = set()
         errors: dict[TopicPartition, KafkaError] = {}
@@ -325,12 +316,6 @@ class LogManager:
     def _schedule_deletion(self, log: Log) -> None:
         self._deletions.schedule(log, self.default_config.file_delete_delay_ms)
 
-    def update_topic_config(self, topic: str, config: LogConfig) -> None:
-        """
-        Let the logs of *topic* go by *config* from now on.
-        """
-        self.update_topic_configs({topic: config})
-
     def update_topic_configs(self, configs: Mapping[str, LogConfig]) -> None:
         """
         Let the logs of several topics go by other configurations. It blocks until a log that is
@@ -344,25 +329,6 @@ class LogManager:
             log.update_config(config)
             if was_compacted and not config.compact and self.cleaner is not None:
                 self.cleaner.manager.abort_cleaning(partition)
-
-    def truncate_to(self, partition: TopicPartition, offset: int) -> None:
-        """
-        Let the log of *partition*, if there is one, lose all from *offset* on. If segments go, the
-        cleaner is kept off it, and what it has noted is not above the last one that is left.
-
-        Raises:
-            KafkaStorageError: the disk failed.
-        """
-        log = self._catalog.logs.get(partition)
-        if log is None:
-            return
-        if self.cleaner is not None and offset < log.active_segment.base_offset:
-            with self.cleaner.manager.truncating(log):
-                truncated = log.truncate_to(offset)
-        else:
-            truncated = log.truncate_to(offset)
-        if truncated:
-            self._catalog.checkpoint(log.parent_dir)
 
     def configure(
         self,

@@ -64,12 +64,6 @@ class OpenTransactions:
             return next(iter(ongoing.values())).first_offset
         return unreplicated[first].first_offset
 
-    def first_undecided_offset(self) -> int | None:
-        """
-        Where the first open transaction begins.
-        """
-        return next(iter(self._ongoing), None)
-
     def last_stable_offset(self, completed_txn: CompletedTxn) -> int:
         """
         The last stable offset once *completed_txn* is complete, whatever the high watermark.

@@ -123,10 +123,6 @@ class ProducerStateManager:
     def is_empty(self) -> bool:
         return not self._producers and not self.transactions.has_unreplicated
 
-    @property
-    def producer_id_count(self) -> int:
-        return len(self._producers)
-
     def last_entry(self, producer_id: int) -> ProducerStateEntry | None:
         return self._producers.get(producer_id)
 
@@ -246,13 +242,6 @@ class ProducerStateManager:
     def latest_snapshot_offset(self) -> int | None:
         return max(self._snapshots, default=None)
 
-    @property
-    def oldest_snapshot_offset(self) -> int | None:
-        return min(self._snapshots, default=None)
-
-    def snapshot_file_for_offset(self, offset: int) -> SnapshotFile | None:
-        return self._snapshots.get(offset)
-
     def take_snapshot(self, *, sync: bool = True) -> SnapshotFile | None:
         """
         Write the state to a file, unless there is no newer one than in the last.
@@ -306,10 +295,6 @@ class ProducerStateManager:
         for offset in strays:
             self._remove_and_delete_snapshot(offset)
 
-    def delete_snapshots_before(self, offset: int) -> None:
-        for at in [at for at in self._snapshots if at < offset]:
-            self._remove_and_delete_snapshot(at)
-
     def remove_and_mark_snapshot_for_deletion(self, offset: int) -> SnapshotFile | None:
         """
         Rename the snapshot at *offset* so that it does not count any more.
@@ -361,13 +346,6 @@ class ProducerStateManager:
             self._remove_and_delete_snapshot(at)
         self._last_snap_offset = 0
         self._last_map_offset = offset
-
-    def truncate_fully_and_reload_snapshots(self) -> None:
-        """
-        Forget everything and look at the directory, in which somebody has put a snapshot.
-        """
-        self.truncate_fully_and_start_at(0)
-        self.look_for_snapshots()
 
     def look_for_snapshots(self) -> None:
         """

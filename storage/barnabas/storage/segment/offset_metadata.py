@@ -51,11 +51,3 @@ class LogOffsetMetadata:
             self.segment_base_offset == UNKNOWN_OFFSET
             and self.relative_position_in_segment == UNKNOWN_FILE_POSITION
         )
-
-    def on_older_segment(self, that: LogOffsetMetadata) -> bool:
-        """
-        Whether this is in a segment before that of *that*; no if either is not known.
-        """
-        if self.message_offset_only or that.message_offset_only:
-            return False
-        return self.segment_base_offset < that.segment_base_offset

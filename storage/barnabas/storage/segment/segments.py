@@ -157,18 +157,6 @@ class LogSegments:
         bases, values = self._state
         return values[max(0, bisect_right(bases, start) - 1) : bisect_left(bases, end)]
 
-    def non_active_log_segments_from(self, start: int) -> tuple[LogSegment, ...]:
-        """
-        The segments that may hold offsets from *start* on, but for the active one.
-        """
-        end = self.active_segment.base_offset
-        return () if start > end else self.values_between(start, end)
-
-    @property
-    def first_segment(self) -> LogSegment | None:
-        values = self._state[1]
-        return values[0] if values else None
-
     @property
     def last_segment(self) -> LogSegment | None:
         values = self._state[1]

@@ -55,10 +55,6 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
-def filename_prefix_from_offset(offset: int) -> str:
-    return f"{offset:020d}"
-
-
 def offset_from_file_name(name: str) -> int:
     """
     The offset in the name of a segment's file or a snapshot: all before the first dot.

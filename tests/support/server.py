@@ -72,7 +72,7 @@ class TestBroker(Broker):
         """
         Where batches are examined that take long.
         """
-        return self._workers.batches
+        return self._workers.batches.executor
 
     async def client(self, client_id: str | None = "t") -> WireClient:
         """

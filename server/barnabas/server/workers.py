@@ -4,7 +4,8 @@ The threads for what blocks, in pools that do not wait for each other.
 ===========  ==================================================================================
 ``reads``    what clients read and the page cache lacks
 ``syncs``    what acknowledgements wait for
-``batches``  batches that take long to examine; they take much memory as well: one at a time
+``batches``  batches that take long to examine; they take much memory as well: one at a time, and
+             no client before all others
 ``changes``  the metadata log, logs that are made and deleted, the start and the stop
 ``upkeep``   loading coordinators, and other work of which there is little or which is long
 ===========  ==================================================================================
@@ -16,6 +17,8 @@ has no thread until something is submitted to it, and no second one while the fi
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+
+from barnabas.server.fair_queue import FairQueue
 
 
 class Pool(ThreadPoolExecutor):
@@ -39,7 +42,7 @@ class Workers:
     def __init__(self, threads: int) -> None:
         self.reads = Pool(threads, thread_name_prefix="reads")
         self.syncs = Pool(threads, thread_name_prefix="syncs")
-        self.batches = Pool(1, thread_name_prefix="batches")
+        self.batches = FairQueue(Pool(1, thread_name_prefix="batches"))
         self.changes = Pool(threads, thread_name_prefix="changes")
         self.upkeep = Pool(threads, thread_name_prefix="upkeep")
 
@@ -61,5 +64,5 @@ class Workers:
         """
         Begin nothing more. What is under way is not waited for.
         """
-        for pool in (*self.pools, self.batches):
+        for pool in (*self.pools, self.batches.executor):
             pool.shutdown(wait=False, cancel_futures=True)

@@ -75,7 +75,8 @@ def served(broker: TestBroker, request: FetchRequest, version: int = 17) -> list
         config=broker.config,
         clock=broker.clock,
     )
-    return fetch_plain(memoryview(encode(request, version)), 0, version, 1, cast(Any, parts))
+    frame = memoryview(encode(request, version))
+    return fetch_plain(frame, 0, version, 1, cast(Any, parts), cast(Any, None))
 
 
 def asking(topic: UUID, offset: int = 0, index: int = 0, **options: Any) -> FetchRequest:

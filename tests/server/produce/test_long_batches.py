@@ -236,6 +236,29 @@ async def test_the_configuration_at_the_end_counts(
     assert CompressionType.LZ4 == stored.compression
 
 
+async def test_a_crowd_does_not_come_before_one_that_has_asked_for_little(
+    broker: TestBroker, client: WireClient
+) -> None:
+    """
+    What is under way is waited for, not what a crowd of other connections has sent before.
+    """
+    for request in (produce_request("orders", LONG), produce_request("orders", LONG + LONG[:20])):
+        assert [0] == [code for code, _ in told(await client.ask(request, BY_NAME))]
+    crowd = [await broker.client() for _ in range(3)]
+    with held(broker):
+        for each in crowd:
+            each.send(produce_request("orders", LONG), version=BY_NAME)
+        client.send(produce_request("orders", LONG), version=BY_NAME)
+        async with await broker.client() as other:
+            for _ in range(3):  # The broker has read all requests by the time it answers.
+                assert 4 == await end_of(other)
+
+    assert [(0, 6)] == told(await client.receive())
+    assert [4, 8, 10] == [told(await each.receive())[0][1] for each in crowd]
+    for each in crowd:
+        await each.close()
+
+
 async def test_a_topic_may_go_meanwhile(broker: TestBroker, client: WireClient) -> None:
     with held(broker):
         client.send(produce_request("orders", LONG), version=BY_NAME)

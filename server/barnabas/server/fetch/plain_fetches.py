@@ -41,7 +41,12 @@ _ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED
 
 
 def fetch_plain(
-    frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
+    frame: memoryview,
+    position: int,
+    version: int,
+    correlation_id: int,
+    parts: Parts,
+    _connection: object,
 ) -> list[Part] | None:
     """
     Serve a request of a consumer for records that are there, on its own or as the next one of a

@@ -270,7 +270,11 @@ class _Appends:
         context = self._context
         try:
             info = await append_long(
-                partition, long.records, context.examiner, verification_guard=long.guard
+                partition,
+                long.records,
+                context.examiner,
+                context.connection,
+                verification_guard=long.guard,
             )
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.metrics)

@@ -95,6 +95,7 @@ class Connection:
         self.client_id: str | None = None
         self.software: ClientSoftware | None = None
         self.last_active = 0.0
+        self.queue_place = -1.0  # see FairQueue
         self.held_bytes = 0
         self._connections = connections
         self._memory: RequestMemory = connections.request_memory

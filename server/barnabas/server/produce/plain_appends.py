@@ -38,6 +38,7 @@ from barnabas.storage.errors import BatchTakesLong
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
+    from barnabas.server.fair_queue import Client
     from barnabas.server.network.sender import Part
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.requests.context import Parts
@@ -48,8 +49,13 @@ Produced: TypeAlias = "ProduceResponse | DelayedProduce"
 _ACKNOWLEDGED: Final = (1, ALL_REPLICAS)
 
 
-def append_plain(
-    frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
+def append_plain(  # noqa: PLR0917  # names cost every request
+    frame: memoryview,
+    position: int,
+    version: int,
+    correlation_id: int,
+    parts: Parts,
+    connection: Client,
 ) -> list[Part] | Produced | Awaitable[Produced] | None:
     """
     Serve a request that has one batch for each of its partitions, and no transaction.
@@ -68,7 +74,7 @@ def append_plain(
         for batch in topic.batches:
             appends.append(batch)
     if appends.has_long:
-        return appends.finish(request)
+        return appends.finish(request, connection)
     if not appends.others:
         return [plain_produce_answer(version, correlation_id, request)]
     return appends.answer(request)
@@ -148,14 +154,16 @@ class _Appends:
         """
         return bool(self._long)
 
-    async def finish(self, request: PlainProduce) -> Produced:
+    async def finish(self, request: PlainProduce, connection: Client) -> Produced:
         """
         Append what takes long, and answer.
         """
         parts = self._parts
         for batch, partition in self._long:
             try:
-                info = await append_long(partition, batch.records, parts.workers.batches)
+                info = await append_long(
+                    partition, batch.records, parts.workers.batches, connection
+                )
             except Exception as error:  # whatever it is, the other partitions are served
                 self.others[batch] = append_failed(partition, error, parts.metrics)
             else:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
     from barnabas.server.coordination import Coordinators
     from barnabas.server.dynamic_config.admin import ConfigAdmin
+    from barnabas.server.fair_queue import FairQueue
     from barnabas.server.fetch.delayed import FetchPurgatory
     from barnabas.server.fetch.sessions import FetchSessions
     from barnabas.server.groups.coordinator import GroupCoordinator
@@ -179,7 +180,7 @@ class Context:
         return self.parts.workers.reads
 
     @property
-    def examiner(self) -> Executor:
+    def examiner(self) -> FairQueue:
         """
         Where batches are examined that take long.
         """

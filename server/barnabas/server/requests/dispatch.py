@@ -234,7 +234,7 @@ class Dispatcher:
         route = self._routes.get((key, version)) or self._find_route(key, version)
         if route is None:
             return self._unsupported(header)
-        result = self._answer_undecoded(frame, position, header, route)
+        result = self._answer_undecoded(frame, position, header, route, connection)
         if isinstance(result, list):
             route.requests.value += 1
             return result
@@ -252,14 +252,19 @@ class Dispatcher:
         return _answer(exchange, result)
 
     def _answer_undecoded(
-        self, frame: memoryview, position: int, header: RequestHeader, route: Route
+        self,
+        frame: memoryview,
+        position: int,
+        header: RequestHeader,
+        route: Route,
+        connection: Connection,
     ) -> Answer | list[Part]:
         """
         Answer one of the commonest form; None if the handler has to.
         """
         if route.shortcut is not None:
             return route.shortcut(
-                frame, position, route.version, header.correlation_id, self._parts
+                frame, position, route.version, header.correlation_id, self._parts, connection
             )
         if route.read_question is None:
             return None

@@ -22,6 +22,7 @@ from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.repeated_requests import Question
 
 if TYPE_CHECKING:
+    from barnabas.server.network.connection import Connection
     from barnabas.server.network.sender import Part
     from barnabas.server.turns import Steps
 
@@ -38,12 +39,20 @@ class Shortcut(Protocol):
     What serves the commonest form of a request without decoding it first.
     """
 
-    def __call__(
-        self, frame: memoryview, position: int, version: int, correlation_id: int, parts: Parts
+    def __call__(  # noqa: PLR0917  # names cost every request
+        self,
+        frame: memoryview,
+        position: int,
+        version: int,
+        correlation_id: int,
+        parts: Parts,
+        connection: Connection,
+        /,
     ) -> list[Part] | Later:
         """
         Args:
             position: where in the frame the body begins.
+            connection: whose request it is.
 
         Returns:
             The frame of the answer; or what the handler would return; or None for a request of

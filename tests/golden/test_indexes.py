@@ -14,6 +14,7 @@ from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll
+from barnabas.storage.producers.snapshots import ProducerSnapshots
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.recovery.segment_recovery import recover_segment
 from barnabas.storage.segment.records import FileRecords
@@ -160,7 +161,7 @@ def test_recovering_segments_makes_the_same_indexes(
     clock = StillClock()
     epochs = LeaderEpochFileCache(partition, LeaderEpochCheckpointFile(FILES, tmp_path))
     producers = ProducerStateManager(
-        partition, tmp_path, ProducerStateManagerConfig(), clock, files=FILES
+        partition, ProducerSnapshots(FILES, tmp_path), ProducerStateManagerConfig(), clock
     )
 
     for base_offset in logs_of(theirs):

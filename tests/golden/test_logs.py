@@ -14,7 +14,8 @@ from crc32c import crc32c
 
 from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.storage.errors import OffsetOutOfRange
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from tests.support.kafka_directory import (
     DumpedBatch,
     DumpedRecord,
@@ -117,7 +118,7 @@ def list_offset(log: Log, asked: str) -> dict[str, int]:
     timestamp, _, isolation = asked.partition(" ")
     end = log.last_stable_offset if isolation == "read_committed" else log.high_watermark
     if timestamp == "-1":
-        return answer(end, -1, log.latest_epoch)
+        return answer(end, -1, log.leader_epochs.latest_epoch)
     found = log.fetch_offset_by_timestamp(int(timestamp))
     if found is None or (timestamp not in ("-2", "-4") and found.offset >= end):
         return answer(-1, -1, None)

@@ -21,8 +21,10 @@ from barnabas.protocol.records.batch import (
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
-from barnabas.storage.log.log import AppendOrigin, Log
+from barnabas.storage.log.log import Log
 from barnabas.storage.producers.append import TV_2
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.producers.entry import SENTINEL
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.partition_metadata import parse_partition_metadata
 from tests.golden.test_recovery import contents
@@ -98,7 +100,7 @@ class Replay:
             self.clock.advance(batch.max_timestamp - self.clock.now_ms())
             set_max_timestamp(sent, 0, TimestampType.CREATE_TIME, batch.base_timestamp)
         log = self.log
-        origin, guard = AppendOrigin.CLIENT, log.producers.verification_guard(batch.producer_id)
+        origin, guard = AppendOrigin.CLIENT, SENTINEL
         if batch.is_control:
             origin = AppendOrigin.COORDINATOR
         elif batch.is_transactional:

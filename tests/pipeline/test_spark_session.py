@@ -17,7 +17,7 @@ def test_workers_run_the_python_of_the_tests(spark: SparkSession) -> None:
     """
 
     def executables(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import barnabas.storage.log.view  # noqa: F401, PLC0415  # it is there
+        import barnabas.storage.log.log  # noqa: F401, PLC0415  # it is there
 
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"executable": [sys.executable]})

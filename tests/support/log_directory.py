@@ -14,6 +14,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
+from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.readonly import LogRoot, PartitionDirectory
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import format_checkpoint
@@ -52,7 +53,7 @@ class WrittenDirectory:
             recovery_point=0,
             log_start_offset=0,
             had_clean_shutdown=True,
-            transaction_verification=False,
+            producer_config=ProducerStateManagerConfig(transaction_verification_enabled=False),
         )
         self.logs[name] = log
         return log

@@ -13,8 +13,11 @@ from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.append_info import LogAppendInfo
-from barnabas.storage.log.log import AppendOrigin, FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from barnabas.storage.log.retention import Decision, LogState, plan
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.segment.segment import LogSegment
 from tests.support.clock import StillClock
@@ -42,15 +45,23 @@ class LogHome:
         self.recovery_point = self.log_start_offset = 0
         self.was_clean = True
 
-    def open(self, directory: Path = DIRECTORY, **options: Any) -> Log:
+    def open(
+        self,
+        directory: Path = DIRECTORY,
+        *,
+        transaction_verification: bool = False,
+        **options: Any,
+    ) -> Log:
         """
-        Open the log, which may have got another *directory*; *options* are those of ``Log.create``.
+        Open the log, which may have got another *directory*; *options* are those of ``open_log``.
         """
         given: dict[str, Any] = {
             "recovery_point": self.recovery_point,
             "log_start_offset": self.log_start_offset,
             "had_clean_shutdown": self.was_clean,
-            "transaction_verification": False,
+            "producer_config": ProducerStateManagerConfig(
+                transaction_verification_enabled=transaction_verification
+            ),
         }
         log = open_log(
             directory,

@@ -18,7 +18,9 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.log.log import AppendOrigin, Log
+from barnabas.storage.log.log import Log
+from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.recovery.opening import open_log
 from tests.support.segments import FIRST_TIMESTAMP
 
@@ -83,8 +85,7 @@ class RandomLog:
             clock=self._clock,
             failures=LogDirFailureChannel(),
             had_clean_shutdown=True,
-            transaction_verification=False,
-            producer_id_expiration_ms=2**31 - 1,
+            producer_config=ProducerStateManagerConfig(2**31 - 1, False),
         )
         log.update_high_watermark(log.log_end_offset)
         return log

@@ -13,7 +13,8 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.config_requests import (
     APPEND,
@@ -289,7 +290,7 @@ async def test_how_many_threads_work(broker: TestBroker) -> None:
     manager = broker._log_manager
     assert manager is not None
     assert {20} == {pool._max_workers for pool in broker._workers.pools}
-    assert 4 == manager._settings.recovery_threads_per_directory
+    assert 4 == manager._recovery_threads
 
 
 async def test_what_brokers_were_told_counts_from_the_start() -> None:

@@ -29,7 +29,7 @@ from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory, Watch
 from barnabas.server.partitions.partition import EpochEnd, Partition
 from barnabas.server.turns import TURN_S
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.log.log import OffsetAndEpoch
+from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 
 NEVER = 2**63 - 1

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
 from barnabas.protocol.messages.delete_records import DeleteRecordsPartition
-from barnabas.storage.log.log import FetchIsolation
+from barnabas.storage.log.fetch_isolation import FetchIsolation
 from tests.support.clock import StillClock
 from tests.support.cluster_node import ClusterNode, ask
 from tests.support.config_requests import told, trim

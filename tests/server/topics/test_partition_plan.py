@@ -127,7 +127,7 @@ async def test_a_replica_on_a_broker_that_is_gone_is_taken_away_at_once() -> Non
         now.leader_epoch,
     )
     partition = node.partitions.expect("t", 0)
-    assert (1, 1) == (partition.leader_epoch, partition.log.latest_epoch)
+    assert (1, 1) == (partition.leader_epoch, partition.log.leader_epochs.latest_epoch)
     assert [] == await under_way(node)
 
 

@@ -25,7 +25,7 @@ from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY, OffsetMap
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.index.txn_index import AbortedTxn
-from barnabas.storage.log.producers import LastRecord
+from barnabas.storage.producers.entry import LastRecord
 from tests.support.clock import StillClock
 
 NOW_MS = 1_700_000_100_000

@@ -19,7 +19,8 @@ from barnabas.storage.cleaner.batch_filter import RECORDS_PER_STEP
 from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted, LogToClean
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.fs.failure import LogDirFailureChannel
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.cleaning import clean, new_cleaner, pairs, put
 from tests.support.clock import StillClock

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
 from tests.support.logs import LogHome, append, end_transaction, produce, read_batches

@@ -232,7 +232,6 @@ def test_a_log_that_is_open_is_dumped_and_left_alone(tmp_path: Path) -> None:
         recovery_point=0,
         log_start_offset=0,
         had_clean_shutdown=True,
-        transaction_verification=False,
     )
     for timestamp in (1, 2, 3):
         batch = build_batch([SimpleRecord(timestamp, None, b"x")])

@@ -17,7 +17,8 @@ from barnabas.storage.explain.report import (
 )
 from barnabas.storage.explain.wording.finding import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.record import record_words
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from tests.support.bombs import bomb, memory_below
 from tests.support.explaining import look_at
 from tests.support.limits import stated

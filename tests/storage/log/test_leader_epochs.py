@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.storage.errors import CorruptCheckpoint
-from barnabas.storage.log.leader_epochs import EpochEndOffset, LeaderEpochFileCache
+from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.state_files.checkpoints import EpochEntry, LeaderEpochCheckpointFile
 from tests.support.disk import MemoryFiles
 
@@ -213,30 +213,30 @@ def test_negative_epochs_and_offsets_are_mistakes(entry: tuple[int, int]) -> Non
 @pytest.mark.parametrize(
     ("requested", "expected"),
     [
-        (-1, (-1, -1)),
-        (0, (0, 10)),
-        (1, (1, 10)),
-        (2, (2, 20)),
-        (3, (2, 20)),
-        (5, (5, 30)),
-        (6, (6, 99)),
-        (7, (-1, -1)),
+        (-1, None),
+        (0, (10, 0)),
+        (1, (10, 1)),
+        (2, (20, 2)),
+        (3, (20, 2)),
+        (5, (30, 5)),
+        (6, (99, 6)),
+        (7, None),
     ],
 )
-def test_where_an_epoch_ended(requested: int, expected: tuple[int, int]) -> None:
+def test_where_an_epoch_ended(requested: int, expected: tuple[int, int] | None) -> None:
     """
     Where the next one begins; the latest ends with the log, later ones are not known.
     """
     cache = cache_of((2, 10), (5, 20), (6, 30))
 
-    assert EpochEndOffset(*expected) == cache.end_offset_for(requested, log_end_offset=99)
+    assert expected == cache.end_offset_for(requested, log_end_offset=99)
 
 
 def test_of_no_epochs_nothing_is_known() -> None:
     """
     Neither end nor epoch.
     """
-    assert EpochEndOffset(-1, -1) == cache_of().end_offset_for(0, 10)
+    assert None is cache_of().end_offset_for(0, 10)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,10 @@ from barnabas.storage.errors import (
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import WouldBlock
-from barnabas.storage.log.log import AppendOrigin, FetchIsolation, Log, OffsetAndEpoch
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.leader_epochs import OffsetAndEpoch
+from barnabas.storage.log.log import Log
+from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.recovery.opening import open_log
 from tests.support.disk import MemoryFiles, RecordingFiles
 from tests.support.logs import (
@@ -141,7 +144,7 @@ def test_the_metadata_log_brings_offsets_and_epoch() -> None:
         log.append_as_leader(leader_batch(3, 3), 4, origin=AppendOrigin.RAFT_LEADER)
 
     assert [0, 1, 2] == offsets(log)
-    assert 4 == log.latest_epoch
+    assert 4 == log.leader_epochs.latest_epoch
 
 
 def test_a_batch_larger_than_a_segment_is_refused() -> None:
@@ -210,7 +213,7 @@ def test_truncation_takes_back_producers_and_transactions() -> None:
 
     assert ([0], 5) == (bases(log), log.log_end_offset)
     assert [1] == [producer.producer_id for producer in log.active_producers()]
-    assert None is log.first_unstable_offset
+    assert 5 == log.last_stable_offset
     assert [] == log.collect_aborted_transactions(0, 100)
     assert produce(log, b"v", producer_id=1, producer_epoch=0, base_sequence=0).is_duplicate
 
@@ -232,7 +235,7 @@ def test_truncating_beyond_the_end_does_nothing_but_forget_empty_epochs() -> Non
 
     assert not log.truncate_to(3)
 
-    assert (3, 0) == (log.log_end_offset, log.latest_epoch)
+    assert (3, 0) == (log.log_end_offset, log.leader_epochs.latest_epoch)
     with pytest.raises(ValueError, match="negative"):
         log.truncate_to(-1)
 
@@ -264,9 +267,7 @@ def test_a_log_can_begin_anew_anywhere() -> None:
     log.truncate_fully_and_start_at(100)
 
     assert ([100], 100, 100) == (bases(log), log.log_start_offset, log.high_watermark)
-    assert log.is_empty
-    log.truncate_fully_and_start_at(200, 150)
-    assert (150, 200) == (log.log_start_offset, log.log_end_offset)
+    assert 100 == log.log_end_offset
 
 
 class InterruptedFiles(MemoryFiles):
@@ -425,7 +426,7 @@ def test_a_log_says_what_it_is() -> None:
     append(log, 2)
 
     assert "Log(dir=/data/t-0, topicId=None, highWatermark=2, " in repr(log)
-    assert (300, False, "t-0") == (log.size, log.is_empty, str(log.topic_partition))
+    assert (300, "t-0") == (log.size, str(log.topic_partition))
 
 
 # Threads.

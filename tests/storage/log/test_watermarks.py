@@ -21,7 +21,7 @@ def watermarks(log: Log, *, start: int = 0, high_watermark: int = 0) -> Watermar
     """
     return Watermarks(
         log._local,
-        log.producers.state,
+        log.producers,
         threading.RLock(),
         log_start_offset=start,
         high_watermark=high_watermark,

@@ -15,6 +15,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import ProducerStateEntry
+from barnabas.storage.producers.snapshots import ProducerSnapshots
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from tests.support.clock import StillClock
@@ -34,7 +35,7 @@ def files() -> MemoryFiles:
 
 def manager(files: MemoryFiles) -> ProducerStateManager:
     return ProducerStateManager(
-        "t-0", DIRECTORY, ProducerStateManagerConfig(), StillClock(), files=files
+        "t-0", ProducerSnapshots(files, DIRECTORY), ProducerStateManagerConfig(), StillClock()
     )
 
 
@@ -195,7 +196,7 @@ def test_a_snapshot_is_taken_where_there_is_something_new(
     assert None is state.take_snapshot()
 
     assert [1] == snapshots(files)
-    assert 1 == state.latest_snapshot_offset
+    assert 1 == state.snapshots.latest_offset
 
 
 def reload(files: MemoryFiles, end_offset: int, *, start: int = 0, now: int = NOW) -> list[int]:
@@ -308,11 +309,11 @@ def test_somebody_may_bring_a_snapshot(state: ProducerStateManager, files: Memor
     other = manager(files)
     append(state, 1, 0)
     state.take_snapshot()
-    assert None is other.latest_snapshot_offset
+    assert None is other.snapshots.latest_offset
 
-    other.look_for_snapshots()
+    other.snapshots.find()
 
-    assert 1 == other.latest_snapshot_offset
+    assert 1 == other.snapshots.latest_offset
 
 
 @pytest.mark.parametrize(
@@ -329,7 +330,7 @@ def test_snapshots_that_belong_to_no_segment_are_removed(
 ) -> None:
     three_snapshots(state)
 
-    state.remove_stray_snapshots(bases)
+    state.snapshots.remove_strays(bases)
 
     assert expected == snapshots(files)
 
@@ -339,14 +340,14 @@ def test_a_snapshot_leaves_with_its_segment(
 ) -> None:
     three_snapshots(state)
 
-    marked = state.remove_and_mark_snapshot_for_deletion(11)
+    marked = state.snapshots.mark_for_deletion(11)
 
     assert marked is not None
     assert [1, 21] == snapshots(files)
     assert f"{11:020d}.snapshot.deleted" in files.names(DIRECTORY)
-    assert None is state.remove_and_mark_snapshot_for_deletion(11)
+    assert None is state.snapshots.mark_for_deletion(11)
     files.remove(DIRECTORY / f"{1:020d}.snapshot")
-    assert None is state.remove_and_mark_snapshot_for_deletion(1)
+    assert None is state.snapshots.mark_for_deletion(1)
 
 
 def test_snapshots_move_with_their_directory(
@@ -355,10 +356,10 @@ def test_snapshots_move_with_their_directory(
     three_snapshots(state)
     files.rename(DIRECTORY, DIRECTORY.with_name("u-0"))
 
-    state.update_parent_dir(DIRECTORY.with_name("u-0"))
+    state.snapshots.update_parent_dir(DIRECTORY.with_name("u-0"))
     append(state, 4, 30)
     state.take_snapshot()
-    state.remove_stray_snapshots([30])
+    state.snapshots.remove_strays([30])
 
     assert [f"{31:020d}.snapshot"] == files.names(DIRECTORY.with_name("u-0"))
 

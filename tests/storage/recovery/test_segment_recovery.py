@@ -15,6 +15,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.errors import SegmentOffsetOverflow
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
+from barnabas.storage.producers.snapshots import ProducerSnapshots
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.recovery.segment_recovery import recover_segment
 from barnabas.storage.segment.segment import LogSegment
@@ -44,7 +45,7 @@ def recover(segment: LogSegment, files: MemoryFiles) -> tuple[int, ProducerState
     Recover *segment*; how many bytes were cut off, and the producers it has.
     """
     producers = ProducerStateManager(
-        "t-0", DIRECTORY, ProducerStateManagerConfig(), StillClock(), files=files
+        "t-0", ProducerSnapshots(files, DIRECTORY), ProducerStateManagerConfig(), StillClock()
     )
     return recover_segment(segment, producers, epochs_on(files)), producers
 

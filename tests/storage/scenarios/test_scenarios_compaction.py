@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.records.batch import HEADER_SIZE
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from tests.support.cleaning import clean, pairs, put
 from tests.support.logs import LogHome, bases, end_transaction, offsets, read_batches
 

@@ -26,7 +26,8 @@ from barnabas.protocol.records.batch import (
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.errors import RecordValidationError
-from barnabas.storage.log.log import AppendOrigin, Log
+from barnabas.storage.log.log import Log
+from barnabas.storage.producers.append_origin import AppendOrigin
 from tests.support.logs import (
     LogHome,
     append,

@@ -162,9 +162,9 @@ def test_an_aborted_transaction_is_indexed_and_stays_unstable_until_acknowledged
 
     assert [AbortedTxn(4000, 4, 5, 6)] == aborted(log)
     log.update_high_watermark(5)
-    assert (4, 4) == (log.first_unstable_offset, log.last_stable_offset)
+    assert 4 == log.last_stable_offset
     log.update_high_watermark(6)
-    assert (None, 6) == (log.first_unstable_offset, log.last_stable_offset)
+    assert 6 == log.last_stable_offset
 
 
 @pytest.mark.scenario(44)
@@ -285,7 +285,7 @@ def test_a_transaction_that_is_open_at_the_stop_is_open_afterwards() -> None:
     log = home.open()
 
     assert (2, 5) == (log.last_stable_offset, log.high_watermark)
-    assert log.has_ongoing_transaction(1, 0)
+    assert log.producers.has_ongoing_transaction(1, 0)
     end_transaction(log, 1)
     log.update_high_watermark(6)
     assert 6 == log.last_stable_offset
@@ -331,11 +331,11 @@ def test_a_marker_has_the_epoch_that_its_version_asks_for(
 
     if error is None:
         end_transaction(log, 1, epoch, transaction_version=version)
-        assert not log.has_ongoing_transaction(1, 5)
+        assert not log.producers.has_ongoing_transaction(1, 5)
     else:
         with pytest.raises(error):
             end_transaction(log, 1, epoch, transaction_version=version)
-        assert log.has_ongoing_transaction(1, 5)
+        assert log.producers.has_ongoing_transaction(1, 5)
 
 
 def test_a_marker_of_version_2_may_be_repeated() -> None:
@@ -508,10 +508,10 @@ def test_a_late_transaction_is_told() -> None:
     send(log, 0, transactional=True)
     longest = 20 * 60_000
 
-    assert not log.has_late_transaction(FIRST_TIMESTAMP + longest)
-    assert log.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
+    assert not log.producers.has_late_transaction(FIRST_TIMESTAMP + longest)
+    assert log.producers.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
     end_transaction(log, 1)
-    assert not log.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
+    assert not log.producers.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
 
 
 def test_last_records_are_told_to_compaction() -> None:

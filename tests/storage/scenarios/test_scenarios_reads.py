@@ -11,7 +11,9 @@ import pytest
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.errors import OffsetOutOfRange
-from barnabas.storage.log.log import FetchIsolation, Log, LogStartOffsetIncrementReason
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
+from barnabas.storage.log.watermarks import LogStartOffsetIncrementReason
 from barnabas.storage.segment.records import TimestampAndOffset
 from tests.support.logs import LogHome, append, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.protocol.records.batch import batches
 from barnabas.storage.errors import CorruptRecord
-from barnabas.storage.log.log import FetchIsolation
+from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.recovery.opening import open_log
 from tests.support.logs import DIRECTORY, LogHome, append, bases, offsets, produce, read_batches
 from tests.support.segments import FIRST_TIMESTAMP

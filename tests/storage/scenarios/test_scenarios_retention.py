@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from tests.support.logs import (
     DIRECTORY,
     LogHome,

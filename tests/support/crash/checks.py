@@ -13,7 +13,8 @@ from crc32c import crc32c
 
 from barnabas.protocol.errors import OutOfOrderSequenceNumber
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import log_file, offset_index_file, time_index_file
 from tests.support.crash.ledger import (

@@ -17,8 +17,9 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
-from barnabas.storage.log.log import AppendOrigin, Log
+from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager, LogManagerSettings
+from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.state_files.file_names import STRAY_DIR_SUFFIX, TopicPartition
 from barnabas.storage.verify.cluster import KnownTopic
 from barnabas.storage.verify.report import Violation

@@ -47,7 +47,8 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.log.log import FetchIsolation, Log
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.quorum_state import QuorumState
@@ -202,7 +203,9 @@ class MetadataLog:
                 " can only open it when it is the one controller"
             )
         latest = self.snapshots.latest
-        in_log = max(self._log.latest_epoch or 0, 0 if latest is None else latest.epoch)
+        in_log = max(
+            self._log.leader_epochs.latest_epoch or 0, 0 if latest is None else latest.epoch
+        )
         self.epoch = max(last.leader_epoch, in_log) + 1
         state = QuorumState(
             leader_id=self._node_id,

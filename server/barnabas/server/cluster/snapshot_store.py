@@ -25,7 +25,8 @@ from barnabas.server.cluster.snapshots import (
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.clock import Clock
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.log.log import Log, LogStartOffsetIncrementReason
+from barnabas.storage.log.log import Log
+from barnabas.storage.log.watermarks import LogStartOffsetIncrementReason
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class SnapshotStore:
             self._files.remove(snapshot.path(directory))
         if latest is None:
             return Replay()
-        end = SnapshotId(self._log.log_end_offset, self._log.latest_epoch or 0)
+        end = SnapshotId(self._log.log_end_offset, self._log.leader_epochs.latest_epoch or 0)
         if (latest.epoch, latest.end_offset) > (end.epoch, end.end_offset):
             # The log is behind: it was lost. Kafka too goes on from the snapshot.
             self._log.truncate_fully_and_start_at(latest.end_offset)

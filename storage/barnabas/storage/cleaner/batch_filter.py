@@ -45,7 +45,7 @@ from barnabas.storage.cleaner.record_filter import (
 from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.log.batch_rebuild import check_producer
-from barnabas.storage.log.producers import LastRecord
+from barnabas.storage.producers.entry import LastRecord
 
 RECORDS_PER_STEP: Final = 100
 """What compiled code does in about 0.1 ms. No other thread runs meanwhile."""

@@ -246,7 +246,7 @@ def _find_transactions(log: Log, clock: Clock) -> None:
     Look for open transactions in the records themselves, as no snapshot tells of them: only a roll
     or a proper stop writes one.
     """
-    state = log.producers.state
+    state = log.producers
     state.truncate_fully_and_start_at(log.log_start_offset)
     rebuild_producer_state(
         state, log.segments, log.log_start_offset, log.log_end_offset, clock=clock

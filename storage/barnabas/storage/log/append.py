@@ -1,18 +1,18 @@
 """
-How batches get into a log.
+Appending batches to a log (Kafka's UnifiedLog.append).
 
 ::
 
-    1  headers and checksums            what is not a good batch is refused
-    2  offsets, records, size           likewise; the batch has its place now
+    1  headers and checksums            a bad batch is refused
+    2  offsets, records, size           likewise; the batch has its offsets now
     3  leader epoch
     4  roll, if the segment is full
-    5  producers                        a batch that was there before is answered with its offsets
+    5  producers                        a duplicate is answered with the offsets of the first
     6  write
     7  high watermark, producers, transactions
 
-The order is Kafka's (UnifiedLog.append). It can be seen from outside: a batch that is refused for
-its producer, or a duplicate, may still begin a new segment.
+The order is Kafka's, and visible: a batch that is refused for its producer, or a duplicate, may
+still begin a new segment.
 """
 
 # Compiled: see hatch_build.py.
@@ -30,13 +30,13 @@ from barnabas.storage.errors import UnexpectedAppendOffset
 from barnabas.storage.log.append_info import LogAppendInfo, check_batches, check_order
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.local_log import LocalLog
-from barnabas.storage.log.producers import NO_PRODUCERS, LogProducers, ProducerAnalysis
 from barnabas.storage.log.rolling import RollParams, reason_to_roll
 from barnabas.storage.log.validator import Examined, LogValidator
 from barnabas.storage.log.watermarks import Watermarks
-from barnabas.storage.producers.append import TV_UNKNOWN
+from barnabas.storage.producers.append import NO_PRODUCERS, TV_UNKNOWN, ProducerAnalysis
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import SENTINEL, BatchMetadata, VerificationGuard
+from barnabas.storage.producers.state import ProducerStateManager
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 
@@ -53,7 +53,7 @@ class LogAppender:
     Invariants:
 
     1. An append that is refused leaves the log as it was, but for a new empty segment.
-    2. What was written counts: the log's end moves with it, whatever fails afterwards.
+    2. Batches that were written count: the log's end moves with them, whatever fails afterwards.
     """
 
     __slots__ = (
@@ -63,6 +63,7 @@ class LogAppender:
         "_local",
         "_lock",
         "_max_message_bytes",
+        "_partition",
         "_producers",
         "_roll",
         "_roll_params",
@@ -74,7 +75,7 @@ class LogAppender:
     def __init__(
         self,
         local: LocalLog,
-        producers: LogProducers,
+        producers: ProducerStateManager,
         watermarks: Watermarks,
         epochs: LeaderEpochFileCache,
         *,
@@ -89,17 +90,18 @@ class LogAppender:
         self._lock = lock
         self._clock = clock
         self._roll = roll
+        self._partition = local.directory.topic_partition
         self.configure(local.directory.config)
 
     def configure(self, config: LogConfig) -> None:
         """
-        Go by *config* from now on.
+        Use *config* from now on.
         """
         self._flush_messages = config.flush_messages
         self._max_message_bytes = config.max_message_bytes
         self._segment_size = config.segment_size
         self._roll_params = RollParams(config.max_segment_ms, config.segment_size, 0, 0, 0, 0)
-        self._validator = LogValidator(self._local.topic_partition, config)
+        self._validator = LogValidator(self._partition, config)
 
     def append(
         self,
@@ -120,7 +122,7 @@ class LogAppender:
             BatchTakesLong: as ``Log.append_as_leader``.
             KafkaError: as ``Log.append_as_leader``.
         """
-        partition = self._local.topic_partition
+        partition = self._partition
         batches = check_batches(
             records,
             partition,
@@ -201,7 +203,7 @@ class LogAppender:
     def _take_offsets(
         self, info: LogAppendInfo, batches: list[RecordBatch], records: memoryview
     ) -> memoryview:
-        check_order(batches, self._local.topic_partition)
+        check_order(batches, self._partition)
         info.first_offset = batches[0].base_offset
         info.last_offset = batches[-1].last_offset
         info.max_timestamp = max(batch.max_timestamp for batch in batches)
@@ -215,7 +217,7 @@ class LogAppender:
         end = self._local.log_end_offset
         if info.first_offset < end:
             raise UnexpectedAppendOffset(
-                f"Unexpected offset in append to {self._local.topic_partition}. First offset "
+                f"Unexpected offset in append to {self._partition}. First offset "
                 f"{info.first_offset} is less than the next offset {end}. Last offset in append: "
                 f"{info.last_offset}. Log start offset = {self._watermarks.log_start_offset}",
                 first_offset=info.first_offset,
@@ -236,7 +238,7 @@ class LogAppender:
     def _update_producers(
         self, analysis: ProducerAnalysis, segment: LogSegment, end_offset: int
     ) -> None:
-        state = self._producers.state
+        state = self._producers
         # Also where there is no producer: a snapshot is that of the log's end.
         state.update_map_end_offset(end_offset)
         if analysis is NO_PRODUCERS:
@@ -251,7 +253,7 @@ class LogAppender:
 
 def _prepare_txn_index(analysis: ProducerAnalysis, segment: LogSegment) -> None:
     """
-    What is needed after the batch was written is opened before.
+    Open the index before the batch is written: after that, nothing may fail.
     """
     if any(txn.is_aborted for txn in analysis.completed_txns):
         segment.prepare_txn_index()

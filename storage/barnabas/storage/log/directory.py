@@ -13,7 +13,7 @@ that take the place of others come in steps that a start can finish or undo::
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from barnabas.protocol.named_tuple import NamedTuple
@@ -21,6 +21,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaError, TooManyOpenFiles
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.producers.snapshots import ProducerSnapshots
 from barnabas.storage.segment.files import delete_files_if_exist
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.segment.segments import LogSegments
@@ -29,7 +30,6 @@ from barnabas.storage.state_files.file_names import (
     DELETED_SUFFIX,
     SWAP_SUFFIX,
     TopicPartition,
-    transaction_index_name,
 )
 from barnabas.storage.threads.deferred_work import DeferredWork, run_all
 
@@ -63,7 +63,6 @@ class SegmentDirectory:
         "config",
         "deferred",
         "files",
-        "listed",
         "path",
         "segments",
         "topic_partition",
@@ -78,39 +77,33 @@ class SegmentDirectory:
         files: Files,
         clock: Clock,
         deferred: DeferredWork,
-        listed: Mapping[str, None] | None = None,
     ) -> None:
-        """
-        Args:
-            listed: what is in the directory, sorted, while nobody but its log can have changed
-                that. Names are looked up, of which there may be very many: hence no list.
-        """
         self.path = path
         self.topic_partition = topic_partition
         self.config = config
         self.files = files
         self.clock = clock
         self.deferred = deferred
-        self.listed = listed
         self.segments = LogSegments(topic_partition)
 
-    def holds(self, name: str) -> bool:
-        """
-        Whether there is a file of that name which was not made by the log itself.
-
-        A broker that opens thousands of logs lists each directory, and need not ask for each file.
-        """
-        if self.listed is not None:
-            return name in self.listed
-        return self.files.exists(self.path / name)
+    def update_config(self, config: LogConfig) -> None:
+        self.config = config
 
     # Segments that come.
 
     def open_segment(
-        self, base_offset: int, *, file_already_exists: bool = False, suffix: str = ""
+        self,
+        base_offset: int,
+        *,
+        file_already_exists: bool = False,
+        has_txn_index: bool | None = None,
+        suffix: str = "",
     ) -> LogSegment:
         """
         Open a segment, or make the files of a new one. It does not belong to the log yet.
+
+        Args:
+            has_txn_index: whether there is a transaction index, if that is known.
         """
         config = self.config
         return LogSegment(
@@ -123,7 +116,7 @@ class SegmentDirectory:
             init_file_size=config.init_file_size,
             preallocate=config.preallocate,
             file_suffix=suffix,
-            has_txn_index=self.holds(transaction_index_name(base_offset, suffix)),
+            has_txn_index=has_txn_index,
         )
 
     def add_segment(self, base_offset: int) -> LogSegment:
@@ -176,6 +169,24 @@ class SegmentDirectory:
             self.config.file_delete_delay_ms,
             lambda: run_all(segment.delete_if_exists for segment in segments),
         )
+
+    def delete_producer_snapshots(
+        self, snapshots: ProducerSnapshots, segments: Iterable[LogSegment]
+    ) -> None:
+        """
+        Mark the snapshots at the bases of *segments*, which have left the log, and remove them
+        later.
+        """
+        marked = [
+            snapshot
+            for segment in segments
+            if (snapshot := snapshots.mark_for_deletion(segment.base_offset))
+        ]
+        if marked:
+            self.deferred.later(
+                self.config.file_delete_delay_ms,
+                lambda: run_all(snapshot.delete_if_exists for snapshot in marked),
+            )
 
     # Segments that take the place of others.
 

@@ -21,7 +21,6 @@ from barnabas.storage.state_files.checkpoints import EpochEntry, LeaderEpochChec
 logger = logging.getLogger(__name__)
 
 UNDEFINED_EPOCH: Final = -1
-UNDEFINED_EPOCH_OFFSET: Final = -1
 
 # What the file does not have yet. The more urgent is the larger number.
 _NOTHING: Final = 0
@@ -34,13 +33,13 @@ Sees to it that something is done soon, in whatever thread.
 """
 
 
-class EpochEndOffset(NamedTuple):
+class OffsetAndEpoch(NamedTuple):
     """
-    An epoch, and the offset behind its last record; -1 for both if that is not known.
+    An epoch, and the offset behind its last record.
     """
 
-    leader_epoch: int
-    end_offset: int
+    offset: int
+    epoch: int
 
 
 def _at_once(work: Callable[[], None]) -> None:
@@ -116,21 +115,21 @@ class LeaderEpochFileCache:
         entries = self.entries
         return entries[-1].epoch if entries else None
 
-    def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> EpochEndOffset:
+    def end_offset_for(self, requested_epoch: int, log_end_offset: int) -> OffsetAndEpoch | None:
         """
-        The last epoch that is known up to *requested_epoch*, and where it ended.
+        The end of the last epoch that is known up to *requested_epoch*.
 
-        An epoch older than all that are known ended where the first of them begins. Of the epochs
-        to come nothing is known (KIP-101).
+        An epoch older than all known ones ended at the start of the first of them. The end of later
+        epochs is not known (KIP-101): None.
         """
         entries = self.entries
-        at = bisect_right(entries, requested_epoch, key=_epoch)
         if entries and entries[-1].epoch == requested_epoch:
-            return EpochEndOffset(requested_epoch, log_end_offset)
+            return OffsetAndEpoch(log_end_offset, requested_epoch)
+        at = bisect_right(entries, requested_epoch, key=_epoch)
         if requested_epoch == UNDEFINED_EPOCH or at == len(entries):
-            return EpochEndOffset(UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET)
+            return None
         floor = entries[at - 1].epoch if at else requested_epoch
-        return EpochEndOffset(floor, entries[at].start_offset)
+        return OffsetAndEpoch(entries[at].start_offset, floor)
 
     # Changing.
 

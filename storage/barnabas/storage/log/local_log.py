@@ -1,5 +1,5 @@
 """
-The segments of a log as one row of bytes: where it ends, how far it is on the disk.
+The segments of a log as one sequence of batches, with its end and its recovery point.
 
 ::
 
@@ -8,7 +8,7 @@ The segments of a log as one row of bytes: where it ends, how far it is on the d
                               ^                   ^
                               recovery point      next offset, and its place in the active segment
 
-What the records mean to producers, consumers and transactions is the affair of ``log``.
+Nothing here knows producers, consumers or transactions (Kafka's LocalLog).
 """
 
 # Compiled: see hatch_build.py.
@@ -17,13 +17,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.log.directory import SegmentDirectory
-from barnabas.storage.log.reads import find_offset, read_segments
-from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import (
@@ -39,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 class Flush(NamedTuple):
     """
-    What a flush has to make durable.
+    A flush that was planned: the segments to make durable, and the offsets it covers.
     """
 
     start: int
@@ -57,10 +54,10 @@ class LocalLog:
     Invariants:
 
     1. ``next_offset_metadata`` is the end of the last batch in the active segment.
-    2. What is below ``recovery_point`` survives a crash of the machine.
+    2. Records below ``recovery_point`` survive a crash of the machine.
     3. There is always an active segment, until the log is deleted.
 
-    The log that owns it holds its lock for everything but ``read`` and ``flush``.
+    The log that owns it holds its lock for everything but ``flush``.
     """
 
     def __init__(
@@ -73,18 +70,9 @@ class LocalLog:
         self.segments = directory.segments
         self.recovery_point = recovery_point
         self.next_offset_metadata = next_offset_metadata
-        self.last_flush_time_ms = directory.clock.now_ms()
         self._truncations = 0
         self._first_closed: int | None = None
-        """Of the segments that were closed and not flushed since, the base of the first."""
-
-    @property
-    def topic_partition(self) -> object:
-        return self.directory.topic_partition
-
-    @property
-    def dir(self) -> Path:
-        return self.directory.path
+        """The base offset of the first segment that was closed and not flushed since."""
 
     @property
     def log_end_offset(self) -> int:
@@ -96,6 +84,9 @@ class LocalLog:
             end_offset, active.base_offset, active.log.size
         )
         self.recovery_point = min(self.recovery_point, end_offset)
+
+    def raise_recovery_point(self, offset: int) -> None:
+        self.recovery_point = max(self.recovery_point, offset)
 
     # Writing.
 
@@ -118,10 +109,9 @@ class LocalLog:
     @staticmethod
     def _cut_back(segment: LogSegment, size: int) -> None:
         """
-        Remove what a failed append has left, so that it does not come to light after a restart.
+        Remove the bytes of a failed append, so that a restart does not find them.
 
-        It may be too late for that. Then recovery will find the part that is whole batches, which
-        nobody was told of.
+        If that fails too, recovery finds the whole batches among them. They were not acknowledged.
         """
         try:
             segment.log.truncate_to(size)
@@ -137,11 +127,12 @@ class LocalLog:
         """
         new_offset = max(expected_next_offset, self.log_end_offset)
         active = self.segments.active_segment
+        partition = self.directory.topic_partition
         if active.base_offset == new_offset and active.size == 0:
             # An index of so few entries that it is full when it is empty (KAFKA-6388).
             logger.warning(
                 "%s: rolling the empty segment at %d: its indexes have room for %d and %d entries",
-                self.topic_partition,
+                partition,
                 new_offset,
                 active.offset_index.max_entries,
                 active.time_index.max_entries,
@@ -150,7 +141,7 @@ class LocalLog:
         else:
             if new_offset <= active.base_offset:
                 raise KafkaError(
-                    f"Trying to roll a new log segment for topic partition {self.topic_partition} "
+                    f"Trying to roll a new log segment for topic partition {partition} "
                     f"with start offset {new_offset} =max(provided offset = {expected_next_offset},"
                     f" LEO = {self.log_end_offset}), but the active segment is {active}."
                 )
@@ -160,21 +151,21 @@ class LocalLog:
                 self._first_closed = active.base_offset
             segment = self.directory.add_segment(new_offset)
         self.update_log_end_offset(self.log_end_offset)
-        logger.info("%s: rolled new log segment at offset %d", self.topic_partition, new_offset)
+        logger.info("%s: rolled new log segment at offset %d", partition, new_offset)
         return segment
 
     def _remove_stale_files(self, base_offset: int) -> None:
         for name in (log_file, offset_index_file, time_index_file, transaction_index_file):
-            path = name(self.dir, base_offset)
+            path = name(self.directory.path, base_offset)
             if self.directory.files.remove(path):
                 logger.warning("Newly rolled segment file %s existed already; deleted it", path)
 
     def begin_flush(self, offset: int | None, *, include_offset: bool = False) -> Flush | None:
         """
-        Plan a flush of everything below *offset*, or of the whole log; None if the disk has it.
+        Plan a flush of all records below *offset*, or of the whole log; None if the disk has them.
 
         Args:
-            include_offset: also make a segment that begins at *offset* known to the disk.
+            include_offset: also make a segment durable that begins at *offset*.
         """
         if offset is None or offset > self.log_end_offset:
             offset = self.log_end_offset  # The log may have been truncated since somebody asked.
@@ -192,15 +183,15 @@ class LocalLog:
 
     def flush(self, flush: Flush) -> None:
         """
-        Return once what was planned survives a crash of the machine. No lock is needed.
+        Return once the planned segments survive a crash of the machine. No lock is needed.
 
         Raises:
-            KafkaStorageError: the disk failed; what it holds is not known.
+            KafkaStorageError: the disk failed; its content is not known.
         """
         for segment in flush.segments:
             self._flush_segment(segment)
         if flush.has_new_segments:
-            self.directory.files.sync_directory(self.dir)
+            self.directory.files.sync_directory(self.directory.path)
 
     def _flush_segment(self, segment: LogSegment) -> None:
         try:
@@ -212,59 +203,25 @@ class LocalLog:
 
     def flush_again(self, flush: Flush) -> None:
         """
-        Let the next flush begin where this one did, which could not be done.
+        Let the next flush begin where this one did, which failed.
         """
         self._first_closed = flush.start
 
-    def mark_flushed(self, flush: Flush) -> None:
+    def mark_flushed(self, flush: Flush) -> bool:
         """
-        Move the recovery point, unless something was truncated since the flush was planned.
+        Move the recovery point, unless the log was truncated since the flush was planned; return
+        whether it moved.
         """
-        if flush.truncations == self._truncations and flush.end > self.recovery_point:
+        moves = flush.truncations == self._truncations and flush.end > self.recovery_point
+        if moves:
             self.recovery_point = flush.end
-            self.last_flush_time_ms = self.directory.clock.now_ms()
-
-    # Reading.
-
-    def read(
-        self,
-        start_offset: int,
-        max_length: int,
-        *,
-        min_one_message: bool,
-        bound: LogOffsetMetadata,
-        include_aborted_txns: bool = False,
-        nowait: bool = False,
-    ) -> FetchDataInfo:
-        """
-        See ``read_segments``.
-        """
-        return read_segments(
-            self.segments,
-            start_offset,
-            max_length,
-            min_one_message=min_one_message,
-            bound=bound,
-            end=self.next_offset_metadata,
-            include_aborted_txns=include_aborted_txns,
-            nowait=nowait,
-        )
-
-    def convert_to_offset_metadata(self, offset: int, *, nowait: bool = False) -> LogOffsetMetadata:
-        """
-        Where *offset* is.
-
-        Raises:
-            OffsetOutOfRange: it is not in the log.
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
-        """
-        return find_offset(self.segments, offset, self.next_offset_metadata, nowait=nowait)
+        return moves
 
     # Shortening.
 
     def truncate_to(self, target_offset: int) -> Sequence[LogSegment]:
         """
-        Remove all batches that reach *target_offset* or go beyond it; return segments that went.
+        Remove all batches that reach *target_offset* or beyond; return the removed segments.
         """
         self._truncations += 1
         going = self.segments.filter(lambda segment: segment.base_offset > target_offset)
@@ -275,7 +232,7 @@ class LocalLog:
 
     def truncate_fully_and_start_at(self, new_offset: int) -> None:
         """
-        Remove everything and begin anew at *new_offset*.
+        Remove all segments, and begin one at *new_offset*.
         """
         self._truncations += 1
         segments = self.segments.values()
@@ -285,7 +242,7 @@ class LocalLog:
 
     def delete_all_segments(self) -> None:
         """
-        Remove all segments and their files, as the log itself goes.
+        Remove all segments and their files, as the log is deleted.
         """
         going = self.segments.values()
         self.segments.clear()

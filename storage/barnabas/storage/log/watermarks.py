@@ -1,12 +1,12 @@
 """
-Up to which offsets a log may be read, and from which on.
+The offsets between which a log may be read.
 
 ::
 
     log start     last stable offset        high watermark      log end
         |------------------|----------------------|----------------|
-         everybody          not who wants          nobody: not acknowledged yet
-                            committed records
+         all consumers      READ_UNCOMMITTED       none: not acknowledged yet
+                            only
 """
 
 # Compiled: see hatch_build.py.
@@ -15,13 +15,25 @@ from __future__ import annotations
 
 import logging
 import threading
+from enum import Enum
 
 from barnabas.storage.errors import OffsetOutOfRange
 from barnabas.storage.log.local_log import LocalLog
+from barnabas.storage.log.reads import find_offset
 from barnabas.storage.producers.state import ProducerStateManager
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 
 logger = logging.getLogger(__name__)
+
+
+class LogStartOffsetIncrementReason(Enum):
+    """
+    Why the log starts later than before.
+    """
+
+    SEGMENT_DELETION = "segment deletion"
+    CLIENT_RECORD_DELETION = "client delete records request"
+    SNAPSHOT_GENERATED = "snapshot generated"
 
 
 class Watermarks:
@@ -33,7 +45,7 @@ class Watermarks:
     1. ``log_start_offset`` <= ``last_stable_offset`` <= ``high_watermark`` <= log end offset; but
        where a batch of an open transaction reaches over the start of the log, the last stable
        offset is that of the batch, as in Kafka.
-    2. The recovery point is not below ``log_start_offset``: what is there need not be recovered.
+    2. The recovery point is not below ``log_start_offset``: records there need no recovery.
 
     Reading needs no lock. To change them the log's lock is taken, or held already.
     """
@@ -65,7 +77,21 @@ class Watermarks:
         self.log_start_offset = offset
         if self.high_watermark < offset:
             self.update_high_watermark(offset)
-        self._local.recovery_point = max(self._local.recovery_point, offset)
+        self._local.raise_recovery_point(offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """
+        Follow the end of the log, which was truncated to *offset*.
+        """
+        self.log_start_offset = min(offset, self.log_start_offset)
+        self.follow_log_end_offset()
+
+    def restart_at(self, offset: int) -> None:
+        """
+        Start and end at *offset*: all records were removed.
+        """
+        self.log_start_offset = offset
+        self.update_high_watermark(offset)
 
     # The high watermark.
 
@@ -90,7 +116,7 @@ class Watermarks:
 
     def follow_log_end_offset(self) -> None:
         """
-        The log was rolled, or appended to: the place of its end is another one.
+        Update the place of the high watermark after a roll or an append has moved the log's end.
         """
         end = self._local.next_offset_metadata
         if self._high_watermark.message_offset >= end.message_offset:
@@ -101,7 +127,7 @@ class Watermarks:
         The high watermark with its place in the log.
 
         Raises:
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks some of the bytes that are searched.
         """
         found = self._high_watermark
         if not found.message_offset_only:
@@ -116,7 +142,7 @@ class Watermarks:
         if offset < self._high_watermark.message_offset:
             logger.warning(
                 "%s: non-monotonic update of high watermark from %s to %s",
-                self._local.topic_partition,
+                self._local.directory.topic_partition,
                 self._high_watermark,
                 new,
             )
@@ -129,7 +155,7 @@ class Watermarks:
     @property
     def first_unstable_offset(self) -> int | None:
         """
-        Where the first transaction begins that is not decided, or whose marker is not acknowledged.
+        The start of the first transaction that is not decided, or whose marker is not acknowledged.
         """
         first = self._first_unstable_offset
         return None if first is None else first.message_offset
@@ -159,9 +185,9 @@ class Watermarks:
 
     def update_first_unstable_offset(self) -> None:
         """
-        Transactions have come or gone, or the start has moved.
+        Update the first unstable offset after transactions or the start of the log have changed.
 
-        A transaction that began below the start of the log counts from there on: what is left of
+        A transaction that began below the start of the log counts from the start on: the rest of
         it is not known to be decided.
         """
         first = self._producers.transactions.first_unstable_offset()
@@ -173,6 +199,8 @@ class Watermarks:
 
     def _place(self, offset: int, *, nowait: bool = False) -> LogOffsetMetadata:
         try:
-            return self._local.convert_to_offset_metadata(offset, nowait=nowait)
+            return find_offset(
+                self._local.segments, offset, self._local.next_offset_metadata, nowait=nowait
+            )
         except OffsetOutOfRange:
             return LogOffsetMetadata(offset)

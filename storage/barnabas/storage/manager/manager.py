@@ -27,8 +27,8 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.protocol.errors import InconsistentTopicId
-from barnabas.protocol.structs import replace
 from barnabas.storage.cleaner.pool import LogCleaner
+from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.catalog import LogCatalog
@@ -42,6 +42,7 @@ from barnabas.storage.manager.closing import close_directories
 from barnabas.storage.manager.loading import IsStray, LoadReport, LogLoading
 from barnabas.storage.manager.maintenance import LogMaintenance, LogManagerSettings
 from barnabas.storage.manager.removal import LogDeletions
+from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.file_names import (
     TopicPartition,
@@ -93,7 +94,11 @@ class LogManager:
         self.failures = failures
         self._files = files
         self._clock = clock
-        self._settings = settings
+        self._recovery_threads = settings.recovery_threads_per_directory
+        self._producer_config = ProducerStateManagerConfig(
+            producer_id_expiration_ms=settings.producer_id_expiration_ms,
+            transaction_verification_enabled=settings.transaction_verification,
+        )
         self._on_all_failed = on_all_failed
         self.directories = LogDirectories(directories, files, failures)
         self._catalog = LogCatalog(self.directories)
@@ -105,7 +110,7 @@ class LogManager:
         self._closed = False
         self._loaded = False
         try:
-            self.cleaner = self._make_cleaner()
+            self.cleaner = self._make_cleaner(settings.cleaner)
             self.maintenance = LogMaintenance(self._catalog, clock, settings, self.cleaner)
         except BaseException:
             self.directories.release()
@@ -146,7 +151,7 @@ class LogManager:
             default_config=self.default_config,
             configs=configs,
             is_stray=is_stray,
-            threads=self._settings.recovery_threads_per_directory,
+            threads=self._recovery_threads,
             blocks_read=self._files.blocks_read,
         )
         report = loading.load()
@@ -262,8 +267,7 @@ class LogManager:
             high_watermark=high_watermark,
             had_clean_shutdown=had_clean_shutdown,
             was_compacted=was_compacted,
-            producer_id_expiration_ms=self._settings.producer_id_expiration_ms,
-            transaction_verification=self._settings.transaction_verification,
+            producer_config=self._producer_config,
             wake_at=self._alarm.at,
         )
 
@@ -338,20 +342,12 @@ class LogManager:
         recovery_threads_per_directory: int,
     ) -> None:
         """
-        Go by these settings from now on, for the logs that there are and for those to come.
+        Use these settings from now on, for all logs.
         """
         with self._changing:
-            self._settings = replace(
-                self._settings,
-                producer_id_expiration_ms=producer_id_expiration_ms,
-                transaction_verification=transaction_verification,
-                recovery_threads_per_directory=recovery_threads_per_directory,
-            )
-            for log in self.logs().values():
-                log.configure_producers(
-                    expiration_ms=producer_id_expiration_ms,
-                    transaction_verification=transaction_verification,
-                )
+            self._recovery_threads = recovery_threads_per_directory
+            self._producer_config.producer_id_expiration_ms = producer_id_expiration_ms
+            self._producer_config.transaction_verification_enabled = transaction_verification
 
     def remove_deleted(self) -> None:
         """
@@ -398,8 +394,7 @@ class LogManager:
             self._on_all_failed()
         return lost
 
-    def _make_cleaner(self) -> LogCleaner | None:
-        settings = self._settings.cleaner
+    def _make_cleaner(self, settings: CleanerSettings) -> LogCleaner | None:
         if not settings.enabled:
             logger.warning("log.cleaner.enable is false: compacted topics are not compacted")
             return None
@@ -432,7 +427,7 @@ class LogManager:
         self.maintenance.stop(seconds)
         if self._loaded:
             self.maintenance.checkpoint_high_watermarks()
-        threads = self._settings.recovery_threads_per_directory
+        threads = self._recovery_threads
         is_clean = close_directories(
             list(self._catalog.by_directory()),
             threads=threads,

@@ -17,7 +17,8 @@ control batch that the transaction coordinator writes.
 from __future__ import annotations
 
 import logging
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from barnabas.protocol.errors import (
     InvalidProducerEpoch,
@@ -35,6 +36,7 @@ from barnabas.protocol.records.control import ControlRecordType, EndTransactionM
 from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import (
+    BatchMetadata,
     ProducerStateEntry,
     TxnMetadata,
     VerificationStateEntry,
@@ -279,3 +281,17 @@ class ProducerAppendInfo:
             f"ProducerAppendInfo({self.updated_entry}, "
             f"startedTransactions={self.started_transactions})"
         )
+
+
+class ProducerAnalysis(NamedTuple):
+    """
+    What an append means for its producers.
+    """
+
+    updated_producers: Sequence[ProducerAppendInfo]
+    completed_txns: Sequence[CompletedTxn]
+    maybe_duplicate: BatchMetadata | None
+
+
+NO_PRODUCERS: Final = ProducerAnalysis((), (), None)
+"""Of an append without producers."""

@@ -180,6 +180,28 @@ class ProducerStateEntry:
         )
 
 
+class ProducerState(NamedTuple):
+    """
+    An active producer in the answer to DescribeProducers (KIP-664); -1 stands for what is unknown.
+    """
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_timestamp: int
+    coordinator_epoch: int
+    current_txn_start_offset: int
+
+
+class LastRecord(NamedTuple):
+    """
+    The last record of a producer, and the epoch it is in.
+    """
+
+    last_data_offset: int | None
+    producer_epoch: int
+
+
 class TxnMetadata:
     """
     A transaction of a producer in one log.

@@ -8,7 +8,6 @@ segments, where a crash would begin to recover.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator
 
 from barnabas.protocol.records.batch import RecordBatch
@@ -17,12 +16,8 @@ from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAppendInfo
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.state import ProducerStateManager
-from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.segment.segments import LogSegments
-from barnabas.storage.threads.deferred_work import DeferredWork, run_all
-
-logger = logging.getLogger(__name__)
 
 
 def rebuild_producer_state(
@@ -42,7 +37,7 @@ def rebuild_producer_state(
             no producers, and the records need not be looked at.
     """
     offsets_to_snapshot = _bases_of_last_two(segments)
-    if reload_from_clean_shutdown and state.latest_snapshot_offset is None:
+    if reload_from_clean_shutdown and state.snapshots.latest_offset is None:
         for offset in (*offsets_to_snapshot, last_offset):
             state.update_map_end_offset(offset)
             state.take_snapshot()
@@ -87,62 +82,10 @@ def _load_producers(state: ProducerStateManager, batches: Iterable[RecordBatch])
     completed: list[CompletedTxn] = []
     for batch in batches:
         if batch.has_producer_id:
-            txn = update_producers(state, batch, loaded, origin=AppendOrigin.REPLICATION)
+            txn = state.add_to_append(loaded, batch, origin=AppendOrigin.REPLICATION)
             if txn is not None:
                 completed.append(txn)
     for append_info in loaded.values():
         state.update(append_info)
     for txn in completed:
         state.complete_txn(txn)
-
-
-def update_producers(
-    state: ProducerStateManager,
-    batch: RecordBatch,
-    producers: dict[int, ProducerAppendInfo],
-    *,
-    origin: AppendOrigin,
-    first_offset_metadata: LogOffsetMetadata | None = None,
-    transaction_version: int = 0,
-) -> CompletedTxn | None:
-    """
-    Take a batch of a producer into its part of an append; return the transaction that it ends.
-
-    Args:
-        producers: the parts by producer; they count once ``state.update`` is called with them.
-
-    Raises: as ``ProducerAppendInfo.append``.
-    """
-    producer_id = batch.producer_id
-    append_info = producers.get(producer_id)
-    if append_info is None:
-        append_info = producers[producer_id] = state.prepare_update(producer_id, origin)
-    completed = append_info.append(batch, first_offset_metadata, transaction_version)
-    if batch.is_transactional:
-        # The transaction has its first offset now, or is over: nothing is left to be verified. Only
-        # a marker may come when the verification of the next transaction has begun, in the epoch
-        # that the marker itself begins (transaction version 2).
-        entry = state.verification_state_entry(producer_id)
-        if entry is not None and not (
-            entry.supports_epoch_bump and batch.is_control and batch.producer_epoch == entry.epoch
-        ):
-            state.clear_verification_state_entry(producer_id)
-    return completed
-
-
-def delete_producer_snapshots(
-    state: ProducerStateManager,
-    segments: Iterable[LogSegment],
-    deferred: DeferredWork,
-    delay_ms: int,
-) -> None:
-    """
-    Remove the snapshots at the bases of segments that go: renamed now, removed later.
-    """
-    marked = [
-        snapshot
-        for segment in segments
-        if (snapshot := state.remove_and_mark_snapshot_for_deletion(segment.base_offset))
-    ]
-    if marked:
-        deferred.later(delay_ms, lambda: run_all(snapshot.delete_if_exists for snapshot in marked))

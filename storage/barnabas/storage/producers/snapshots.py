@@ -37,6 +37,7 @@ from barnabas.storage.state_files.file_names import (
     DELETED_SUFFIX,
     PRODUCER_SNAPSHOT_SUFFIX,
     offset_from_file_name,
+    producer_snapshot_file,
 )
 
 logger = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ NONE: Final = -1
 
 class SnapshotFile:
     """
-    The file of one snapshot, and the offset up to which it tells the state.
+    The file of one snapshot: the state before ``offset``.
     """
 
     __slots__ = ("_files", "offset", "path")
@@ -80,7 +81,7 @@ class SnapshotFile:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory.
+        Follow the directory, which was renamed.
         """
         self.path = directory / self.path.name
 
@@ -115,6 +116,107 @@ def list_snapshot_files(
         for name in (files.names(directory) if names is None else names)
         if name.endswith(PRODUCER_SNAPSHOT_SUFFIX) and name[: name.index(".")].isdecimal()
     ]
+
+
+class ProducerSnapshots:
+    """
+    The snapshots of one log by their offsets.
+
+    Invariants:
+
+    1. ``offsets`` are those of the files in the directory, unless somebody else removed one.
+
+    The log that owns them holds its lock.
+    """
+
+    __slots__ = ("_directory", "_files", "_snapshots")
+
+    def __init__(self, files: Files, directory: Path, names: Iterable[str] | None = None) -> None:
+        """
+        Args:
+            names: those of the files in *directory*, sorted, if they are known.
+        """
+        self._files = files
+        self._directory = directory
+        self._snapshots: dict[int, SnapshotFile] = {}
+        self.find(names)
+
+    def find(self, names: Iterable[str] | None = None) -> None:
+        """
+        Look for snapshots in the directory; somebody else may have changed it.
+        """
+        found = list_snapshot_files(self._files, self._directory, names)
+        self._snapshots = {snapshot.offset: snapshot for snapshot in found}
+
+    @property
+    def offsets(self) -> list[int]:
+        return list(self._snapshots)
+
+    @property
+    def latest_offset(self) -> int | None:
+        return max(self._snapshots, default=None)
+
+    def write(
+        self, offset: int, entries: Collection[ProducerStateEntry], *, sync: bool
+    ) -> SnapshotFile:
+        """
+        Write the snapshot at *offset*; with *sync* it survives a crash of the machine then.
+        """
+        path = producer_snapshot_file(self._directory, offset)
+        write_snapshot(self._files, path, entries, sync=sync)
+        snapshot = self._snapshots[offset] = SnapshotFile(self._files, path)
+        return snapshot
+
+    def read(self, offset: int) -> list[ProducerStateEntry]:
+        """
+        Raises:
+            CorruptSnapshot: the file is no snapshot.
+        """
+        return read_snapshot(self._files, self._snapshots[offset].path)
+
+    def flush(self, offset: int) -> None:
+        """
+        Return once the snapshot at *offset*, if it still exists, survives a crash of the machine.
+        """
+        snapshot = self._snapshots.get(offset)
+        if snapshot is not None:
+            snapshot.flush()
+            self._files.sync_directory(snapshot.path.parent)
+
+    def remove(self, offsets: Iterable[int]) -> None:
+        for offset in offsets:
+            self._snapshots.pop(offset).delete_if_exists()
+
+    def remove_strays(self, segment_base_offsets: Iterable[int]) -> None:
+        """
+        Remove snapshots that no segment begins with.
+
+        The newest of these stays if it is newer than the last segment: it was written when the log
+        was closed.
+        """
+        bases = frozenset(segment_base_offsets)
+        strays = sorted(offset for offset in self._snapshots if offset not in bases)
+        if strays and strays[-1] >= max(bases, default=0):
+            del strays[-1]
+        self.remove(strays)
+
+    def mark_for_deletion(self, offset: int) -> SnapshotFile | None:
+        """
+        Rename the snapshot at *offset*, which does not count from then on; None if there is none,
+        also if somebody else has removed the file.
+        """
+        snapshot = self._snapshots.pop(offset, None)
+        if snapshot is None or not snapshot.rename_to_delete():
+            return None
+        return snapshot
+
+    def update_parent_dir(self, directory: Path) -> None:
+        """
+        Follow the directory, which was renamed.
+        """
+        self._directory = directory
+        for snapshot in self._snapshots.values():
+            snapshot.update_parent_dir(directory)
 
 
 def encode_snapshot(entries: Collection[ProducerStateEntry]) -> bytes:

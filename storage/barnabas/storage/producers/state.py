@@ -10,48 +10,47 @@ segment but the first, and one where the log ended when it was closed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
-from barnabas.protocol.records.batch import NO_PRODUCER_ID
+from barnabas.protocol.errors import InvalidProducerEpoch, InvalidTxnState
+from barnabas.protocol.records.batch import (
+    CONTROL_FLAG,
+    NO_PRODUCER_ID,
+    TRANSACTIONAL_FLAG,
+    RecordBatch,
+)
 from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.options import DAYS, MINUTES
 from barnabas.storage.errors import CorruptSnapshot
-from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.txn_index import CompletedTxn
-from barnabas.storage.producers.append import ProducerAppendInfo
+from barnabas.storage.producers.append import ProducerAnalysis, ProducerAppendInfo
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import (
+    SENTINEL,
+    LastRecord,
+    ProducerState,
     ProducerStateEntry,
     TxnMetadata,
+    VerificationGuard,
     VerificationStateEntry,
 )
 from barnabas.storage.producers.open_transactions import OpenTransactions
-from barnabas.storage.producers.snapshots import (
-    SnapshotFile,
-    list_snapshot_files,
-    read_snapshot,
-    write_snapshot,
-)
+from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
-from barnabas.storage.state_files.file_names import producer_snapshot_file
-
-__all__ = [
-    "ProducerStateManager",
-    "ProducerStateManagerConfig",
-]
 
 logger = logging.getLogger(__name__)
 
-LATE_TRANSACTION_BUFFER_MS = 5 * MINUTES
+LATE_TRANSACTION_BUFFER_MS: Final = 5 * MINUTES
+"""As in Kafka's ProducerStateManager."""
 
 
 @struct(frozen=False)
 class ProducerStateManagerConfig:
     """
-    What all logs share; a change counts at once.
+    The settings that all logs of a broker share; a change counts at once.
     """
 
     producer_id_expiration_ms: int = 1 * DAYS
@@ -59,7 +58,7 @@ class ProducerStateManagerConfig:
     transaction_verification_enabled: bool = True
     """Whether the first batch of a transaction needs a ``VerificationGuard``."""
     max_transaction_timeout_ms: int = 15 * MINUTES
-    """A transaction that is open for longer than this, and some more, is reported as late."""
+    """A transaction that is open for longer than this, and some more, is late."""
 
 
 class ProducerStateManager:
@@ -69,7 +68,6 @@ class ProducerStateManager:
     Invariants:
 
     1. The state is that after the record at ``map_end_offset`` - 1.
-    2. The files of ``snapshots`` are those in the directory, unless somebody else removed one.
 
     The log that owns it holds its lock.
     """
@@ -77,40 +75,22 @@ class ProducerStateManager:
     def __init__(
         self,
         topic_partition: object,
-        directory: Path,
+        snapshots: ProducerSnapshots,
         config: ProducerStateManagerConfig,
         clock: Clock,
-        *,
-        files: Files,
-        listed: Iterable[str] | None = None,
-        shares_snapshots_of: ProducerStateManager | None = None,
     ) -> None:
-        """
-        Args:
-            listed: what is in *directory*, sorted, if that is known.
-            shares_snapshots_of: who knows the snapshots in *directory*, and is to know of changes.
-        """
         self.config = config
+        self.snapshots = snapshots
         self.transactions = OpenTransactions()
+        self.map_end_offset = 0
+        """See ``update_map_end_offset``."""
         self._topic_partition = topic_partition
-        self._directory = directory
         self._clock = clock
-        self._files = files
         self._producers: dict[int, ProducerStateEntry] = {}
         self._verification_states: dict[int, VerificationStateEntry] = {}
-        self._last_map_offset = 0
         self._last_snap_offset = 0
-        self._snapshots: dict[int, SnapshotFile] = (
-            self._load_snapshots(listed)
-            if shares_snapshots_of is None
-            else shares_snapshots_of._snapshots
-        )
 
     # What is known.
-
-    @property
-    def map_end_offset(self) -> int:
-        return self._last_map_offset
 
     @property
     def active_producers(self) -> Mapping[int, ProducerStateEntry]:
@@ -126,9 +106,18 @@ class ProducerStateManager:
     def last_entry(self, producer_id: int) -> ProducerStateEntry | None:
         return self._producers.get(producer_id)
 
+    def has_ongoing_transaction(self, producer_id: int, epoch: int) -> bool:
+        entry = self._producers.get(producer_id)
+        return (
+            entry is not None
+            and entry.current_txn_first_offset is not None
+            and entry.producer_epoch == epoch
+        )
+
     def has_late_transaction(self, now_ms: int) -> bool:
         """
-        Whether the oldest open transaction has had no batch for longer than any may take.
+        Whether the oldest open transaction has had no batch for longer than any may take. Only
+        tests ask so far; Kafka's metric PartitionsWithLateTransactionsCount needs it.
         """
         oldest = self.transactions.first_ongoing
         if oldest is None:
@@ -137,6 +126,31 @@ class ProducerStateManager:
         last = -1 if entry is None else entry.last_timestamp
         limit = self.config.max_transaction_timeout_ms + LATE_TRANSACTION_BUFFER_MS
         return last > 0 and now_ms - last > limit
+
+    def describe(self) -> list[ProducerState]:
+        return [
+            ProducerState(
+                producer_id,
+                entry.producer_epoch,
+                entry.last_seq,
+                entry.last_timestamp,
+                entry.coordinator_epoch,
+                -1 if entry.current_txn_first_offset is None else entry.current_txn_first_offset,
+            )
+            for producer_id, entry in self._producers.items()
+        ]
+
+    def last_records(self) -> dict[int, LastRecord]:
+        """
+        The last record of each producer. Compaction keeps the batches they are in.
+        """
+        return {
+            producer_id: LastRecord(
+                entry.last_data_offset if entry.last_data_offset >= 0 else None,
+                entry.producer_epoch,
+            )
+            for producer_id, entry in self._producers.items()
+        }
 
     # Transactions.
 
@@ -156,11 +170,27 @@ class ProducerStateManager:
 
     def on_log_start_offset_incremented(self, log_start_offset: int) -> None:
         self.transactions.remove_unreplicated_before(log_start_offset)
-        self._last_map_offset = max(self._last_map_offset, log_start_offset)
-        latest = self.latest_snapshot_offset
+        self.map_end_offset = max(self.map_end_offset, log_start_offset)
+        latest = self.snapshots.latest_offset
         self._last_snap_offset = log_start_offset if latest is None else latest
 
     # Verification (KIP-890).
+
+    def maybe_start_transaction_verification(
+        self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool
+    ) -> VerificationGuard:
+        """
+        The guard for the first batch of a transaction; ``SENTINEL`` where the transaction is open.
+
+        Raises:
+            InvalidProducerEpoch: there was a batch or marker of a later epoch.
+        """
+        self._check_epoch(producer_id, epoch)
+        if self.has_ongoing_transaction(producer_id, epoch):
+            return SENTINEL
+        return self.maybe_create_verification_state_entry(
+            producer_id, sequence, epoch, supports_epoch_bump=supports_epoch_bump
+        ).verification_guard
 
     def maybe_create_verification_state_entry(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool
@@ -176,10 +206,111 @@ class ProducerStateManager:
     def verification_state_entry(self, producer_id: int) -> VerificationStateEntry | None:
         return self._verification_states.get(producer_id)
 
-    def clear_verification_state_entry(self, producer_id: int) -> None:
-        self._verification_states.pop(producer_id, None)
+    def _check_verified(self, batch: RecordBatch, guard: VerificationGuard) -> None:
+        """
+        Accept a transactional batch if the transaction is open, or its coordinator has just
+        confirmed that it is.
+        """
+        producer_id = batch.producer_id
+        if self.has_ongoing_transaction(producer_id, batch.producer_epoch):
+            return
+        self._check_epoch(producer_id, batch.producer_epoch)
+        if not self.config.transaction_verification_enabled or batch.attributes & CONTROL_FLAG:
+            return
+        entry = self._verification_states.get(producer_id)
+        if entry is None or not entry.verification_guard.verify(guard):
+            raise InvalidTxnState("Record was not part of an ongoing transaction")
+
+    def _check_epoch(self, producer_id: int, epoch: int) -> None:
+        entry = self._producers.get(producer_id)
+        if entry is not None and epoch < entry.producer_epoch:
+            raise InvalidProducerEpoch(
+                f"Epoch of producer {producer_id} is {epoch}, which is smaller than the last seen "
+                f"epoch {entry.producer_epoch}"
+            )
 
     # Appends.
+
+    def analyze(
+        self,
+        batches: Sequence[RecordBatch],
+        place: LogOffsetMetadata,
+        *,
+        origin: AppendOrigin,
+        verification_guard: VerificationGuard,
+        transaction_version: int,
+    ) -> ProducerAnalysis:
+        """
+        What *batches*, which are to be appended at *place*, mean. Nothing is changed yet.
+
+        Raises:
+            InvalidTxnState: a transactional batch is part of no transaction that its coordinator
+                has confirmed.
+            KafkaError: as ``ProducerAppendInfo.append``.
+        """
+        appends: dict[int, ProducerAppendInfo] = {}
+        completed: list[CompletedTxn] = []
+        position = place.relative_position_in_segment
+        for batch in batches:
+            if batch.producer_id >= 0:
+                if origin is AppendOrigin.CLIENT:
+                    entry = self._producers.get(batch.producer_id)
+                    duplicate = None if entry is None else entry.find_duplicate_batch(batch)
+                    if duplicate is not None:
+                        return ProducerAnalysis((), (), duplicate)
+                where = None
+                if batch.attributes & TRANSACTIONAL_FLAG:
+                    if origin in (AppendOrigin.CLIENT, AppendOrigin.COORDINATOR):
+                        self._check_verified(batch, verification_guard)
+                    where = LogOffsetMetadata(
+                        batch.base_offset, place.segment_base_offset, position
+                    )
+                txn = self.add_to_append(
+                    appends,
+                    batch,
+                    origin=origin,
+                    first_offset_metadata=where,
+                    transaction_version=transaction_version,
+                )
+                if txn is not None:
+                    completed.append(txn)
+            position += batch.size
+        return ProducerAnalysis(tuple(appends.values()), completed, None)
+
+    def add_to_append(
+        self,
+        appends: dict[int, ProducerAppendInfo],
+        batch: RecordBatch,
+        *,
+        origin: AppendOrigin,
+        first_offset_metadata: LogOffsetMetadata | None = None,
+        transaction_version: int = 0,
+    ) -> CompletedTxn | None:
+        """
+        Add a batch to the append of its producer; return the transaction that it ends.
+
+        Args:
+            appends: one for each producer; they count once ``update`` is called with them.
+
+        Raises: as ``ProducerAppendInfo.append``.
+        """
+        producer_id = batch.producer_id
+        append_info = appends.get(producer_id)
+        if append_info is None:
+            append_info = appends[producer_id] = self.prepare_update(producer_id, origin)
+        completed = append_info.append(batch, first_offset_metadata, transaction_version)
+        if batch.is_transactional:
+            # The transaction has its first offset now, or is over: nothing has to be verified. Only
+            # a marker may come when the verification of the next transaction has begun, in the
+            # epoch that the marker itself begins (transaction version 2).
+            entry = self._verification_states.get(producer_id)
+            if entry is not None and not (
+                entry.supports_epoch_bump
+                and batch.is_control
+                and batch.producer_epoch == entry.epoch
+            ):
+                del self._verification_states[producer_id]
+        return completed
 
     def prepare_update(self, producer_id: int, origin: AppendOrigin) -> ProducerAppendInfo:
         """
@@ -213,7 +344,7 @@ class ProducerStateManager:
             self.transactions.begin(append_info.started_transactions)
 
     def update_map_end_offset(self, offset: int) -> None:
-        self._last_map_offset = offset
+        self.map_end_offset = offset
 
     def remove_expired_producers(self, now_ms: int) -> None:
         """
@@ -236,99 +367,41 @@ class ProducerStateManager:
             and now_ms - entry.last_timestamp >= self.config.producer_id_expiration_ms
         )
 
-    # Snapshots.
-
-    @property
-    def latest_snapshot_offset(self) -> int | None:
-        return max(self._snapshots, default=None)
+    # Snapshots, and starting from one.
 
     def take_snapshot(self, *, sync: bool = True) -> SnapshotFile | None:
         """
-        Write the state to a file, unless there is no newer one than in the last.
+        Write the state to a file, unless it is not newer than the last snapshot.
 
         Args:
             sync: whether the file is to survive a crash of the machine when this returns.
         """
-        offset = self._last_map_offset
+        offset = self.map_end_offset
         if offset <= self._last_snap_offset:
             return None
-        path = producer_snapshot_file(self._directory, offset)
-        write_snapshot(self._files, path, self._producers.values(), sync=sync)
+        snapshot = self.snapshots.write(offset, self._producers.values(), sync=sync)
         logger.info(
             "Wrote producer snapshot at offset %d with %d producer ids for %s",
             offset,
             len(self._producers),
             self._topic_partition,
         )
-        snapshot = self._snapshots[offset] = SnapshotFile(self._files, path)
         self._last_snap_offset = offset
         return snapshot
-
-    def flush_snapshot(self, offset: int) -> None:
-        """
-        Return once the snapshot at *offset*, if it is still there, survives a crash of the machine.
-        """
-        snapshot = self._snapshots.get(offset)
-        if snapshot is not None:
-            snapshot.flush()
-            self._files.sync_directory(snapshot.path.parent)
-
-    def update_parent_dir(self, directory: Path) -> None:
-        """
-        Somebody has renamed the directory.
-        """
-        self._directory = directory
-        for snapshot in self._snapshots.values():
-            snapshot.update_parent_dir(directory)
-
-    def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
-        """
-        Remove snapshots that no segment begins with.
-
-        The newest of these stays if it is newer than the last segment: it was written when the log
-        was closed.
-        """
-        bases = frozenset(segment_base_offsets)
-        strays = sorted(offset for offset in self._snapshots if offset not in bases)
-        if strays and strays[-1] >= max(bases, default=0):
-            del strays[-1]
-        for offset in strays:
-            self._remove_and_delete_snapshot(offset)
-
-    def remove_and_mark_snapshot_for_deletion(self, offset: int) -> SnapshotFile | None:
-        """
-        Rename the snapshot at *offset* so that it does not count any more.
-
-        Recovery removes snapshots behind the back of this object; that such a one is missing is
-        no error.
-        """
-        snapshot = self._snapshots.pop(offset, None)
-        if snapshot is None or not snapshot.rename_to_delete():
-            return None
-        return snapshot
-
-    def _load_snapshots(self, listed: Iterable[str] | None = None) -> dict[int, SnapshotFile]:
-        found = list_snapshot_files(self._files, self._directory, listed)
-        return {snapshot.offset: snapshot for snapshot in found}
-
-    def _remove_and_delete_snapshot(self, offset: int) -> None:
-        snapshot = self._snapshots.pop(offset, None)
-        if snapshot is not None:
-            snapshot.delete_if_exists()
-
-    # Beginning anew.
 
     def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
         """
         Go back to the newest snapshot up to *log_end_offset*, and remove those out of range.
 
-        Where the state is that of *log_end_offset* already it stays, also what is known of
-        producers whose records are gone.
+        Where the state is that of *log_end_offset* already it stays, together with producers whose
+        records are gone.
         """
-        for offset in list(self._snapshots):
-            if offset > log_end_offset or offset <= log_start_offset:
-                self._remove_and_delete_snapshot(offset)
-        if log_end_offset == self._last_map_offset:
+        self.snapshots.remove(
+            offset
+            for offset in self.snapshots.offsets
+            if offset > log_end_offset or offset <= log_start_offset
+        )
+        if log_end_offset == self.map_end_offset:
             self.on_log_start_offset_incremented(log_start_offset)
             return
         self._producers.clear()
@@ -342,16 +415,9 @@ class ProducerStateManager:
         """
         self._producers.clear()
         self.transactions.clear()
-        for at in list(self._snapshots):
-            self._remove_and_delete_snapshot(at)
+        self.snapshots.remove(self.snapshots.offsets)
         self._last_snap_offset = 0
-        self._last_map_offset = offset
-
-    def look_for_snapshots(self) -> None:
-        """
-        Somebody has put snapshots into the directory, or has removed some.
-        """
-        self._snapshots = self._load_snapshots()
+        self.map_end_offset = offset
 
     def recall_batches(self, known: Mapping[int, ProducerStateEntry]) -> None:
         """
@@ -366,24 +432,23 @@ class ProducerStateManager:
                 entry.recall_batches(earlier)
 
     def _load_from_snapshot(self, log_start_offset: int, now_ms: int) -> None:
-        while (latest := self.latest_snapshot_offset) is not None:
-            snapshot = self._snapshots[latest]
+        while (latest := self.snapshots.latest_offset) is not None:
             try:
-                entries = read_snapshot(self._files, snapshot.path)
+                entries = self.snapshots.read(latest)
             except CorruptSnapshot as error:
                 logger.warning("Failed to load producer snapshot: %s", error)
-                self._remove_and_delete_snapshot(latest)
+                self.snapshots.remove([latest])
                 continue
             for entry in entries:
                 if not self._is_expired(now_ms, entry):
                     self.load_producer_entry(entry)
-            self._last_map_offset = self._last_snap_offset = latest
+            self.map_end_offset = self._last_snap_offset = latest
             return
-        self._last_map_offset = self._last_snap_offset = log_start_offset
+        self.map_end_offset = self._last_snap_offset = log_start_offset
 
     def load_producer_entry(self, entry: ProducerStateEntry) -> None:
         """
-        Know a producer as a snapshot tells it.
+        Add a producer as it is in a snapshot.
         """
         self._producers[entry.producer_id] = entry
         first_offset = entry.current_txn_first_offset

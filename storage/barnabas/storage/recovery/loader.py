@@ -25,10 +25,10 @@ from barnabas.storage.errors import CorruptIndex, InvalidOffset, SegmentOffsetOv
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.loaded import LoadedLogOffsets, RecoveryReport
-from barnabas.storage.producers.rebuild import delete_producer_snapshots, rebuild_producer_state
+from barnabas.storage.producers.rebuild import rebuild_producer_state
 from barnabas.storage.producers.state import ProducerStateManager
 from barnabas.storage.recovery.segment_recovery import recover_segment
-from barnabas.storage.recovery.swap_files import clean_up, numbered_files
+from barnabas.storage.recovery.swap_files import numbered_files
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import (
@@ -39,6 +39,7 @@ from barnabas.storage.state_files.file_names import (
     offset_from_file_name,
     offset_index_name,
     time_index_name,
+    transaction_index_name,
 )
 
 logger = logging.getLogger(__name__)
@@ -52,10 +53,11 @@ class LogLoader:
     Opens one log, once.
 
     Args:
-        producers: gets the state of the log's end; it knows nothing yet.
-        log_start_offset: as it was noted, 0 if it was not.
-        recovery_point: likewise; what is below survived a crash.
-        was_compacted: whether the cleaner has been at the log, whatever the config says now.
+        producers: empty; the loader brings it to the state at the log's end.
+        names: the result of ``clean_up``.
+        log_start_offset: that of the checkpoint, 0 without one.
+        recovery_point: likewise; records below it survived a crash.
+        was_compacted: whether the log has ever been compacted, whatever the config is now.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class LogLoader:
         directory: SegmentDirectory,
         epochs: LeaderEpochFileCache,
         producers: ProducerStateManager,
+        names: Sequence[str],
         *,
         had_clean_shutdown: bool,
         log_start_offset: int,
@@ -80,8 +83,7 @@ class LogLoader:
         self._may_have_gaps = was_compacted or directory.config.compact
         self._recovered: ProducerStateManager | None = None
         """The producers as the last segment that was recovered left them."""
-        self._names: list[str] | None = None
-        """The files of the directory, while nobody has changed them since they were listed."""
+        self._names = names
 
     def load(self) -> LoadedLogOffsets:
         """
@@ -90,9 +92,6 @@ class LogLoader:
             KafkaStorageError: the disk failed.
         """
         directory, segments = self._directory, self._segments
-        self._names = clean_up(directory)
-        if directory.listed is None:
-            self._producers.look_for_snapshots()
         self._split_on_overflow(self._load_segment_files)
         had_segments = not segments.is_empty
         if directory.path.name.endswith(DELETE_DIR_SUFFIX):
@@ -106,7 +105,7 @@ class LogLoader:
         first = segments.first_segment_base_offset or 0
         start = max(self._log_start_offset, first)
         self._epochs.truncate_from_start_async_flush(self._log_start_offset)
-        self._producers.remove_stray_snapshots(segments.base_offsets)
+        self._producers.snapshots.remove_strays(segments.base_offsets)
         rebuild_producer_state(
             self._producers,
             segments,
@@ -134,12 +133,12 @@ class LogLoader:
                 return work()
             except SegmentOffsetOverflow as error:
                 logger.info("%s. Split segment and retry.", error)
-                self._directory.listed = None
                 overflowed = self._segments.get(error.base_offset)
                 assert overflowed is not None, "what was being loaded is a segment of the log"
                 result = self._directory.split_overflowed_segment(overflowed)
                 self._directory.sync()
                 self._delete_producer_snapshots(result.deleted_segments)
+                self._names = numbered_files(self._directory)
                 self.report.split_segments += 1
 
     # Segments.
@@ -148,8 +147,7 @@ class LogLoader:
         directory, segments = self._directory, self._segments
         segments.close()
         segments.clear()
-        names = numbered_files(directory) if self._names is None else self._names
-        self._names = None
+        names = self._names
         first_unflushed = self._first_unflushed(
             [offset_from_file_name(name) for name in names if is_log_file(name)]
         )
@@ -161,7 +159,11 @@ class LogLoader:
                     self._remove_orphan(name)
             elif is_log_file(name):
                 base_offset = offset_from_file_name(name)
-                segment = directory.open_segment(base_offset, file_already_exists=True)
+                segment = directory.open_segment(
+                    base_offset,
+                    file_already_exists=True,
+                    has_txn_index=transaction_index_name(base_offset) in known,
+                )
                 if base_offset < first_unflushed:
                     self._check_segment(segment, known)
                 segments.add(segment)
@@ -216,11 +218,9 @@ class LogLoader:
         directory = self._directory
         producers = ProducerStateManager(
             directory.topic_partition,
-            directory.path,
+            self._producers.snapshots,
             self._producers.config,
             directory.clock,
-            files=directory.files,
-            shares_snapshots_of=self._producers,
         )
         rebuild_producer_state(
             producers,
@@ -232,7 +232,7 @@ class LogLoader:
         self._recall_batches(producers)
         truncated = recover_segment(segment, producers, self._epochs)
         if snapshot := producers.take_snapshot(sync=False):
-            directory.deferred.soon(partial(self._producers.flush_snapshot, snapshot.offset))
+            directory.deferred.soon(partial(self._producers.snapshots.flush, snapshot.offset))
         self._recovered = producers
         self.report.recovered_segments += 1
         self.report.recovered_bytes += segment.size
@@ -354,9 +354,4 @@ class LogLoader:
         return None
 
     def _delete_producer_snapshots(self, segments: Sequence[LogSegment]) -> None:
-        delete_producer_snapshots(
-            self._producers,
-            segments,
-            self._directory.deferred,
-            self._directory.config.file_delete_delay_ms,
-        )
+        self._directory.delete_producer_snapshots(self._producers.snapshots, segments)

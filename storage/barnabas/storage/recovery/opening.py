@@ -1,5 +1,5 @@
 """
-Opening a log: making its parts, and recovering it if it needs that.
+Opening a log: it makes the parts of a ``Log``, and recovers the log if needed.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from uuid import UUID
 
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.config.options import DAYS
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.log.log import Log
+from barnabas.storage.producers.snapshots import ProducerSnapshots
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.recovery.loader import LogLoader
-from barnabas.storage.state_files.checkpoints import (
-    LEADER_EPOCH_CHECKPOINT,
-    LeaderEpochCheckpointFile,
-)
+from barnabas.storage.recovery.swap_files import clean_up
+from barnabas.storage.state_files.checkpoints import LeaderEpochCheckpointFile
 from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from barnabas.storage.threads.deferred_work import DeferredWork
 
@@ -39,23 +37,21 @@ def open_log(
     high_watermark: int = 0,
     had_clean_shutdown: bool = True,
     was_compacted: bool = False,
-    producer_id_expiration_ms: int = 1 * DAYS,
-    transaction_verification: bool = True,
+    producer_config: ProducerStateManagerConfig | None = None,
     wake_at: Callable[[int], None] = lambda due_ms: None,
 ) -> Log:
     """
-    Open the log in *directory*, which is made if it is missing.
+    Open the log in *directory*, which is created if it is missing.
 
     Args:
-        topic_id: of the topic that the log is for, if it is a new one.
-        log_start_offset: as it was noted in the checkpoint of the log directory.
-        recovery_point: likewise; what is below is on the disk.
+        topic_id: the id of the topic, if the log is new.
+        log_start_offset: that of the checkpoint in the log directory.
+        recovery_point: likewise; records below it are on the disk.
         high_watermark: likewise.
         had_clean_shutdown: whether nothing needs to be recovered.
-        was_compacted: whether the cleaner has been at the log, whatever *config* says now.
-        producer_id_expiration_ms: how long a producer may be idle before it is forgotten.
-        transaction_verification: whether transactional batches need a ``VerificationGuard``.
-        wake_at: told when ``remove_deleted_files`` should be called, in ms.
+        was_compacted: whether the log has ever been compacted, whatever *config* is now.
+        producer_config: shared by all logs of a broker.
+        wake_at: called with the time, in ms, at which to call ``remove_deleted_files``.
 
     Raises:
         InvalidLogDirectory: the name of *directory* is not one of a partition.
@@ -64,36 +60,26 @@ def open_log(
         KafkaStorageError: the disk failed.
     """
     partition = parse_topic_partition_name(directory)
-    try:
-        listed = dict.fromkeys(files.names(directory))
-    except FileNotFoundError:
-        files.make_directory(directory)
-        listed = {}
     deferred = DeferredWork(clock, wake_at)
     place = SegmentDirectory(
-        directory,
-        partition,
-        config,
-        files=files,
-        clock=clock,
-        deferred=deferred,
-        listed=listed,
+        directory, partition, config, files=files, clock=clock, deferred=deferred
     )
-    checkpoint = LeaderEpochCheckpointFile(
-        files, directory, exists=LEADER_EPOCH_CHECKPOINT in listed
-    )
+    try:
+        names = clean_up(place)
+    except FileNotFoundError:
+        files.make_directory(directory)
+        names = []
+    checkpoint = LeaderEpochCheckpointFile(files, directory)
     epochs = LeaderEpochFileCache(partition, checkpoint, deferred.soon)
-    settings = ProducerStateManagerConfig(
-        producer_id_expiration_ms=producer_id_expiration_ms,
-        transaction_verification_enabled=transaction_verification,
-    )
+    snapshots = ProducerSnapshots(files, directory, names)
     producers = ProducerStateManager(
-        partition, directory, settings, clock, files=files, listed=listed
+        partition, snapshots, producer_config or ProducerStateManagerConfig(), clock
     )
     loader = LogLoader(
         place,
         epochs,
         producers,
+        names,
         had_clean_shutdown=had_clean_shutdown,
         log_start_offset=log_start_offset,
         recovery_point=recovery_point,
@@ -112,7 +98,6 @@ def open_log(
     except BaseException:
         place.segments.close_handlers()
         raise
-    place.listed = None  # From here on others may change what is in the directory.
     if topic_id is not None:
         log.assign_topic_id(topic_id)
     return log

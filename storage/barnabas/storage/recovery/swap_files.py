@@ -1,13 +1,12 @@
 """
-Files that a crash left behind in the directory of a log, and what becomes of them.
+Files that a crash left behind in the directory of a log.
 
 ::
 
-    *.deleted    removed: they were on their way out
-    *.cleaned    removed: somebody was still writing them
-    *.swap       removed, if a .cleaned of the same or a lower offset is left: they are part of the
-                 same replacement, which was not complete. Else they take the place of the segments
-                 that they cover, as was about to happen
+    *.deleted    removed: their deletion had begun
+    *.cleaned    removed: they were still being written
+    *.swap       removed, if a .cleaned of the same or a lower offset exists: both are part of one
+                 replacement, which was not complete. Else they replace the segments that they cover
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from barnabas.storage.state_files.file_names import (
 logger = logging.getLogger(__name__)
 
 SNAPSHOT_DELETE_SUFFIX = ".checkpoint.deleted"
-"""Snapshots of the cluster's metadata have an owner of their own."""
+"""Snapshots of the cluster's metadata belong to the metadata log."""
 
 
 def numbered_files(directory: SegmentDirectory) -> list[str]:
     """
-    The names of files that belong to an offset, in order. Other files are none of our business.
+    The names of files that begin with an offset, in order; other files do not belong to segments.
     """
     return _numbered(directory.files.names(directory.path))
 
@@ -44,17 +43,16 @@ def _numbered(names: Iterable[str]) -> list[str]:
 
 def clean_up(directory: SegmentDirectory) -> list[str]:
     """
-    Remove what is left of work that was not complete, and complete what was nearly.
+    Remove the files of unfinished work, and complete a replacement that was nearly finished.
 
     Returns:
-        What ``numbered_files`` would say now. Mostly nothing was to be done, and a broker that
-        opens thousands of logs need not look twice.
+        The result of ``numbered_files`` after that; mostly the directory is listed only once.
 
     Raises:
+        FileNotFoundError: there is no directory.
         KafkaStorageError: the disk failed.
     """
-    listed = directory.listed
-    names: Iterable[str] = directory.files.names(directory.path) if listed is None else listed
+    names = directory.files.names(directory.path)
     numbered = _numbered(names)
     deleted = [
         name
@@ -64,7 +62,6 @@ def clean_up(directory: SegmentDirectory) -> list[str]:
     temporary = [name for name in numbered if name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX))]
     if not deleted and not temporary:
         return numbered
-    directory.listed = None
     for name in deleted:
         _remove(directory, name)
     swapped = _remove_temporary_files(directory, temporary)
@@ -75,7 +72,7 @@ def clean_up(directory: SegmentDirectory) -> list[str]:
 
 def _remove_temporary_files(directory: SegmentDirectory, temporary: list[str]) -> list[str]:
     """
-    Remove what cannot be used; return the ``.swap`` files, which can.
+    Remove the files that cannot be used; return the usable ones, which are ``.swap`` files.
     """
     cleaned = [name for name in temporary if name.endswith(CLEANED_SUFFIX)]
     swapped = [name for name in temporary if name.endswith(SWAP_SUFFIX)]
@@ -83,7 +80,7 @@ def _remove_temporary_files(directory: SegmentDirectory, temporary: list[str]) -
         return swapped
     first = min(map(offset_from_file_name, cleaned))
     invalid = [name for name in swapped if offset_from_file_name(name) >= first]
-    # The .cleaned go last: until then they say that the .swap must not be used.
+    # The .cleaned are removed last: while they exist the .swap must not be used.
     for name in [*invalid, *cleaned]:
         _remove(directory, name)
     return [name for name in swapped if name not in invalid]
@@ -115,7 +112,7 @@ def _range_of(directory: SegmentDirectory, name: str) -> tuple[int, int]:
     The offsets that a ``.swap`` segment covers, the end exclusive.
     """
     base_offset = next_offset = offset_from_file_name(name)
-    # Not through its index, which opening would make if it is missing.
+    # Not through its index, which opening would create if it is missing.
     records = FileRecords.open(directory.files, directory.path / name, mutable=False)
     try:
         for header in records.headers():

@@ -1,5 +1,5 @@
 """
-Small text files that tell what a start has to know.
+Checkpoints: small text files that a start reads (Kafka's CheckpointFile).
 
 ::
 
@@ -8,9 +8,8 @@ Small text files that tell what a start has to know.
     orders 0 42       an entry on each line; nothing behind the last line
     orders 1 0
 
-An empty file, or one of a version line alone, has no entries. A file that says anything else is an
-error, and nothing of it is believed. Files are replaced in one step, so that a crash leaves the old
-one or the new one (Kafka's CheckpointFile).
+An empty file, or one of a version line alone, has no entries. Any other content is an error, and
+none of it is used. Files are replaced in one step, so that a crash leaves the old one or the new one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import re
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
@@ -63,11 +62,11 @@ def parse_checkpoint(
     The entries of a file.
 
     Args:
-        path: what errors call the file.
-        parse: makes an entry of the words of a line.
+        path: the name of the file in errors.
+        parse: makes an entry from the words of a line.
 
     Raises:
-        CorruptCheckpoint: the file is of another version, or not as it should be.
+        CorruptCheckpoint: the file has another version, or is malformed.
     """
     try:
         lines = re.split(r"\r\n|\r|\n", data.decode())
@@ -120,55 +119,6 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-class CheckpointFile(Generic[Entry]):
-    """
-    One checkpoint file, which is made, empty, if it is missing. Safe from any thread.
-    """
-
-    __slots__ = ("_files", "_format", "_parse", "_writing", "path")
-
-    def __init__(
-        self,
-        files: Files,
-        path: Path,
-        *,
-        format_entry: Callable[[Entry], str],
-        parse_entry: Callable[[Sequence[str]], Entry],
-    ) -> None:
-        self.path = path
-        self._files = files
-        self._format = format_entry
-        self._parse = parse_entry
-        # There is one temporary file, and more than one thread that has something to note.
-        self._writing = threading.Lock()
-        if not files.exists(path):
-            files.open(path).close()
-
-    def write(self, entries: Collection[Entry]) -> None:
-        """
-        Put *entries* in the place of those in the file; they survive a crash.
-        """
-        data = format_checkpoint([self._format(entry) for entry in entries])
-        with self._writing:
-            self._files.write_atomically(self.path, data)
-
-    def read(self) -> list[Entry]:
-        """
-        Raises:
-            CorruptCheckpoint: the file does not say what it should.
-            KafkaStorageError: it cannot be read, or is gone.
-        """
-        return _read_entries(self._files, self.path, self._parse)
-
-
-def _read_entries(files: Files, path: Path, parse: Callable[[Sequence[str]], Entry]) -> list[Entry]:
-    try:
-        data = files.read_bytes(path)
-    except FileNotFoundError as error:
-        raise KafkaStorageError(f"Checkpoint file {path} is gone") from error
-    return parse_checkpoint(data, path, parse)
-
-
 def parse_offset_entry(words: Sequence[str]) -> tuple[TopicPartition, int]:
     """
     Raises:
@@ -190,30 +140,44 @@ def parse_epoch_entry(words: Sequence[str]) -> EpochEntry:
 class OffsetCheckpointFile:
     """
     An offset for each partition: recovery points, log start offsets, high watermarks.
+
+    Safe from any thread.
     """
 
-    __slots__ = ("_file",)
+    __slots__ = ("_files", "_writing", "path")
 
     def __init__(self, files: Files, path: Path) -> None:
-        self._file: CheckpointFile[tuple[TopicPartition, int]] = CheckpointFile(
-            files,
-            path,
-            format_entry=lambda entry: f"{entry[0].topic} {entry[0].partition} {entry[1]}",
-            parse_entry=parse_offset_entry,
-        )
-
-    @property
-    def path(self) -> Path:
-        return self._file.path
+        """
+        Open the file, which is created empty if it is missing.
+        """
+        self.path = path
+        self._files = files
+        # Threads share one temporary file.
+        self._writing = threading.Lock()
+        if not files.exists(path):
+            files.open(path).close()
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
-        self._file.write(offsets.items())
+        """
+        Replace the entries of the file by *offsets*; they survive a crash.
+        """
+        data = format_checkpoint(
+            [f"{name.topic} {name.partition} {offset}" for name, offset in offsets.items()]
+        )
+        with self._writing:
+            self._files.write_atomically(self.path, data)
 
     def read(self) -> dict[TopicPartition, int]:
         """
-        Raises: as ``CheckpointFile.read``.
+        Raises:
+            CorruptCheckpoint: the file is malformed.
+            KafkaStorageError: it cannot be read, or is gone.
         """
-        return dict(self._file.read())
+        try:
+            data = self._files.read_bytes(self.path)
+        except FileNotFoundError as error:
+            raise KafkaStorageError(f"Checkpoint file {self.path} is gone") from error
+        return dict(parse_checkpoint(data, self.path, parse_offset_entry))
 
 
 class LeaderEpochCheckpointFile:
@@ -223,19 +187,11 @@ class LeaderEpochCheckpointFile:
     One thread at a time may write: there is one temporary file.
     """
 
-    __slots__ = ("_directory", "_files", "_is_empty")
+    __slots__ = ("_directory", "_files")
 
-    def __init__(self, files: Files, directory: Path, *, exists: bool | None = None) -> None:
-        """
-        Args:
-            exists: whether there is a file, if that is known; if there is none it is made, empty.
-        """
+    def __init__(self, files: Files, directory: Path) -> None:
         self._files = files
         self._directory = directory
-        self._is_empty = not (files.exists(self.path) if exists is None else exists)
-        """Whether the file was made here, and nothing was written since."""
-        if self._is_empty:
-            files.open(self.path).close()
 
     @property
     def path(self) -> Path:
@@ -243,18 +199,17 @@ class LeaderEpochCheckpointFile:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory of the log.
+        Follow the directory of the log, which was renamed.
         """
         self._directory = directory
 
     def write(self, entries: Collection[EpochEntry]) -> None:
         lines = [f"{entry.epoch} {entry.start_offset}" for entry in entries]
-        self._is_empty = False
         self._files.write_atomically(self.path, format_checkpoint(lines))
 
     def write_if_dir_exists(self, entries: Collection[EpochEntry]) -> None:
         """
-        Write, unless the log was renamed to be deleted since somebody decided to.
+        Write, unless the log was renamed to be deleted in the meantime.
         """
         try:
             self.write(entries)
@@ -265,15 +220,18 @@ class LeaderEpochCheckpointFile:
 
     def read(self) -> Sequence[EpochEntry]:
         """
-        Raises: as ``CheckpointFile.read``.
+        Read the file, which is created empty if it is missing.
+
+        Raises:
+            CorruptCheckpoint: the file is malformed.
+            KafkaStorageError: it cannot be read.
         """
-        if self._is_empty:
-            return ()
         path = self.path
         try:
             data = self._files.read_bytes(path)
-        except FileNotFoundError as error:
-            raise KafkaStorageError(f"Checkpoint file {path} is gone") from error
+        except FileNotFoundError:
+            self._files.open(path).close()
+            return ()
         known = _known_epochs.get(data)
         if known is None:
             known = parse_checkpoint(data, path, parse_epoch_entry)
@@ -292,8 +250,8 @@ class CleanShutdownFile:
     """
     The mark in a log directory that all its logs were flushed and closed.
 
-    One line of JSON, ``{"version":0,"brokerEpoch":205}``. Older brokers wrote an empty file; it
-    means the same, but nobody learns the epoch from it (Kafka's CleanShutdownFileHandler, KIP-966).
+    One line of JSON, ``{"version":0,"brokerEpoch":205}``. Older brokers wrote an empty file, which
+    means the same without an epoch (Kafka's CleanShutdownFileHandler, KIP-966).
     """
 
     __slots__ = ("_files", "path")
@@ -307,7 +265,7 @@ class CleanShutdownFile:
 
     def read(self) -> int | None:
         """
-        The epoch of the broker that stopped, if the file is there and says it.
+        The epoch of the broker that stopped, if the file exists and has it.
         """
         try:
             content = json.loads(self._files.read_bytes(self.path))

@@ -26,7 +26,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import ProducerStateEntry
-from barnabas.storage.producers.snapshots import SnapshotFile, read_snapshot
+from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile, read_snapshot
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.readonly import PartitionDirectory
 from barnabas.storage.verify import rules
@@ -59,10 +59,9 @@ class ProducerCheck:
         self._live = live
         self._state = ProducerStateManager(
             partition.topic_partition,
-            partition.path,
+            ProducerSnapshots(partition.files, partition.path),
             ProducerStateManagerConfig(),
             clock,
-            files=partition.files,
         )
         self._snapshots = list(partition.snapshots)
         self._compared = 0

@@ -1,0 +1,119 @@
+"""
+The id of the topic, in memory and in its file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.errors import InconsistentTopicId, KafkaStorageError
+from barnabas.storage.log.directory import SegmentDirectory
+from barnabas.storage.log.identity import LogIdentity
+from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
+from barnabas.storage.threads.deferred_work import DeferredWork
+from tests.support.clock import StillClock
+from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+
+D = Path("/data/t-0")
+ID = UUID(int=6)
+OTHER = UUID(int=7)
+
+
+def place(files: MemoryFiles) -> SegmentDirectory:
+    clock = StillClock()
+    files.make_directory(D)
+    return SegmentDirectory(
+        D,
+        TopicPartition("t", 0),
+        LogConfig(),
+        files=files,
+        clock=clock,
+        deferred=DeferredWork(clock),
+    )
+
+
+def test_the_id_is_written_once_and_not_at_once() -> None:
+    """
+    The append path asks before every append.
+    """
+    files = FailingFiles()
+    identity = LogIdentity(place(files))
+    identity.write()
+    identity.assign(ID)
+    assert identity.is_unwritten
+    assert not files.exists(D / PARTITION_METADATA)
+    identity.write()
+    assert ID == LogIdentity(place(files)).topic_id
+
+    files.fail(forever=True)
+
+    identity.write()
+    assert not identity.is_unwritten
+
+
+def test_a_log_does_not_change_its_topic() -> None:
+    """
+    The same id may be assigned again.
+    """
+    identity = LogIdentity(place(MemoryFiles()))
+    identity.assign(ID)
+    identity.assign(ID)
+
+    with pytest.raises(InconsistentTopicId, match=str(OTHER)):
+        identity.assign(OTHER)
+
+
+def test_a_write_that_failed_is_tried_again() -> None:
+    files = FailingFiles()
+    identity = LogIdentity(place(files))
+    identity.assign(ID)
+    files.fail()
+
+    with pytest.raises(KafkaStorageError):
+        identity.write()
+    identity.write()
+
+    assert ID == LogIdentity(place(files)).topic_id
+
+
+def test_the_file_is_written_into_the_renamed_directory() -> None:
+    files = MemoryFiles()
+    directory = place(files)
+    identity = LogIdentity(directory)
+    identity.assign(ID)
+
+    directory.rename("t-0.abc-delete")
+    identity.write()
+
+    assert files.exists(D.with_name("t-0.abc-delete") / PARTITION_METADATA)
+
+
+@pytest.mark.parametrize("survives", [lambda most: 0, lambda most: most // 2, lambda most: most])
+@pytest.mark.parametrize("step", range(7))
+def test_after_a_crash_the_file_is_whole_or_missing(step: int, survives: object) -> None:
+    """
+    Wherever the machine stops, and whatever the disk has kept.
+    """
+    files = CrashableFiles()
+    directory = place(files)
+    files.sync_directory(D.parent)
+    identity = LogIdentity(directory)
+    identity.assign(ID)
+    files.crash_before(step)
+    with pytest.raises(Crashed):
+        identity.write()
+
+    assert callable(survives)
+    files.crash(survives)
+
+    again = LogIdentity(place(files))
+    assert again.topic_id in (None, ID)
+    again.assign(ID)
+    again.write()
+    files.crash()
+    assert ID == LogIdentity(place(files)).topic_id

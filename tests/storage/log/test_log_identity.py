@@ -14,7 +14,10 @@ from barnabas.storage.errors import InconsistentTopicId, KafkaStorageError
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.log.identity import LogIdentity
 from barnabas.storage.state_files.file_names import TopicPartition
-from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
+from barnabas.storage.state_files.partition_metadata import (
+    PARTITION_METADATA,
+    read_partition_metadata,
+)
 from barnabas.storage.threads.deferred_work import DeferredWork
 from tests.support.clock import StillClock
 from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
@@ -37,18 +40,22 @@ def place(files: MemoryFiles) -> SegmentDirectory:
     )
 
 
+def in_file(files: MemoryFiles) -> UUID:
+    return read_partition_metadata(files, D).topic_id
+
+
 def test_the_id_is_written_once_and_not_at_once() -> None:
     """
     The append path asks before every append.
     """
     files = FailingFiles()
-    identity = LogIdentity(place(files))
+    identity = LogIdentity(place(files), None)
     identity.write()
     identity.assign(ID)
     assert identity.is_unwritten
     assert not files.exists(D / PARTITION_METADATA)
     identity.write()
-    assert ID == LogIdentity(place(files)).topic_id
+    assert ID == in_file(files)
 
     files.fail(forever=True)
 
@@ -60,7 +67,7 @@ def test_a_log_does_not_change_its_topic() -> None:
     """
     The same id may be assigned again.
     """
-    identity = LogIdentity(place(MemoryFiles()))
+    identity = LogIdentity(place(MemoryFiles()), None)
     identity.assign(ID)
     identity.assign(ID)
 
@@ -70,7 +77,7 @@ def test_a_log_does_not_change_its_topic() -> None:
 
 def test_a_write_that_failed_is_tried_again() -> None:
     files = FailingFiles()
-    identity = LogIdentity(place(files))
+    identity = LogIdentity(place(files), None)
     identity.assign(ID)
     files.fail()
 
@@ -78,13 +85,13 @@ def test_a_write_that_failed_is_tried_again() -> None:
         identity.write()
     identity.write()
 
-    assert ID == LogIdentity(place(files)).topic_id
+    assert ID == in_file(files)
 
 
 def test_the_file_is_written_into_the_renamed_directory() -> None:
     files = MemoryFiles()
     directory = place(files)
-    identity = LogIdentity(directory)
+    identity = LogIdentity(directory, None)
     identity.assign(ID)
 
     directory.rename("t-0.abc-delete")
@@ -102,7 +109,7 @@ def test_after_a_crash_the_file_is_whole_or_missing(step: int, survives: object)
     files = CrashableFiles()
     directory = place(files)
     files.sync_directory(D.parent)
-    identity = LogIdentity(directory)
+    identity = LogIdentity(directory, None)
     identity.assign(ID)
     files.crash_before(step)
     with pytest.raises(Crashed):
@@ -111,9 +118,10 @@ def test_after_a_crash_the_file_is_whole_or_missing(step: int, survives: object)
     assert callable(survives)
     files.crash(survives)
 
-    again = LogIdentity(place(files))
-    assert again.topic_id in (None, ID)
+    directory = place(files)
+    assert not files.exists(D / PARTITION_METADATA) or ID == in_file(files)
+    again = LogIdentity(directory, None)
     again.assign(ID)
     again.write()
     files.crash()
-    assert ID == LogIdentity(place(files)).topic_id
+    assert ID == in_file(files)

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.directory import SegmentDirectory
-from barnabas.storage.recovery.swap_files import clean_up, numbered_files
+from barnabas.storage.recovery.swap_files import clean_up, numbered
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.threads.deferred_work import DeferredWork
@@ -61,7 +61,7 @@ def offsets_in(files: MemoryFiles) -> list[int]:
     clean_up(place)
     assert all(name.count(".") == 1 for name in files.names(DIRECTORY))
     found = []
-    for name in numbered_files(place):
+    for name in numbered(place.files.names(place.path)):
         if name.endswith(".log"):
             segment = place.open_segment(int(name[:20]), file_already_exists=True)
             found += [batch.base_offset for batch in segment.log.batches()]

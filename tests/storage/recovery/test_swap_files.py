@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from barnabas.storage.recovery.swap_files import clean_up, numbered_files
+from barnabas.storage.recovery.swap_files import clean_up, numbered
 from tests.storage.log.test_segment_directory import directory, filled, offsets_in
 from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
 from tests.support.segments import DIRECTORY, padded_batch
@@ -152,4 +152,6 @@ def test_other_peoples_files_are_not_ours(files: MemoryFiles) -> None:
     clean_up(directory(files))
 
     assert {"notes.log", "notes.cleaned"} <= set(files.names(DIRECTORY))
-    assert all(name[:20].isdecimal() for name in numbered_files(directory(files)))
+    assert [name for name in files.names(DIRECTORY) if name[:20].isdecimal()] == numbered(
+        files.names(DIRECTORY)
+    )

@@ -96,14 +96,14 @@ class SegmentDirectory:
         base_offset: int,
         *,
         file_already_exists: bool = False,
-        has_txn_index: bool | None = None,
+        has_txn_index: bool = False,
         suffix: str = "",
     ) -> LogSegment:
         """
         Open a segment, or make the files of a new one. It does not belong to the log yet.
 
         Args:
-            has_txn_index: whether there is a transaction index, if that is known.
+            has_txn_index: whether there is a transaction index; a new segment has none.
         """
         config = self.config
         return LogSegment(

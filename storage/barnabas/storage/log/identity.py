@@ -5,15 +5,11 @@ The topic that a log belongs to.
 from __future__ import annotations
 
 import threading
-from contextlib import suppress
 from uuid import UUID
 
 from barnabas.storage.errors import InconsistentTopicId
 from barnabas.storage.log.directory import SegmentDirectory
-from barnabas.storage.state_files.partition_metadata import (
-    read_partition_metadata,
-    write_partition_metadata,
-)
+from barnabas.storage.state_files.partition_metadata import write_partition_metadata
 
 
 class LogIdentity:
@@ -27,17 +23,15 @@ class LogIdentity:
 
     __slots__ = ("_directory", "_writing", "is_unwritten", "topic_id")
 
-    def __init__(self, directory: SegmentDirectory) -> None:
+    def __init__(self, directory: SegmentDirectory, topic_id: UUID | None) -> None:
         """
-        Raises:
-            CorruptCheckpoint: the file is malformed.
+        Args:
+            topic_id: the one in the file; None if there is no file.
         """
         self._directory = directory
         self._writing = threading.Lock()
-        self.topic_id: UUID | None = None
+        self.topic_id = topic_id
         """None until it is assigned."""
-        with suppress(FileNotFoundError):
-            self.topic_id = read_partition_metadata(directory.files, directory.path).topic_id
         self.is_unwritten = False
 
     def assign(self, topic_id: UUID) -> None:

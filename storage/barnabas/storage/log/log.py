@@ -89,6 +89,7 @@ class Log:
         epochs: LeaderEpochFileCache,
         *,
         failures: LogDirFailureChannel,
+        topic_id: UUID | None,
         high_watermark: int,
         report: RecoveryReport,
     ) -> None:
@@ -112,7 +113,7 @@ class Log:
         self._failures = failures
         self._clock = directory.clock
         self._directory = directory
-        self._identity = LogIdentity(directory)
+        self._identity = LogIdentity(directory, topic_id)
         self._local = LocalLog(directory, loaded.recovery_point, loaded.next_offset_metadata)
         self._watermarks = Watermarks(
             self._local,

@@ -28,7 +28,7 @@ from barnabas.storage.log.loaded import LoadedLogOffsets, RecoveryReport
 from barnabas.storage.producers.rebuild import rebuild_producer_state
 from barnabas.storage.producers.state import ProducerStateManager
 from barnabas.storage.recovery.segment_recovery import recover_segment
-from barnabas.storage.recovery.swap_files import numbered_files
+from barnabas.storage.recovery.swap_files import numbered
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import (
@@ -83,7 +83,7 @@ class LogLoader:
         self._may_have_gaps = was_compacted or directory.config.compact
         self._recovered: ProducerStateManager | None = None
         """The producers as the last segment that was recovered left them."""
-        self._names = names
+        self._names: Sequence[str] = names
 
     def load(self) -> LoadedLogOffsets:
         """
@@ -138,7 +138,7 @@ class LogLoader:
                 result = self._directory.split_overflowed_segment(overflowed)
                 self._directory.sync()
                 self._delete_producer_snapshots(result.deleted_segments)
-                self._names = numbered_files(self._directory)
+                self._names = self._directory.files.names(self._directory.path)
                 self.report.split_segments += 1
 
     # Segments.
@@ -147,7 +147,7 @@ class LogLoader:
         directory, segments = self._directory, self._segments
         segments.close()
         segments.clear()
-        names = self._names
+        names = numbered(self._names)
         first_unflushed = self._first_unflushed(
             [offset_from_file_name(name) for name in names if is_log_file(name)]
         )

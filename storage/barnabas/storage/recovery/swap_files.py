@@ -30,14 +30,10 @@ SNAPSHOT_DELETE_SUFFIX = ".checkpoint.deleted"
 """Snapshots of the cluster's metadata belong to the metadata log."""
 
 
-def numbered_files(directory: SegmentDirectory) -> list[str]:
+def numbered(names: Iterable[str]) -> list[str]:
     """
-    The names of files that begin with an offset, in order; other files do not belong to segments.
+    The names that begin with an offset; other files do not belong to segments.
     """
-    return _numbered(directory.files.names(directory.path))
-
-
-def _numbered(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.partition(".")[0].isdecimal()]
 
 
@@ -46,28 +42,27 @@ def clean_up(directory: SegmentDirectory) -> list[str]:
     Remove the files of unfinished work, and complete a replacement that was nearly finished.
 
     Returns:
-        The result of ``numbered_files`` after that; mostly the directory is listed only once.
+        The names of all files after that; mostly the directory is listed only once.
 
     Raises:
         FileNotFoundError: there is no directory.
         KafkaStorageError: the disk failed.
     """
     names = directory.files.names(directory.path)
-    numbered = _numbered(names)
     deleted = [
         name
         for name in names
         if name.endswith(DELETED_SUFFIX) and not name.endswith(SNAPSHOT_DELETE_SUFFIX)
     ]
-    temporary = [name for name in numbered if name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX))]
+    temporary = numbered(name for name in names if name.endswith((CLEANED_SUFFIX, SWAP_SUFFIX)))
     if not deleted and not temporary:
-        return numbered
+        return names
     for name in deleted:
         _remove(directory, name)
     swapped = _remove_temporary_files(directory, temporary)
     if swapped:
         _complete_swap(directory, swapped)
-    return numbered_files(directory)
+    return directory.files.names(directory.path)
 
 
 def _remove_temporary_files(directory: SegmentDirectory, temporary: list[str]) -> list[str]:
@@ -98,7 +93,7 @@ def _complete_swap(directory: SegmentDirectory, swapped: list[str]) -> None:
     ]
     start = min((first for first, _ in ranges), default=0)
     end = max((next_offset for _, next_offset in ranges), default=0)
-    for name in numbered_files(directory):
+    for name in numbered(files.names(path)):
         if not name.endswith(SWAP_SUFFIX) and start <= offset_from_file_name(name) < end:
             _remove(directory, name)
     for name in swapped:

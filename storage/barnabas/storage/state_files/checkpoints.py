@@ -9,7 +9,7 @@ Checkpoints: small text files that a start reads (Kafka's CheckpointFile).
     orders 1 0
 
 An empty file, or one of a version line alone, has no entries. Any other content is an error, and
-none of it is used. Files are replaced in one step, so that a crash leaves the old one or the new one.
+none of it is used. Files are replaced in one step: a crash leaves the old one or the new one.
 """
 
 from __future__ import annotations
@@ -187,11 +187,16 @@ class LeaderEpochCheckpointFile:
     One thread at a time may write: there is one temporary file.
     """
 
-    __slots__ = ("_directory", "_files")
+    __slots__ = ("_directory", "_files", "_is_missing")
 
-    def __init__(self, files: Files, directory: Path) -> None:
+    def __init__(self, files: Files, directory: Path, *, is_missing: bool = False) -> None:
+        """
+        Args:
+            is_missing: whether the file is known to be missing.
+        """
         self._files = files
         self._directory = directory
+        self._is_missing = is_missing
 
     @property
     def path(self) -> Path:
@@ -205,6 +210,7 @@ class LeaderEpochCheckpointFile:
 
     def write(self, entries: Collection[EpochEntry]) -> None:
         lines = [f"{entry.epoch} {entry.start_offset}" for entry in entries]
+        self._is_missing = False
         self._files.write_atomically(self.path, format_checkpoint(lines))
 
     def write_if_dir_exists(self, entries: Collection[EpochEntry]) -> None:
@@ -228,8 +234,10 @@ class LeaderEpochCheckpointFile:
         """
         path = self.path
         try:
-            data = self._files.read_bytes(path)
+            data = b"" if self._is_missing else self._files.read_bytes(path)
         except FileNotFoundError:
+            self._is_missing = True
+        if self._is_missing:
             self._files.open(path).close()
             return ()
         known = _known_epochs.get(data)

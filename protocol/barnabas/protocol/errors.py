@@ -8,7 +8,9 @@ who sends bytes that cannot be read is disconnected.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import ClassVar
+from typing import ClassVar, TypeVar
+
+E = TypeVar("E", bound=BaseException)
 
 
 class ErrorCode(IntEnum):
@@ -189,6 +191,17 @@ class TooManyEntries(Exception):
     """
     The arrays of a message have more entries, all together, than it may have there.
     """
+
+
+def without_frames(error: E) -> E:
+    """
+    The *error*, which is kept, without the frames that it has gone through.
+
+    They refer to all that they had, often the error among it: only the collector of cycles would
+    free that.
+    """
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
 
 
 class KafkaError(Exception):

@@ -5,7 +5,6 @@ Running a broker as a process: the event loop, signals, the exit status.
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import sys
@@ -14,14 +13,12 @@ from typing import Any
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.server.broker import Broker
+from barnabas.server.collector import Collector
 from barnabas.server.config import BrokerConfig, Settings
 from barnabas.server.network.acceptor import CannotListen
 
 logger = logging.getLogger(__name__)
 
-COLLECT_AFTER = 20_000  # new objects; a request makes a few dozen, hardly any of them in cycles
-USUAL_THRESHOLDS = (10, 10)  # collections of the young before one of the older, and so on: Python's
-BUSY_THRESHOLDS = (2, 1_000_000)
 SETTLED_S = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -65,25 +62,6 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
         run(serving)
 
 
-def _spare_the_collector() -> None:
-    """
-    Let the garbage collector look at what requests leave behind, not at what start-up has made:
-    topics and logs live as long as the process, and there may be very many of them.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(COLLECT_AFTER, *USUAL_THRESHOLDS)
-    gc.enable()
-
-
-def _collect_less(is_busy: bool) -> None:
-    """
-    Collect no old objects while large requests are served: these have hundreds of thousands, and a
-    look at all of them takes longer than a turn of the event loop may.
-    """
-    gc.set_threshold(COLLECT_AFTER, *(BUSY_THRESHOLDS if is_busy else USUAL_THRESHOLDS))
-
-
 def _allow_many_files() -> None:
     """
     Let the process open as many files as the system allows it to.
@@ -115,6 +93,8 @@ async def _serve(broker: Broker) -> None:
 
     for number in SIGNALS:
         loop.add_signal_handler(number, asked, number)
-    broker.turns.on_busy = _collect_less
+    collector = Collector(loop, lambda: broker.turns.activity())  # noqa: PLW0108  # it changes
+    broker.turns.on_busy = collector.be_busy
+    broker.turns.on_pause = collector.pause
     # Not at once: clients may be waiting, and it takes some milliseconds.
-    await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, _spare_the_collector))
+    await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, collector.start))

@@ -68,8 +68,13 @@ class Work(Generic[T]):
             Exception: what they have raised.
         """
         assert self.is_done
-        if self._error is not None:
-            raise self._error
+        error, self._error = self._error, None
+        if error is not None:
+            try:
+                raise error
+            finally:
+                # What an error has gone through it refers to: this work, and the request with it.
+                del error
         return self._result  # type: ignore[return-value]  # it is done
 
     def future(self) -> asyncio.Future[T]:
@@ -123,6 +128,8 @@ class Turns:
         """
         self.on_busy: Callable[[bool], None] = lambda _: None
         """Hears when work goes beyond its first turn, and when none was left for a while."""
+        self.on_pause: Callable[[], None] = lambda: None
+        """Hears when none is begun that has not ended, though more may wait."""
         self.activity: Callable[[], int] = lambda: 0
         """Another number whenever somebody was served."""
         self._activity = 0
@@ -193,6 +200,8 @@ class Turns:
         begun[-1].go_on(self._now, self._now() + TURN_S)
         if begun[-1].is_done:
             begun.pop()
+            if not begun:
+                self.on_pause()
         if begun or waiting:
             self._schedule()
         else:

@@ -6,6 +6,7 @@ belongs to everybody meanwhile.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 import time
@@ -19,7 +20,7 @@ import uvloop
 from barnabas.protocol.messages import REQUESTS
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.server.process import BUSY_THRESHOLDS, COLLECT_AFTER, USUAL_THRESHOLDS
+from barnabas.server.collector import Collector
 from barnabas.server.requests.dispatch import MOST_ENTRIES
 from barnabas.server.requests.registry import SERVED
 from tests.support.absurd_requests import Path, absurd_request, array_paths
@@ -29,6 +30,7 @@ from tests.support.server import TestBroker, broker_config
 from tests.support.wire_client import request_frame
 
 ENTRIES: Final = int(os.environ.get("BARNABAS_ABSURD", "100000"))
+FEW_ENTRIES: Final = 3000
 PATIENCE_S: Final = 120
 TRIES: Final = 3
 """
@@ -86,8 +88,11 @@ class Broker:
         self._loop = asyncio.get_running_loop()
         config = broker_config(offsets_topic_num_partitions="1", auto_create_topics_enable="false")
         broker = TestBroker(config, files=MemoryFiles())
-        broker.turns.on_busy = collect_less
+        collector = Collector(self._loop, lambda: broker.turns.activity())  # noqa: PLW0108  # it changes
+        broker.turns.on_busy = collector.be_busy
+        broker.turns.on_pause = collector.pause
         await broker.start()
+        collector.start()
         self.port = broker.port
         self._last = time.thread_time()
         self._loop.call_soon(self._tick)
@@ -107,20 +112,9 @@ class Broker:
             self._loop.call_later(0, self._tick)
 
 
-def collect_less(is_busy: bool) -> None:
-    import gc  # noqa: PLC0415  # what the broker's own process does
-
-    gc.set_threshold(COLLECT_AFTER, *(BUSY_THRESHOLDS if is_busy else USUAL_THRESHOLDS))
-
-
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    import gc  # noqa: PLC0415  # as above
-
     thresholds = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    collect_less(False)
     with Broker() as broker:
         yield broker
     gc.set_threshold(*thresholds)
@@ -171,6 +165,29 @@ async def test_no_request_holds_the_loop_for_long(broker: Broker, cls: Any, path
 
     assert min(longest) <= stated("longest-turn")
     assert await ask(broker.port, request_frame(ApiVersionsRequest(), 0)) is not None
+
+
+@pytest.mark.parametrize(
+    ("cls", "path"), CASES, ids=lambda each: getattr(each, "__name__", None) or ".".join(each)
+)
+async def test_the_collector_is_not_needed(broker: Broker, cls: Any, path: Path) -> None:
+    """
+    What a request has made is freed without it: at most a few objects for the request as a whole,
+    and none for an entry.
+    """
+    version = cls.api.versions[-1]
+    frame = request_frame(absurd_request(cls, version, path, FEW_ENTRIES, **ORDINARY), version)
+
+    async with asyncio.timeout(PATIENCE_S):
+        await ask(broker.port, frame)
+        gc.collect()  # What is loaded by the first request of its kind has been.
+        found = []
+        for _ in range(2):
+            await ask(broker.port, frame)
+            await ask(broker.port, request_frame(ApiVersionsRequest(), 0))
+            found.append(gc.collect())
+
+    assert FEW_ENTRIES > min(found)
 
 
 async def test_a_request_has_no_more_than_so_many_entries(broker: Broker) -> None:

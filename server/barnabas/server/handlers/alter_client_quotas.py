@@ -7,7 +7,13 @@ from __future__ import annotations
 import ipaddress
 import socket
 
-from barnabas.protocol.errors import ErrorCode, InvalidRequest, KafkaError, PolicyViolation
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidRequest,
+    KafkaError,
+    PolicyViolation,
+    without_frames,
+)
 from barnabas.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -64,7 +70,7 @@ async def alter_client_quotas(
                 made += quota_records(entity, _changes(entity, ops), quotas, hosts.__contains__)
                 outcomes[entity] = None
             except KafkaError as error:
-                outcomes[entity] = error
+                outcomes[entity] = without_frames(error)
         return outcomes
 
     async def alter() -> dict[Entity, KafkaError | None]:

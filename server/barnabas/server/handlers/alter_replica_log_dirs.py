@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Final
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -33,6 +34,11 @@ from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.state_files.file_names import TopicPartition, has_future_dir_name
 
 logger = logging.getLogger(__name__)
+
+MOST_LOGGED: Final = 10
+"""
+Of so many partitions of a request it is logged why they are refused.
+"""
 
 
 def _response(codes: dict[TopicPartition, ErrorCode]) -> Steps[AlterReplicaLogDirsResponse]:
@@ -78,6 +84,7 @@ def alter_replica_log_dirs(
     Say of each partition whether it is where it is wanted.
     """
     codes = {}
+    refused = 0
     wanted = yield from _wanted(request)
     for partition, path in wanted.items():
         yield
@@ -85,8 +92,12 @@ def alter_replica_log_dirs(
         try:
             _check(partition, path, context)
         except KafkaError as error:
-            logger.warning("%s cannot be moved to %s: %s", partition, path, error)
             codes[partition] = error.code
+            refused += 1
+            if refused <= MOST_LOGGED:
+                logger.warning("%s cannot be moved to %s: %s", partition, path, error)
+    if refused > MOST_LOGGED:
+        logger.warning("%d other partitions cannot be moved", refused - MOST_LOGGED)
     return (yield from _response(codes))
 
 

@@ -30,6 +30,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.protocol import apis
+from barnabas.protocol.errors import without_frames
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
 from barnabas.server.network.sender import Part, Sender
 from barnabas.server.requests.client import ClientSoftware
@@ -484,6 +485,7 @@ class Connection:
             parts = slot.exchange.parts(outcome)
         except CloseConnection as error:
             self.close(str(error))
+            without_frames(error)
             return
         if isinstance(parts, list):
             self._ready(slot, parts)

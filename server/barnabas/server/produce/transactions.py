@@ -20,6 +20,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     NotCoordinator,
     NotEnoughReplicas,
+    without_frames,
 )
 from barnabas.protocol.messages.produce import (
     PartitionProduceData,
@@ -113,7 +114,7 @@ class Participation:
         try:
             found = guard(participant, producer, self._protocol)
         except KafkaError as error:
-            self._errors[participant.name] = error.with_traceback(None)
+            self._errors[participant.name] = without_frames(error)
         else:
             if found is not None:
                 self._guards[participant.name] = found

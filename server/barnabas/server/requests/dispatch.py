@@ -31,12 +31,19 @@ from barnabas.protocol.codec.codec import (
 )
 from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.errors import DecodeError, ErrorCode, KafkaError, TooManyEntries
+from barnabas.protocol.errors import (
+    DecodeError,
+    ErrorCode,
+    KafkaError,
+    TooManyEntries,
+    without_frames,
+)
 from barnabas.protocol.headers import RequestHeader, decode_request_header
 from barnabas.server.requests.context import CloseConnection, Context, Parts
 from barnabas.server.requests.delayed import Delayed, Outcome, Unanswered
 from barnabas.server.requests.error_response import error_response, unsupported_version
 from barnabas.server.requests.registry import Answer, Registration
+from barnabas.server.requests.release import released
 from barnabas.server.requests.repeated_requests import RepeatedRequests
 from barnabas.server.turns import Steps, Work
 
@@ -79,12 +86,21 @@ class Exchange:
     A request with all that its answer takes to be written.
     """
 
-    __slots__ = ("_context", "_correlation_id", "_frame_bytes", "held_bytes", "request", "route")
+    __slots__ = (
+        "_context",
+        "_correlation_id",
+        "_frame_bytes",
+        "held_bytes",
+        "is_large",
+        "request",
+        "route",
+    )
 
     def __init__(
         self, context: Context, route: Route, correlation_id: int, frame_bytes: int
     ) -> None:
         self.held_bytes = REQUEST_WEIGHT * frame_bytes
+        self.is_large = False
         self.route = route
         self.request: Any = None
         self._context = context
@@ -126,7 +142,7 @@ class Exchange:
             return []
         if isinstance(outcome, list):
             return outcome
-        if isinstance(outcome, Exception):
+        if self.is_large or isinstance(outcome, Exception):
             return self._in_steps(outcome)
         try:
             return frame_of(outcome, self.route, self._correlation_id)
@@ -136,27 +152,39 @@ class Exchange:
             return self.parts(error)
 
     def _in_steps(self, outcome: Message | Exception) -> list[Part] | Future[list[Part]]:
-        work = self.start(self.parts_in_steps(outcome))
+        work = self.start(self.parts_in_steps([outcome]))
         return work.result() if work.is_done else work.future()
 
-    def parts_in_steps(self, outcome: Message | Exception) -> Steps[list[Part]]:
+    def parts_in_steps(self, box: list[Message | Exception]) -> Steps[list[Part]]:
         """
-        The bytes of a large answer.
+        The bytes of a large answer. Its objects are freed, and those of the request.
+
+        Args:
+            box: has the outcome, and nobody else does: see ``released``.
 
         Raises:
             CloseConnection: the outcome is that.
         """
+        parts = yield from self._encoded(box)
+        box.append(self.request)
+        self.request = None
+        yield from released(box)
+        return parts
+
+    def _encoded(self, box: list[Message | Exception]) -> Steps[list[Part]]:
         route = self.route
-        response = self._response(outcome)
+        response = self._response(box[0])
         if isinstance(response, Generator):
             response = yield from response
+        box[0] = response
         try:
             try:
                 parts = encode_parts(response, route.version, ENTRIES_AT_ONCE)
             except TooManyEntries:
                 parts = yield from encode_in_steps(response, route.version)
         except ValueError as error:
-            return (yield from self.parts_in_steps(error))
+            box[0] = error
+            return (yield from self._encoded(box))
         return with_head(parts, route, self._correlation_id)
 
     def _response(self, outcome: Message | Exception) -> Message | Steps[Message]:
@@ -164,7 +192,7 @@ class Exchange:
             return outcome
         error = outcome
         if isinstance(error, CloseConnection):
-            raise error
+            raise without_frames(error)
         registration = self.route.registration
         if isinstance(error, KafkaError):
             code, message = error.code, str(error) or None
@@ -177,6 +205,7 @@ class Exchange:
                 self._context.connection,
                 exc_info=error,
             )
+        without_frames(error)
         self._context.metrics.count_error(registration.name, code)
         return error_response(registration, self.request, self.route.version, code, message)
 
@@ -360,6 +389,7 @@ def _begin_large(
     exchange: Exchange, frame: memoryview, position: int, connection: Connection
 ) -> list[Part] | Later | None:
     exchange.held_bytes = FULL_REQUEST_WEIGHT * len(frame)
+    exchange.is_large = True
     steps = _decode_and_serve(exchange, frame, position, connection)
     return _begun(exchange, exchange.start(steps, is_large=True))
 
@@ -406,11 +436,13 @@ def _serve_in_steps(exchange: Exchange, result: Answer) -> Steps[Served]:
         if isinstance(result, Delayed):
             exchange.forget()
             return result
-        return (yield from exchange.parts_in_steps(result))
+        box: list[Message | Exception] = [result]
+        result = None
+        return (yield from exchange.parts_in_steps(box))
     except CloseConnection:
         raise
     except Exception as error:  # whatever it is, the client gets an answer
-        return (yield from exchange.parts_in_steps(error))
+        return (yield from exchange.parts_in_steps([error]))
 
 
 def frame_of(response: Message, route: Route, correlation_id: int) -> list[Part]:

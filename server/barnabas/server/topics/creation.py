@@ -21,6 +21,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     PolicyViolation,
     TopicAlreadyExists,
+    without_frames,
 )
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
@@ -95,7 +96,7 @@ def plan_creation(
         try:
             _plan_topic(image, topic, rules, plan)
         except KafkaError as error:
-            plan.errors[topic.name] = error.with_traceback(None)
+            plan.errors[topic.name] = without_frames(error)
     if len(plan.records) > MAX_RECORDS_PER_REQUEST:
         raise PolicyViolation("Unable to perform excessively large batch operation.")
     return plan

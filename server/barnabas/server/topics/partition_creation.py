@@ -17,6 +17,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     PolicyViolation,
     UnknownTopicOrPartition,
+    without_frames,
 )
 from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
 from barnabas.protocol.structs import fresh, struct
@@ -59,7 +60,7 @@ def plan_partitions(
             if len(plan.records) + len(made) > MAX_PARTITIONS_PER_REQUEST:
                 raise PolicyViolation("Excessively large number of partitions per request.")
         except KafkaError as error:
-            plan.errors[one.name] = error.with_traceback(None)
+            plan.errors[one.name] = without_frames(error)
             continue
         plan.added[one.name] = sorted(made)
         topic_id = image.topics_by_name[one.name].id

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from barnabas.protocol.errors import InvalidRequest, KafkaError, PolicyViolation
+from barnabas.protocol.errors import InvalidRequest, KafkaError, PolicyViolation, without_frames
 from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
 from barnabas.server.cluster.image import ResourceType, Versioned
 from barnabas.server.dynamic_config.admin.brokers import BrokerConfigKind
@@ -119,7 +119,7 @@ class ConfigAdmin:
                         raise InvalidRequest("Each resource must appear at most once.")
                     planned = self._plan(one, validate_only)
                 except KafkaError as error:
-                    errors.append(error.with_traceback(None))
+                    errors.append(without_frames(error))
                     continue
                 errors.append(None)
                 if planned:

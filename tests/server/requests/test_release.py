@@ -1,0 +1,94 @@
+"""
+Large messages are freed in steps, as far as nobody else has their parts.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.server.requests.release import AT_ONCE, released
+from barnabas.server.turns import finished
+
+MANY = 10 * AT_ONCE
+
+
+class Counted(str):
+    """
+    A string that counts how many of its kind there are.
+    """
+
+    __slots__ = ()
+    alive = 0
+
+    def __new__(cls) -> Counted:
+        Counted.alive += 1
+        return super().__new__(cls, "x")
+
+    def __del__(self) -> None:
+        Counted.alive -= 1
+
+
+def topic(partitions: int) -> OffsetCommitRequestTopic:
+    return OffsetCommitRequestTopic(
+        name="t",
+        partitions=[
+            OffsetCommitRequestPartition(
+                partition_index=index, committed_offset=1, committed_metadata=Counted()
+            )
+            for index in range(partitions)
+        ],
+    )
+
+
+def request(topics: int, partitions: int) -> OffsetCommitRequest:
+    return OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=1,
+        member_id="m",
+        topics=[topic(partitions) for _ in range(topics)],
+    )
+
+
+@pytest.mark.parametrize(("topics", "partitions"), [(MANY, 1), (1, MANY), (3, MANY), (MANY, 3)])
+def test_few_are_freed_in_each_step(topics: int, partitions: int) -> None:
+    """
+    Whichever of the arrays is long; all messages of a box are freed.
+    """
+    box: list[Any] = [request(topics, partitions), request(1, 1)]
+    left = [Counted.alive]
+
+    for _ in released(box):
+        left.append(Counted.alive)
+
+    assert topics * partitions + 1 == left[0]
+    assert 0 == Counted.alive
+    assert max(before - after for before, after in pairwise(left)) <= 3 * AT_ONCE
+    assert not box
+
+
+def test_what_somebody_else_has_stays_whole() -> None:
+    """
+    The message, one of its lists, one of its entries, and what is in that.
+    """
+    message = request(MANY, 1)
+    finished(released([message]))
+    assert MANY == len(message.topics)
+
+    topics = message.topics
+    box: list[Any] = [message]
+    del message
+    finished(released(box))
+    assert [1] * MANY == [len(each.partitions) for each in topics]
+
+    box = [request(2, MANY)]
+    entry, partitions = box[0].topics[0], box[0].topics[1].partitions
+    finished(released(box))
+    assert [MANY, MANY] == [len(entry.partitions), len(partitions)]

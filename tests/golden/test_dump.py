@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.dump.command import main
-from barnabas.storage.dump.findings import TITLES
+from barnabas.storage.dump.findings import KINDS
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def remarks(text: str) -> list[str]:
     """
     What was said of each file, sorted: Kafka's order depends on the hash of absolute paths.
     """
-    titles = tuple(title for title, _ in TITLES.values())
+    titles = tuple(kind.title for kind in KINDS.values())
     said: list[str] = []
     for line in text.splitlines():
         if said and not line.startswith(titles) and said[-1].startswith(titles):

@@ -53,7 +53,7 @@ def contents(directory: Path) -> dict[str, Any]:
         data = path.read_bytes()
         found[path.name] = data
         if ".snapshot" in path.name:
-            found[path.name] = sorted(map(repr, decode_snapshot(data, path)))
+            found[path.name] = sorted(map(repr, decode_snapshot(data)))
     return found
 
 

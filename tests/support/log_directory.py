@@ -15,7 +15,8 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.producers.state import ProducerStateManagerConfig
-from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.readonly.log_root import LogRoot
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import format_checkpoint
 from barnabas.storage.state_files.file_names import TopicPartition

@@ -394,3 +394,16 @@ class StreamsInvalidTopology(KafkaError, code=130): ...
 class StreamsInvalidTopologyEpoch(KafkaError, code=131): ...
 class StreamsTopologyFenced(KafkaError, code=132): ...
 class ShareSessionLimitReached(KafkaError, code=133): ...
+# fmt: on
+
+
+class IllegalArgument(InvalidRecord):
+    """
+    A number in a record is out of range, for which Kafka throws Java's IllegalArgumentException.
+    """
+
+
+class OutOfBounds(InvalidRecord):
+    """
+    A record ends before a field, for which Kafka throws Java's IndexOutOfBoundsException.
+    """

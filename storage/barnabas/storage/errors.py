@@ -173,12 +173,8 @@ class UnexpectedAppendOffset(KafkaError):
 
 class CorruptSnapshot(KafkaError):
     """
-    The producer snapshot *path* does not say what it should.
+    The bytes of a producer snapshot are not a snapshot, in the words of Kafka.
     """
-
-    def __init__(self, sentence: str, *, path: Path) -> None:
-        super().__init__(sentence)
-        self.path = path
 
 
 class CorruptIndex(KafkaError):

@@ -23,7 +23,7 @@ from barnabas.pipeline.jobs.report.frames import partitions_frame, segments_fram
 from barnabas.storage.explain.looking import Shelf
 from barnabas.storage.explain.report import report_on
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.readonly import LogRoot
+from barnabas.storage.readonly.log_root import LogRoot
 from tests.pipeline.report.conftest import CHECK_MS, HOUR, NOW, RETENTION_MS, cluster
 from tests.support.clock import StillClock
 from tests.support.segments import FIRST_TIMESTAMP

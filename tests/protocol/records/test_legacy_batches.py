@@ -124,7 +124,7 @@ def test_every_cut_is_no_batch_or_an_error_of_its_records() -> None:
     for size in range(26, len(whole)):
         assert [] == list(batches(whole[:size]))
         cut = whole[:8] + struct.pack(">i", size - 12) + whole[12:size]
-        with pytest.raises(InvalidRecord, match=r"ends before|not there"):
+        with pytest.raises(InvalidRecord, match=r"ends before|newLimit > capacity"):
             list(only(cut).records())
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.server.cluster.offline_topics import read_topics
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.readonly import LogRoot
+from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 FILES = DiskFiles()

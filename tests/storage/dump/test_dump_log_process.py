@@ -14,7 +14,7 @@ import pytest
 
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.dump.log_slice import READ_AHEAD_BYTES, LogSlice
+from barnabas.storage.dump.files import READ_AHEAD_BYTES, LogSlice
 from barnabas.storage.fs.disk import DiskFiles
 from tests.support.dumping import LOG
 

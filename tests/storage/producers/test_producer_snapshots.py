@@ -57,8 +57,8 @@ def test_a_snapshot_has_the_bytes_that_kafka_writes() -> None:
 
 @pytest.mark.scenario(47)
 def test_a_snapshot_is_read_as_it_was_written() -> None:
-    assert list(map(repr, two_producers())) == list(map(repr, decode_snapshot(TWO, PATH)))
-    assert [] == decode_snapshot(EMPTY, PATH)
+    assert list(map(repr, two_producers())) == list(map(repr, decode_snapshot(TWO)))
+    assert [] == decode_snapshot(EMPTY)
 
 
 @pytest.mark.scenario(47)
@@ -68,20 +68,20 @@ def test_a_flipped_bit_anywhere_is_noticed(position: int) -> None:
     data[position] ^= 1
 
     with pytest.raises(CorruptSnapshot):
-        decode_snapshot(bytes(data), PATH)
+        decode_snapshot(bytes(data))
 
 
 @pytest.mark.parametrize("size", range(len(TWO)))
 def test_a_snapshot_that_is_cut_anywhere_is_noticed(size: int) -> None:
     with pytest.raises(CorruptSnapshot):
-        decode_snapshot(TWO[:size], PATH)
+        decode_snapshot(TWO[:size])
 
 
 @given(st.binary(max_size=120))
 def test_other_bytes_are_no_snapshot(data: bytes) -> None:
     if data != EMPTY:
         with pytest.raises(CorruptSnapshot):
-            decode_snapshot(data, PATH)
+            decode_snapshot(data)
 
 
 def test_a_longer_file_is_replaced_as_a_whole(files: MemoryFiles) -> None:

@@ -10,8 +10,11 @@ import pytest
 
 from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.storage.errors import CorruptCheckpoint, CorruptIndex, InvalidLogDirectory
-from barnabas.storage.readonly import IndexFile, LogRoot, PartitionDirectory, ReadOnlySegment
-from barnabas.storage.readonly.segment import TIME_ENTRY
+from barnabas.storage.index.time_index import ENTRY as TIME_ENTRY
+from barnabas.storage.readonly.index_file import IndexFile
+from barnabas.storage.readonly.log_root import LogRoot
+from barnabas.storage.readonly.partition import PartitionDirectory
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.checkpoints import EpochEntry
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.disk import MemoryFiles

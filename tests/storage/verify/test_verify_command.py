@@ -17,7 +17,7 @@ import pytest
 from barnabas.protocol.records.batch import batches
 from barnabas.server.cli import main
 from barnabas.storage.fs.disk import DiskFile, DiskFiles
-from barnabas.storage.readonly import LogRoot
+from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.command import add_arguments, run
 from barnabas.storage.verify.rules import RULES

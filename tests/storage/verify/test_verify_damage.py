@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.errors import CorruptCheckpoint
-from barnabas.storage.readonly import LogRoot
+from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.state_files.checkpoints import (
     parse_checkpoint,
     parse_epoch_entry,

@@ -11,7 +11,7 @@ import pytest
 
 from barnabas.protocol.records.batch import build_batch_with_offsets
 from barnabas.protocol.records.record import Record
-from barnabas.storage.readonly import PartitionDirectory
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import Report, Violation

@@ -23,7 +23,7 @@ from barnabas.protocol.records.batch import (
 from barnabas.protocol.records.record import Record, SimpleRecord
 from barnabas.storage.producers.entry import ProducerStateEntry
 from barnabas.storage.producers.snapshots import encode_snapshot
-from barnabas.storage.readonly import PartitionDirectory
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import MOST_ALIKE, Report, Violation

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.storage.readonly import LogRoot
+from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.state_files.checkpoints import format_checkpoint
 from barnabas.storage.state_files.partition_metadata import (
     PARTITION_METADATA,

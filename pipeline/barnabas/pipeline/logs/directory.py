@@ -16,7 +16,8 @@ from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.options import Topics
 from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
 from barnabas.storage.errors import InvalidLogDirectory
-from barnabas.storage.readonly import Checkpoints, PartitionDirectory
+from barnabas.storage.readonly.log_root import Checkpoints
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     FUTURE_DIR_SUFFIX,

@@ -20,7 +20,7 @@ from barnabas.pipeline.decoding.batch_headers import SMALLEST_BATCH
 from barnabas.pipeline.decoding.varint_columns import Ints
 from barnabas.protocol.records.batch import MAGIC
 from barnabas.storage.fs.interface import File, Files
-from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import offset_index_file, time_index_file
 
 _OFFSET: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])

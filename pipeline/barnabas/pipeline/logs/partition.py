@@ -36,7 +36,8 @@ from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.producers.snapshots import read_snapshot
-from barnabas.storage.readonly import PartitionDirectory, ReadOnlySegment
+from barnabas.storage.readonly.partition import PartitionDirectory
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import transaction_index_file
 
 logger = logging.getLogger(__name__)

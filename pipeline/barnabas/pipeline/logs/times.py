@@ -24,7 +24,7 @@ from barnabas.pipeline.logs.chunks import Chunk, SegmentScan
 from barnabas.pipeline.logs.indexes import position_of, time_entries
 from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.readonly.segment import ReadOnlySegment
 
 
 def first_offset_at(

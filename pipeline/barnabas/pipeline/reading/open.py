@@ -21,7 +21,8 @@ from barnabas.pipeline.logs.indexes import base_offset_in, position_of
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import END, SegmentRange, report_loss
 from barnabas.storage.fs.interface import File, Files
-from barnabas.storage.readonly import PartitionDirectory, ReadOnlySegment
+from barnabas.storage.readonly.partition import PartitionDirectory
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, log_file
 
 _TRIES: Final = 5

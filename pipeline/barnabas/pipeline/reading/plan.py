@@ -34,7 +34,7 @@ from barnabas.pipeline.schemas import Level
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.txn_index import AbortedTxn
-from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import TopicPartition
 
 logger = logging.getLogger(__name__)

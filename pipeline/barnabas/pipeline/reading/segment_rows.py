@@ -21,7 +21,7 @@ from barnabas.pipeline.schemas import SEGMENTS, project
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.records.batch import HEADER_SIZE, read_batch
 from barnabas.storage.fs.interface import File, Files
-from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import log_file
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

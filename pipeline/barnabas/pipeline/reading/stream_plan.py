@@ -25,7 +25,7 @@ from barnabas.pipeline.reading.plan import (
     resolve,
 )
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import TopicPartition
 
 Progress = Mapping[TopicPartition, int]

@@ -13,10 +13,12 @@ The records inside a batch.
     of each header   varint    name length         name, in UTF-8
                      varint    -1: no value        value
 
-Whoever needs the records themselves - coordinators, compaction, tools - reads them with
-``iter_records``. The path of a produced batch makes no object of a record: see ``record_scan``.
+``RecordReader`` reads them one by one and raises Kafka's errors, in the words of Kafka's
+DefaultRecord and DefaultRecordBatch, so that ``barnabas dump-log`` can repeat them. Coordinators,
+compaction and ``barnabas verify`` read with ``iter_records``, which makes an object of each record.
+The path of a produced batch makes none: see ``scan``.
 
-This module is compiled when there is a compiler; see ``varints``.
+This module is compiled when there is a compiler. It keeps within 64 signed bits at every step.
 """
 
 # Compiled: see hatch_build.py.
@@ -24,15 +26,34 @@ This module is compiled when there is a compiler; see ``varints``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.records.varints import CUT, append_varint, next_varint, next_varlong
+from barnabas.protocol.errors import IllegalArgument, InvalidRecord
+from barnabas.protocol.records.varints import (
+    TOO_LONG,
+    append_varint,
+    int32,
+    int64,
+    next_varint,
+    next_varlong,
+)
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 Buffer = bytes | bytearray | memoryview
+
+NO_SEQUENCE: Final = -1
+LAST_SEQUENCE: Final = 2**31 - 1
+
+_NUMBERS_BYTES: Final = 16
+"""The fast path needs so many bytes: the numbers in front of a key, of at most three bytes each."""
+_LARGEST_DELTA: Final = 1 << 62
+"""The sum of a base and a delta that are both smaller fits into 64 bits."""
+
+_BAD_STRUCTURE: Final = "Found invalid record structure"
+_PREMATURE_END: Final = "Incorrect declared batch size, premature EOF reached"
+_RECORDS_LEFT: Final = "Incorrect declared batch size, records still remaining in file"
 
 
 class Header(NamedTuple):
@@ -97,6 +118,303 @@ def _append_nullable(out: bytearray, data: bytes | None) -> None:
         out += data
 
 
+class RecordReader:
+    """
+    One walk over the records of a batch of version 2, which makes no object of a record.
+
+    Invariants:
+
+    1. After ``advance`` has returned True, the attributes are those of the current record.
+    2. A size is -1, never less, where the record has no key or no value.
+
+    Args:
+        data: the records, decompressed.
+        record_count: as the batch has it, not negative.
+        log_append_time: the timestamp of all records; None if each record has its own.
+        streamed: whether the records were compressed. Kafka reads each of those into a buffer of
+            its own, which decides about the error of a number that points behind the record.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        record_count: i64,
+        *,
+        base_offset: int,
+        base_timestamp: int,
+        base_sequence: int,
+        log_append_time: int | None,
+        streamed: bool,
+    ) -> None:
+        self.data = data
+        self.offset: int = 0
+        self.timestamp: int = 0
+        self.sequence: int = NO_SEQUENCE
+        self.key_size: i64 = -1
+        self.value_size: i64 = -1
+        self.header_count: i64 = 0
+        self._key_at: i64 = 0
+        self._value_at: i64 = 0
+        self._headers_at: i64 = 0
+        self._size: i64 = 0
+        self._limit: i64 = 0
+        self._position: i64 = 0
+        self._end: i64 = len(data)
+        self._left: i64 = record_count
+        self._base_offset = base_offset
+        self._base_timestamp = base_timestamp
+        self._base_sequence = base_sequence
+        self._log_append_time = log_append_time
+        self._streamed = streamed
+        self._wraps = abs(base_offset) >= _LARGEST_DELTA or abs(base_timestamp) >= _LARGEST_DELTA
+
+    def advance(self) -> bool:
+        """
+        Read the next record; return False behind the last one.
+
+        Raises:
+            InvalidRecord: the next record is malformed, or bytes follow the last one.
+        """
+        if self._left <= 0:
+            return False
+        self._left -= 1
+        if self._wraps or not self._advance_regular():
+            self._advance_carefully()
+        if self._left == 0 and self._position != self._end:
+            raise InvalidRecord(_RECORDS_LEFT)
+        return True
+
+    def _advance_regular(  # noqa: C901, PLR0911, PLR0912, PLR0915 - calls cost more than numbers
+        self,
+    ) -> bool:
+        """
+        Read a record that is whole and has no headers; return False and read nothing otherwise.
+        """
+        data = self.data
+        end: i64 = self._end
+        at: i64 = self._position
+        if end - at < _NUMBERS_BYTES:
+            return False
+        size: i64 = data[at]
+        at += 1
+        if size > 0x7F:
+            size += (data[at] << 7) - 0x80
+            at += 1
+            if size > 0x3FFF:
+                size, at = next_varint(data, at - 2, end)
+                size <<= 1
+        record_end: i64 = at + (size >> 1)
+        if size & 1 or at < 0 or record_end > end:
+            return False
+
+        delta: i64 = data[at + 1]
+        at += 2
+        if delta > 0x7F:
+            delta += (data[at] << 7) - 0x80
+            at += 1
+        if delta > 0x3FFF:
+            delta, at = next_varlong(data, at - 2, record_end)
+            if at < 0 or delta >= _LARGEST_DELTA or delta <= -_LARGEST_DELTA:
+                return False
+        else:
+            delta = (delta >> 1) ^ -(delta & 1)
+
+        if at + 2 >= record_end:
+            return False
+        offset_delta: i64 = data[at]
+        at += 1
+        if offset_delta > 0x7F:
+            offset_delta += (data[at] << 7) - 0x80
+            at += 1
+            if offset_delta > 0x3FFF:
+                offset_delta, at = next_varint(data, at - 2, record_end)
+                offset_delta <<= 1
+        if offset_delta & 1 or at < 0 or at + 2 >= record_end:
+            return False
+
+        key_size: i64 = data[at]
+        at += 1
+        if key_size > 0x7F:
+            key_size += (data[at] << 7) - 0x80
+            at += 1
+            if key_size > 0x3FFF:
+                return False
+        key_at: i64 = at
+        key_size = -1 if key_size & 1 else key_size >> 1
+        if key_size > 0:
+            at += key_size
+        if at + 1 >= record_end:
+            return False
+
+        value_size: i64 = data[at]
+        at += 1
+        if value_size > 0x7F:
+            value_size += (data[at] << 7) - 0x80
+            at += 1
+            if value_size > 0x3FFF:
+                value_size, at = next_varint(data, at - 2, record_end)
+                value_size <<= 1
+        value_at: i64 = at
+        value_size = -1 if value_size & 1 or value_size < 0 else value_size >> 1
+        if value_size > 0:
+            at += value_size
+        if at + 1 != record_end or data[at] != 0:
+            return False
+
+        self._key_at = key_at
+        self.key_size = key_size
+        self._value_at = value_at
+        self.value_size = value_size
+        self.header_count = 0
+        self._position = record_end
+        self.offset = self._base_offset + (offset_delta >> 1)
+        if self._log_append_time is None:
+            self.timestamp = self._base_timestamp + delta
+        else:
+            self.timestamp = self._log_append_time
+        if self._base_sequence >= 0:
+            self.sequence = increment_sequence(self._base_sequence, offset_delta >> 1)
+        return True
+
+    def _advance_carefully(self) -> None:
+        """
+        Read a record number by number, and raise Kafka's error for the first flaw.
+        """
+        data = self.data
+        start = self._read_size()
+        limit: i64 = self._limit
+        if start >= limit:
+            raise InvalidRecord(_BAD_STRUCTURE)
+        delta, at = next_varlong(data, start + 1, limit)
+        if at < 0:
+            raise InvalidRecord(_BAD_STRUCTURE)
+        offset_delta, at = next_varint(data, at, limit)
+        if at < 0:
+            raise InvalidRecord(_BAD_STRUCTURE)
+        self._key_at, self.key_size = self._bytes_at(at)
+        self._value_at, self.value_size = self._bytes_at(self._key_at + max(self.key_size, 0))
+        at = self._pass_headers(self._value_at + max(self.value_size, 0))
+        if at - start != self._size:
+            raise InvalidRecord(
+                f"Invalid record size: expected to read {self._size} bytes in record payload, "
+                f"but instead read {at - start}",
+            )
+        self._position = at
+        self._place(offset_delta, delta)
+
+    def _read_size(self) -> i64:
+        """
+        Read the size of the next record, and return the position behind that number.
+        """
+        position = self._position
+        size, start = next_varint(self.data, position, self._end)
+        if start < 0:
+            if start == TOO_LONG and not self._streamed:
+                raise IllegalArgument(_too_long_text(self.data, position))
+            raise InvalidRecord(_PREMATURE_END)
+        self._size = size
+        self._limit = self._end
+        there = self._end - start
+        if self._streamed:
+            if size < 0:
+                raise InvalidRecord(_PREMATURE_END)
+            self._limit = start + size
+        if size > there:
+            raise InvalidRecord(
+                f"Invalid record size: expected {size} bytes in record payload, but "
+                + (
+                    "the record payload reached EOF."
+                    if self._streamed
+                    else f"instead the buffer has only {there} remaining bytes."
+                ),
+            )
+        return start
+
+    def _bytes_at(self, position: i64) -> tuple[i64, i64]:
+        """
+        Return the position and the size of the bytes whose size is at *position*; -1 for null.
+        """
+        limit: i64 = self._limit
+        size, at = next_varint(self.data, position, limit)
+        if at < 0 or size > limit - at:
+            raise InvalidRecord(_BAD_STRUCTURE)
+        return at, max(size, -1)
+
+    def _pass_headers(self, position: i64) -> i64:
+        """
+        Remember the headers, whose count is at *position*, and return the position behind them.
+        """
+        limit: i64 = self._limit
+        count, at = next_varint(self.data, position, limit)
+        if at < 0:
+            raise InvalidRecord(_BAD_STRUCTURE)
+        if count < 0:
+            raise InvalidRecord(f"Found invalid number of record headers {count}")
+        if count > limit - at:
+            raise InvalidRecord(
+                f"Found invalid number of record headers. {count} is larger than the remaining "
+                "size of the buffer",
+            )
+        self.header_count = count
+        self._headers_at = at
+        while count > 0:
+            size, name_at = next_varint(self.data, at, limit)
+            if name_at >= 0 and size < 0:
+                raise InvalidRecord(f"Invalid negative header key size {size}")
+            name_at, size = self._bytes_at(at)
+            at, size = self._bytes_at(name_at + size)
+            at += max(size, 0)
+            count -= 1
+        return at
+
+    def _place(self, offset_delta: i64, timestamp_delta: i64) -> None:
+        self.offset = self._base_offset + offset_delta
+        if self._log_append_time is None:
+            self.timestamp = self._base_timestamp + timestamp_delta
+        else:
+            self.timestamp = self._log_append_time
+        if self._wraps or timestamp_delta >= _LARGEST_DELTA or timestamp_delta <= -_LARGEST_DELTA:
+            self.offset = int64(self.offset)
+            self.timestamp = int64(self.timestamp)
+        if self._base_sequence >= 0:
+            self.sequence = increment_sequence(self._base_sequence, offset_delta)
+
+    def key(self) -> bytes | None:
+        if self.key_size < 0:
+            return None
+        return self.data[self._key_at : self._key_at + self.key_size]
+
+    def value(self) -> bytes | None:
+        if self.value_size < 0:
+            return None
+        return self.data[self._value_at : self._value_at + self.value_size]
+
+    def headers(self) -> list[tuple[bytes, bytes | None]]:
+        """
+        The names and values of the headers.
+        """
+        found: list[tuple[bytes, bytes | None]] = []
+        at = self._headers_at
+        for _ in range(self.header_count):
+            at, size = self._bytes_at(at)
+            name = self.data[at : at + size]
+            at, size = self._bytes_at(at + size)
+            found.append((name, self.data[at : at + size] if size >= 0 else None))
+            at += max(size, 0)
+        return found
+
+    def record(self) -> Record:
+        """
+        The current record as an object. Bytes of a header's name that are not UTF-8 become U+FFFD.
+        """
+        headers: tuple[Header, ...] = ()
+        if self.header_count:
+            headers = tuple(
+                [Header(name.decode(errors="replace"), value) for name, value in self.headers()]
+            )
+        return Record(self.offset, self.timestamp, self.key(), self.value(), headers)
+
+
 def iter_records(
     payload: Buffer,
     record_count: int,
@@ -104,74 +422,59 @@ def iter_records(
     base_offset: int = 0,
     base_timestamp: int = 0,
     log_append_time: int | None = None,
+    streamed: bool = False,
 ) -> Iterator[Record]:
     """
-    The records of a batch that is not, or no longer, compressed.
-
-    Args:
-        log_append_time: the timestamp of all records; their own are then not looked at.
+    Yield the records of a batch as objects; the arguments are those of ``RecordReader``.
 
     Raises:
-        InvalidRecord: a record is not whole or not consistent, or bytes are left behind the last.
+        InvalidRecord: a record is malformed, bytes follow the last one, or the count is negative.
     """
     if record_count < 0:
-        raise InvalidRecord(f"A batch cannot have {record_count} records.")
-    data = payload if isinstance(payload, bytes) else bytes(payload)
-    position: i64 = 0
-    size: i64 = len(data)
-    for _ in range(record_count):
-        length, start = _varint(data, position)
-        position = start + length
-        if length < 0 or position > size:
-            raise InvalidRecord(f"A record says it has {length} bytes, which are not there.")
-        delta, at = _varlong(data, start + 1)
-        offset_delta, at = _varint(data, at)
-        key, at = _nullable(data, at)
-        value, at = _nullable(data, at)
-        headers, at = _headers(data, at)
-        if at != position:
-            raise InvalidRecord(f"A record says it has {length} bytes, but has {at - start}.")
-        timestamp = base_timestamp + delta if log_append_time is None else log_append_time
-        yield Record(base_offset + offset_delta, timestamp, key, value, headers)
-    if record_count and position != size:
-        raise InvalidRecord(f"{size - position} bytes are left behind the last record.")
+        raise InvalidRecord(f"Found invalid record count {record_count} in magic v2 batch")
+    reader = RecordReader(
+        payload if isinstance(payload, bytes) else bytes(payload),
+        record_count,
+        base_offset=base_offset,
+        base_timestamp=base_timestamp,
+        base_sequence=NO_SEQUENCE,
+        log_append_time=log_append_time,
+        streamed=streamed,
+    )
+    if record_count == 0:
+        return
+    while reader.advance():
+        yield reader.record()
 
 
-def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
-    value, end = next_varint(data, position, len(data))
-    if end < 0:
-        raise InvalidRecord("A record ends early." if end == CUT else "A number is too long.")
-    return value, end
+def increment_sequence(sequence: int, increment: int) -> int:
+    """
+    The sequence *increment* records later: 0 follows the largest int32.
+
+    Sums of a corrupt batch wrap as in Kafka (DefaultRecordBatch.incrementSequence).
+    """
+    total = sequence + increment
+    if increment >= 0 and total <= LAST_SEQUENCE:
+        return total
+    return int32(total if total < -LAST_SEQUENCE - 1 else total - LAST_SEQUENCE - 1)
 
 
-def _varlong(data: bytes, position: i64) -> tuple[i64, i64]:
-    value, end = next_varlong(data, position, len(data))
-    if end < 0:
-        raise InvalidRecord("A record ends early." if end == CUT else "A number is too long.")
-    return value, end
+def decrement_sequence(sequence: int, decrement: int) -> int:
+    """
+    The sequence *decrement* records earlier; sums wrap as in ``increment_sequence``.
+    """
+    total = sequence - decrement
+    if 0 <= total <= LAST_SEQUENCE:
+        return total
+    return int32(total if total > LAST_SEQUENCE else total + LAST_SEQUENCE + 1)
 
 
-def _nullable(data: bytes, position: i64) -> tuple[bytes | None, i64]:
-    length, start = _varint(data, position)
-    if length < 0:
-        return None, start
-    end = start + length
-    if end > len(data):
-        raise InvalidRecord("A record ends early.")
-    return data[start:end], end
-
-
-def _headers(data: bytes, position: i64) -> tuple[tuple[Header, ...], i64]:
-    count, at = _varint(data, position)
-    if count == 0:
-        return (), at
-    if not 0 <= count <= len(data) - at:
-        raise InvalidRecord(f"A record cannot have {count} headers.")
-    headers = []
-    for _ in range(count):
-        name, at = _nullable(data, at)
-        if name is None:
-            raise InvalidRecord("A header has no name.")
-        content, at = _nullable(data, at)
-        headers.append(Header(name.decode(errors="replace"), content))
-    return tuple(headers), at
+def _too_long_text(data: bytes, position: i64) -> str:
+    value = 0
+    for place in range(4):
+        value |= (data[position + place] & 0x7F) << 7 * place
+    value |= (data[position + 4] & 0x0F) << 28
+    return (
+        "Varint is too long, the most significant bit in the 5th byte is set, converted value: "
+        f"{value:x}"
+    )

@@ -24,6 +24,20 @@ TOO_LONG: Final = -2
 """In the place of a position: the number does not end where it must."""
 
 
+def int32(value: int) -> int:
+    """
+    *value* modulo 2**32, as a signed number: Java's ``(int) value``.
+    """
+    return (value + 0x80000000 & 0xFFFFFFFF) - 0x80000000
+
+
+def int64(value: int) -> int:
+    """
+    *value* modulo 2**64, as a signed number: Java's ``(long) value``.
+    """
+    return (value + (1 << 63) & 0xFFFFFFFFFFFFFFFF) - (1 << 63)
+
+
 def next_varint(data: bytes, position: i64, end: i64) -> tuple[i64, i64]:
     """
     The 32-bit number at *position*, and the position behind it or ``CUT`` or ``TOO_LONG``.

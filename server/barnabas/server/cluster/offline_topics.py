@@ -11,7 +11,8 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic
 from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshots import find_snapshots, read_snapshot
-from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.readonly.log_root import LogRoot
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.cluster import KnownTopic, Topics
 
 

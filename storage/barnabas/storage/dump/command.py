@@ -1,8 +1,9 @@
 """
-``barnabas dump-log``: what is in the files of a log.
+``barnabas dump-log`` prints the contents of the files of a log.
 
-The same as Apache Kafka's ``kafka-dump-log.sh`` (DumpLogSegments), to the character. What it cannot
-go on with is one line on standard error, the one above Kafka's stack trace. Files are only read.
+The output is that of Apache Kafka's ``kafka-dump-log.sh`` (DumpLogSegments), to the character. An
+error that ends the dump is one line on standard error: the one above Kafka's stack trace. Files are
+only read.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ import sys
 from collections.abc import Sequence
 from typing import BinaryIO, Final
 
+from barnabas.protocol.errors import KafkaError
 from barnabas.storage.dump.failure import DumpFailure
 from barnabas.storage.dump.options import parse
 from barnabas.storage.dump.output import Output
 
 KAFKA_VERSION: Final = "4.3.1"
-"""Of the tool that this one is equal to."""
+"""The version of Kafka whose tool has the same output."""
 
 EXIT_FAILED: Final = 1
 EXIT_INTERRUPTED: Final = 130
-EXIT_NOBODY_READS: Final = 141
-"""What a shell says of programs that SIGINT and SIGPIPE have ended."""
+EXIT_BROKEN_PIPE: Final = 141
+"""The exit statuses of a shell for programs that SIGINT and SIGPIPE have ended."""
 
 
 def main(arguments: Sequence[str], out: BinaryIO | None = None, err: BinaryIO | None = None) -> int:
@@ -35,7 +37,7 @@ def main(arguments: Sequence[str], out: BinaryIO | None = None, err: BinaryIO | 
         output.flush()
     except BrokenPipeError:
         _forget_stdout()
-        return EXIT_NOBODY_READS
+        return EXIT_BROKEN_PIPE
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     return status
@@ -56,7 +58,8 @@ def _run(arguments: Sequence[str], output: Output) -> int:
         from barnabas.storage.dump.run import dump  # noqa: PLC0415  # not for the help
 
         dump(options, output)
-    except DumpFailure as failure:
+    except (DumpFailure, KafkaError) as error:
+        failure = DumpFailure.of(error) if isinstance(error, KafkaError) else error
         output.remark(f'Exception in thread "main" {failure}')
         return EXIT_FAILED
     return 0
@@ -72,7 +75,7 @@ def _show_usage(output: Output, message: str) -> int:
 
 def _forget_stdout() -> None:
     """
-    Let nothing be written any more: the interpreter would try to when it ends, and complain.
+    Discard the rest of the output: the interpreter writes it at its end, and would fail again.
     """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

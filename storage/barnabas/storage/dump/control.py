@@ -1,5 +1,5 @@
 """
-Control records: markers of transactions, and what Raft keeps in its own log.
+Control records: markers of transactions, and the records of Raft in the metadata log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from barnabas.storage.dump.decoders.message_reader import (
     MessageReader,
 )
 from barnabas.storage.dump.failure import INVALID_RECORD, DumpFailure
-from barnabas.storage.dump.jackson import json_text
+from barnabas.storage.dump.java_text import json_text
 
 _KEY: Final = Struct(">hh")
 _MARKER: Final = Struct(">hi")
@@ -40,7 +40,7 @@ _MESSAGES: Final[dict[ControlRecordType, tuple[str, type[Message]]]] = {
 
 class ControlRecord(NamedTuple):
     """
-    A control record that was understood, *message* being what it says beyond its type.
+    A control record: its type, the number of the type, and the fields of its value.
     """
 
     type: ControlRecordType
@@ -49,7 +49,7 @@ class ControlRecord(NamedTuple):
 
     def text(self) -> str:
         """
-        What a line has behind the metadata of the record.
+        The end of its line, behind the metadata of the record.
         """
         if self.type in _MESSAGES:
             return f" {_MESSAGES[self.type][0]} {json_text(self.message)}"
@@ -62,7 +62,7 @@ class ControlRecord(NamedTuple):
 def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     """
     Raises:
-        DumpFailure: key or value are none of a control record.
+        DumpFailure: the key or the value is not that of a control record.
     """
     number = _number(key)
     known = 0 <= number <= ControlRecordType.KRAFT_VOTERS
@@ -109,7 +109,7 @@ def _coordinator_epoch(value: bytes) -> int:
 
 def _message(cls: type[Message], value: bytes) -> dict[str, Any]:
     """
-    The message, read as version 0 and shown as the version that it says to have.
+    The message, read as version 0 and printed as the version in its ``version`` field.
     """
     try:
         message = MessageReader(value).read(cls, 0)

@@ -1,31 +1,60 @@
 """
-What ends a dump early.
+The exceptions with which Apache Kafka's tool ends early.
 """
 
 from __future__ import annotations
 
-INVALID_RECORD = "org.apache.kafka.common.InvalidRecordException"
-CORRUPT_RECORD = "org.apache.kafka.common.errors.CorruptRecordException"
-KAFKA_EXCEPTION = "org.apache.kafka.common.KafkaException"
-ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException"
-NO_SUCH_FILE = "java.nio.file.NoSuchFileException"
-OUT_OF_BOUNDS = "java.lang.IndexOutOfBoundsException"
-CORRUPT_INDEX = "org.apache.kafka.storage.internals.log.CorruptIndexException"
+from typing import Final
+
+from barnabas.protocol.compression.types import UnknownCompression
+from barnabas.protocol.errors import (
+    CorruptMessage,
+    IllegalArgument,
+    InvalidRecord,
+    KafkaError,
+    OutOfBounds,
+)
+from barnabas.storage.errors import CorruptIndex
+
+ILLEGAL_ARGUMENT: Final = "java.lang.IllegalArgumentException"
+NO_SUCH_FILE: Final = "java.nio.file.NoSuchFileException"
+KAFKA_EXCEPTION: Final = "org.apache.kafka.common.KafkaException"
+INVALID_RECORD: Final = "org.apache.kafka.common.InvalidRecordException"
+CORRUPT_RECORD: Final = "org.apache.kafka.common.errors.CorruptRecordException"
+
+_JAVA_NAMES: Final[tuple[tuple[type[KafkaError], str], ...]] = (
+    (OutOfBounds, "java.lang.IndexOutOfBoundsException"),
+    (IllegalArgument, ILLEGAL_ARGUMENT),
+    (UnknownCompression, ILLEGAL_ARGUMENT),
+    (InvalidRecord, INVALID_RECORD),
+    (CorruptMessage, CORRUPT_RECORD),
+    (CorruptIndex, "org.apache.kafka.storage.internals.log.CorruptIndexException"),
+    (KafkaError, KAFKA_EXCEPTION),
+)
+"""The first class that fits an error of the engine has the name of Kafka's exception beside it."""
 
 
 class DumpFailure(Exception):
     """
-    The tool cannot go on.
+    The dump ends here.
 
-    Apache Kafka's tool dies of an exception then, and scripts look for its first line; so that line
-    is what is said here, without the stack trace that follows it there.
+    Kafka's tool prints the stack trace of an exception. Scripts look for its first line, so this
+    tool prints that line.
 
     Args:
         kind: the Java class of Kafka's exception.
-        reason: its message; None where it has none.
+        reason: its message; None if it has none.
     """
 
     def __init__(self, kind: str, reason: str | None = None) -> None:
         super().__init__(kind if reason is None else f"{kind}: {reason}")
         self.kind = kind
         self.reason = reason
+
+    @classmethod
+    def of(cls, error: KafkaError) -> DumpFailure:
+        """
+        Kafka's exception where the engine raises *error*, whose text is that of Kafka.
+        """
+        kind = next(name for kind, name in _JAVA_NAMES if isinstance(error, kind))
+        return cls(kind, None if isinstance(error, OutOfBounds) else str(error))

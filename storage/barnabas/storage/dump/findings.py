@@ -1,46 +1,63 @@
 """
-What is wrong with the files, told when all were dumped.
+Flaws of the files, which are printed when all files were dumped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.dump.java_text import hash_order
 
 
+class FindingKind(NamedTuple):
+    """
+    The words for the findings of one kind: a title for each file, a line for each pair of numbers.
+    """
+
+    title: str
+    line: str
+    fields: tuple[str, str]
+    """The names of the two numbers in JSON."""
+
+
+KINDS: Final[Mapping[str, FindingKind]] = {
+    "indexMismatch": FindingKind(
+        "Mismatches in :", "  Index offset: {}, log offset: {}", ("indexOffset", "logOffset")
+    ),
+    "timestampMismatch": FindingKind(
+        "Found timestamp mismatch in :",
+        "  Index timestamp: {}, log timestamp: {}",
+        ("indexTimestamp", "logTimestamp"),
+    ),
+    "outOfOrderTimestamp": FindingKind(
+        "Found out of order timestamp in :",
+        "  Index timestamp: {}, Previously indexed timestamp: {}",
+        ("indexTimestamp", "previousTimestamp"),
+    ),
+    "offsetNotFound": FindingKind(
+        "The following indexed offsets are not found in :",
+        "Indexed offset: {}, found log offset: {}",
+        ("indexOffset", "logOffset"),
+    ),
+    "gap": FindingKind(
+        "Non-consecutive offsets in ", "  {} is followed by {}", ("offset", "nextOffset")
+    ),
+}
+"""In the order in which Kafka's tool prints them."""
+
+
 class Finding(NamedTuple):
     """
-    Two numbers of one file that should not be what they are.
+    Two numbers of one file that contradict each other.
     """
 
     kind: str
-    """The key of ``TITLES``."""
+    """The key of ``KINDS``."""
     path: str
     first: int
     second: int
-
-
-TITLES: Mapping[str, tuple[str, str]] = {
-    "indexMismatch": ("Mismatches in :", "  Index offset: {}, log offset: {}"),
-    "timestampMismatch": (
-        "Found timestamp mismatch in :",
-        "  Index timestamp: {}, log timestamp: {}",
-    ),
-    "outOfOrderTimestamp": (
-        "Found out of order timestamp in :",
-        "  Index timestamp: {}, Previously indexed timestamp: {}",
-    ),
-    "offsetNotFound": (
-        "The following indexed offsets are not found in :",
-        "Indexed offset: {}, found log offset: {}",
-    ),
-    "gap": ("Non-consecutive offsets in ", "  {} is followed by {}"),
-}
-"""
-Of each kind, in the order in which Kafka's tool tells them: what is said of a file, and of a pair.
-"""
 
 
 class Findings:
@@ -52,7 +69,7 @@ class Findings:
     """
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[str, list[tuple[int, int]]]] = {kind: {} for kind in TITLES}
+        self._found: dict[str, dict[str, list[tuple[int, int]]]] = {kind: {} for kind in KINDS}
 
     def add(self, kind: str, path: str, first: int, second: int) -> None:
         self._found[kind].setdefault(path, []).append((first, second))
@@ -64,7 +81,7 @@ class Findings:
 
     def gaps(self, path: str, pairs: Mapping[int, int]) -> None:
         """
-        Add offsets and those that follow them.
+        Add pairs of an offset and the offset of the next record.
         """
         if pairs:
             known = dict(self._found["gap"].get(path, ()))
@@ -72,7 +89,7 @@ class Findings:
 
     def all(self) -> Iterator[Finding]:
         """
-        The findings, by kind and then by file; files are in the order of a Java HashMap.
+        The findings, by kind and then by file. The files have the order of a Java HashMap.
         """
         for kind, files in self._found.items():
             for path in hash_order(files):

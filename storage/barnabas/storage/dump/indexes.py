@@ -1,39 +1,64 @@
 """
-Dumping ``.index``, ``.timeindex`` and ``.txnindex``, and holding the first two against the log.
+Dumping ``.index``, ``.timeindex`` and ``.txnindex``, and comparing the first two with the log.
+
+An index is read into memory with the zeros at its end, and the engine's class for it finds entries
+there. Kafka's tool opens the file as a broker does: it makes a missing one, and cuts off bytes
+behind the last whole entry. Both would harm a running broker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
-from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
-from barnabas.storage.dump.batch_view import view
-from barnabas.storage.dump.failure import KAFKA_EXCEPTION, DumpFailure
+from barnabas.protocol.records.varints import int64
+from barnabas.storage.dump.batches import last_offset, read_batch, read_message
+from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, DumpFailure
+from barnabas.storage.dump.files import DumpedFile, FileBatch, LogSlice, kafkas_exceptions, open_log
 from barnabas.storage.dump.findings import Findings
-from barnabas.storage.dump.index_file import OffsetIndexFile, TimeIndexFile
-from barnabas.storage.dump.legacy import outer_record
-from barnabas.storage.dump.log_slice import LARGEST_INT, FileBatch, LogSlice
-from barnabas.storage.dump.opening import DumpedFile, open_log
 from barnabas.storage.dump.report import Report
+from barnabas.storage.dump.streams import decompressed
+from barnabas.storage.errors import CorruptIndex
+from barnabas.storage.fs.interface import Files
+from barnabas.storage.index.base import Index
+from barnabas.storage.index.offset_index import OffsetIndex
+from barnabas.storage.index.time_index import TimeIndex
+from barnabas.storage.index.txn_index import CURRENT_VERSION, ENTRY
+from barnabas.storage.readonly.index_file import BytesInMemory
+from barnabas.storage.segment.records import LARGEST_FILE
+from barnabas.storage.state_files.file_names import INDEX_SUFFIX, LOG_SUFFIX
 
-_TXN_ENTRY: Final = Struct(">b x q q q q")
 _HEADERS_AHEAD_BYTES: Final = 64
 _NEAR_AHEAD_BYTES: Final = 4096
 _WALK_AHEAD_BYTES: Final = 64 * 1024
 _NO_TIMESTAMP: Final = -1
 _NO_OFFSET: Final = -1
 
+IndexT = TypeVar("IndexT", bound=Index)
+
+
+def _read_index(cls: type[IndexT], files: Files, path: str, base_offset: int) -> IndexT:
+    """
+    Raises:
+        DumpFailure: there is no such file. Kafka's tool makes an empty one and then fails.
+    """
+    with kafkas_exceptions(path):
+        try:
+            data = files.read_bytes(Path(path))
+        except FileNotFoundError as error:
+            raise DumpFailure(ILLEGAL_ARGUMENT, "Invalid max index size: -1") from error
+    return cls(BytesInMemory(Path(path), data), base_offset, -1)
+
 
 class IndexDump:
     """
-    Dumps indexes, each of them in one of three ways.
+    Dumps indexes: prints their entries, compares them with the log, or checks their sanity only.
 
     Args:
-        sanity_only: only check what a broker checks when it starts.
-        verify_only: hold the entries against the log, but do not show them.
-        max_message_size: bytes of the log looked at for each entry of an offset index.
+        sanity_only: make only the checks of a broker that starts.
+        verify_only: compare the entries with the log, but do not print them.
+        max_message_size: the bytes of the log that are read for each entry of an offset index.
     """
 
     def __init__(
@@ -54,28 +79,38 @@ class IndexDump:
     def dump_offset_index(self, file: DumpedFile) -> None:
         """
         Raises:
-            DumpFailure: index or log are missing, or not what the other one says.
+            DumpFailure, CorruptIndex: the index or the log is missing, or they contradict each
+                other.
         """
         base_offset = file.base_offset
-        with open_log(file.files, file.sibling(".log")) as log:
-            index = OffsetIndexFile(file.files, file.absolute_path, base_offset)
+        with open_log(file.files, file.sibling(LOG_SUFFIX)) as log:
+            index = _read_index(OffsetIndex, file.files, file.absolute_path, base_offset)
             if index.entries == 0:
-                self._report.empty_index(file.path)
+                self._report.tell("emptyIndex", {})
                 return
             if self._sanity_only:
-                index.sanity_check()
-                self._report.sane_index(file.path)
+                self._check_sanity(index, file)
                 return
             for slot in range(index.entries):
                 offset, position = index.entry(slot)
                 if offset == base_offset and slot > 0:
-                    # Zeros that a broker had no time to cut off.
+                    # The rest is zeros, which a broker cuts off when it closes the index.
                     return
+                offset = int64(offset)
                 found = self._last_offset_at(log, position)
                 if found != offset:
                     self._findings.index_mismatch(file.absolute_path, offset, found)
                 if not self._verify_only:
-                    self._report.offset_entry(offset, position)
+                    self._report.tell("offsetEntry", {"offset": offset, "position": position})
+
+    def _check_sanity(self, index: Index, file: DumpedFile) -> None:
+        try:
+            index.sanity_check()
+        except CorruptIndex as error:
+            # Kafka's tool does not simplify the path.
+            sentence = str(error).replace(str(index.path), file.absolute_path)
+            raise CorruptIndex(sentence, path=index.path) from error
+        self._report.tell("saneIndex", {})
 
     def _last_offset_at(self, log: LogSlice, position: int) -> int:
         batches = log.slice(position, self._max_message_size).batches(_HEADERS_AHEAD_BYTES)
@@ -87,32 +122,31 @@ class IndexDump:
     def dump_time_index(self, file: DumpedFile) -> None:
         """
         Raises:
-            DumpFailure: one of the indexes or the log is missing, or not what another one says.
+            DumpFailure, CorruptIndex: one of the indexes or the log is missing, or they contradict
+                each other.
         """
         base_offset = file.base_offset
-        with open_log(file.files, file.sibling(".log")) as log:
-            offsets = OffsetIndexFile(file.files, file.sibling(".index"), base_offset)
-            index = TimeIndexFile(file.files, file.absolute_path, base_offset)
+        with open_log(file.files, file.sibling(LOG_SUFFIX)) as log:
+            offsets = _read_index(OffsetIndex, file.files, file.sibling(INDEX_SUFFIX), base_offset)
+            index = _read_index(TimeIndex, file.files, file.absolute_path, base_offset)
             if self._sanity_only:
-                index.sanity_check()
-                self._report.sane_index(file.path)
+                self._check_sanity(index, file)
                 return
             self._dump_time_entries(file, log, offsets, index)
 
     def _dump_time_entries(
-        self, file: DumpedFile, log: LogSlice, offsets: OffsetIndexFile, index: TimeIndexFile
+        self, file: DumpedFile, log: LogSlice, offsets: OffsetIndex, index: TimeIndex
     ) -> None:
-        entries = (index.entry(slot) for slot in range(index.entries))
-        walk = LogWalk(log, {offsets.lookup(offset) for _, offset in entries})
+        entries = [index.entry(slot) for slot in range(index.entries)]
+        walk = LogWalk(log, {offsets.lookup(offset).position for _, offset in entries})
         previous = _NO_TIMESTAMP
-        for slot in range(index.entries):
-            timestamp, offset = index.entry(slot)
+        for slot, (timestamp, offset) in enumerate(entries):
             if offset == index.base_offset and slot > 0:
                 return
-            batch = walk.first_ending_at(offset, offsets.lookup(offset))
-            self._check_time_entry(file.absolute_path, timestamp, offset, batch, previous)
+            batch = walk.first_ending_at(offset, offsets.lookup(offset).position)
+            self._check_time_entry(file.absolute_path, timestamp, int64(offset), batch, previous)
             if not self._verify_only:
-                self._report.time_entry(timestamp, offset)
+                self._report.tell("timeEntry", {"timestamp": timestamp, "offset": int64(offset)})
             previous = timestamp
 
     def _check_time_entry(
@@ -134,11 +168,11 @@ class LogWalk:
     """
     Finds batches, and makes sure that the log can be read up to its end behind each of them.
 
-    Kafka's tool reads all headers up to the end for every entry of the index. One walk does for all
-    positions that it comes by.
+    Kafka's tool reads all headers up to the end for every entry of the index. One walk here checks
+    the rest of the log for all positions on its way.
 
     Args:
-        positions: those from which will be looked for batches.
+        positions: the positions that ``first_ending_at`` will be given.
     """
 
     def __init__(self, log: LogSlice, positions: set[int]) -> None:
@@ -148,12 +182,12 @@ class LogWalk:
 
     def first_ending_at(self, offset: int, position: int) -> FileBatch | None:
         """
-        The first batch from *position* on that ends with *offset* or behind it.
+        The first batch from *position* on whose last offset is *offset* or larger.
 
         Raises:
             DumpFailure: not all headers behind *position* can be read.
         """
-        rest = self._log.slice(position, LARGEST_INT)
+        rest = self._log.slice(position, LARGEST_FILE)
         if position not in self._readable:
             for batch in rest.batches(_WALK_AHEAD_BYTES):
                 if batch.position in self._positions:
@@ -162,45 +196,41 @@ class LogWalk:
         return next((batch for batch in near if last_offset(batch) >= offset), None)
 
 
-def last_offset(batch: FileBatch) -> int:
-    """
-    Raises:
-        DumpFailure: the file ends before the header of the batch does.
-    """
-    return batch.offset if batch.magic < 2 else view(batch).last_offset
-
-
-def _timestamps(batch: FileBatch) -> Iterable[int]:
-    if batch.magic < 2:
-        yield from (record.timestamp for record in outer_record(batch).records())
+def _timestamps(found: FileBatch) -> Iterator[int]:
+    if found.magic < 2:
+        for record in read_message(found).unwrapped(decompressed):
+            record.ensure_not_compressed()
+            yield record.timestamp
         return
-    reader = view(batch).records()
+    reader = read_batch(found).reader()
     while reader.advance():
         yield reader.timestamp
 
 
 def dump_txn_index(file: DumpedFile, report: Report) -> None:
     """
-    Show the aborted transactions; none where there is no such file, which is the usual case.
+    Print the aborted transactions. Most segments have no transaction index: nothing is printed.
 
     The version is the first byte of its two, as in Kafka's AbortedTxn.
 
     Raises:
-        DumpFailure: the index was written by a later version.
+        DumpFailure: a later version wrote the index, or the file cannot be read.
     """
-    file.base_offset  # noqa: B018  # The name of the file must have one.
-    try:
-        data = file.files.read_bytes(Path(file.path))
-    except FileNotFoundError:
-        return
-    whole = memoryview(data)[: len(data) - len(data) % _TXN_ENTRY.size]
-    entries = list(_TXN_ENTRY.iter_unpack(whole))
+    file.base_offset  # noqa: B018  # Kafka's tool fails if the name has none.
+    with kafkas_exceptions(file.path):
+        try:
+            data = file.files.read_bytes(Path(file.path))
+        except FileNotFoundError:
+            return
+    whole = memoryview(data)[: len(data) - len(data) % ENTRY.size]
+    entries = [(version >> 8, *rest) for version, *rest in ENTRY.iter_unpack(whole)]
     for version, *_ in entries:
-        if version > 0:
+        if version > CURRENT_VERSION:
             raise DumpFailure(
                 KAFKA_EXCEPTION,
                 f"Unexpected aborted transaction version {version} in transaction index "
-                f"{file.absolute_path}, current version is 0",
+                f"{file.absolute_path}, current version is {CURRENT_VERSION}",
             )
+    names = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
     for entry in entries:
-        report.aborted_txn(*entry)
+        report.tell("abortedTxn", dict(zip(names, entry, strict=True)))

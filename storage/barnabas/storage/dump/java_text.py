@@ -1,34 +1,34 @@
 """
-Where Java writes values in another way than Python does, and the output shows it.
+Values as Java writes them, where Python writes them in another way, and JSON as Jackson writes it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from math import isfinite
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 from barnabas.storage.dump.failure import DumpFailure
+from barnabas.storage.uuids import uuid_text
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+")
 _LARGEST_LONG: Final = 2**63 - 1
 _SMALLEST_TABLE: Final = 16
-
-
-def int32(value: int) -> int:
-    """
-    *value* as an int, which wraps around.
-    """
-    return (value + 0x80000000 & 0xFFFFFFFF) - 0x80000000
-
-
-def int64(value: int) -> int:
-    """
-    *value* as a long, which wraps around.
-    """
-    return (value + (1 << 63) & 0xFFFFFFFFFFFFFFFF) - (1 << 63)
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+_ESCAPED: Final = re.compile(r'["\\\x00-\x1f]')
+_SHORT_ESCAPES: Final = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\f": "\\f",
+    "\r": "\\r",
+}
 
 
 def bool_text(value: bool) -> str:
@@ -42,7 +42,7 @@ def optional_long(value: int | None) -> str:
 def parse_long(text: str, largest: int = _LARGEST_LONG) -> int:
     """
     Raises:
-        DumpFailure: *text* is no number, or larger than *largest*.
+        DumpFailure: *text* is not a number from -*largest* - 1 up to *largest*.
     """
     if _NUMBER.fullmatch(text) and -largest - 1 <= int(text) <= largest:
         return int(text)
@@ -51,7 +51,7 @@ def parse_long(text: str, largest: int = _LARGEST_LONG) -> int:
 
 def double_text(value: float) -> str:
     """
-    A float64 as Double.toString has it: from 0.001 up to ten million without an exponent.
+    A float64 as Java's Double.toString writes it: from 0.001 up to ten million without an exponent.
     """
     if not isfinite(value):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
@@ -61,7 +61,7 @@ def double_text(value: float) -> str:
 
     figures = f"{Decimal(repr(value)).normalize():e}"
     if "." not in figures:
-        # There are two figures at least, and they are those that are nearest.
+        # Java writes two figures at least: the nearest ones.
         figures = f"{value:.1e}"
     mantissa, _, exponent = figures.partition("e")
     return f"{mantissa}E{int(exponent)}"
@@ -69,10 +69,9 @@ def double_text(value: float) -> str:
 
 def utf8_text(data: bytes) -> str:
     """
-    *data* as a string, with U+FFFD for what is no UTF-8.
+    *data* as a string, with U+FFFD for bytes that are not UTF-8.
 
-    Java and Python agree on how many of those there are, but for surrogates: Java takes the bytes
-    of one together.
+    Java and Python write the same number of them, except for a surrogate: Java writes one.
     """
     try:
         return data.decode()
@@ -80,15 +79,46 @@ def utf8_text(data: bytes) -> str:
         return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode(errors="replace")
 
 
-_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+def json_text(value: Any) -> str:
+    """
+    *value* in JSON without blanks: bytes in base64, a UUID as Kafka writes it, NaN in quotes.
+    """
+    if isinstance(value, str):
+        return f'"{_ESCAPED.sub(_escape, value)}"'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__repr__(value)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json_text(k)}:{json_text(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(json_text, value)) + "]"
+    return _scalar_text(value)
+
+
+def _scalar_text(value: Any) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return bool_text(value)
+    if isinstance(value, UUID):
+        return f'"{uuid_text(value)}"'
+    if isinstance(value, bytes):
+        return f'"{b64encode(value).decode()}"'
+    assert isinstance(value, float), f"a {type(value).__name__} does not occur in a record"
+    text = double_text(value)
+    return text if text[-1].isdigit() else f'"{text}"'
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04X}"
 
 
 def hash_order(names: Iterable[str]) -> list[str]:
     """
-    *names* in the order in which a HashMap would give them that got each by ``computeIfAbsent``.
+    *names* in the order of a Java HashMap to which ``computeIfAbsent`` has added them.
 
-    That puts a name in front of those that are in its bin, and makes the table grow only when there
-    is one entry more than ``put`` would let there be.
+    It puts a name in front of the others in its bin, and doubles the table one entry later than
+    ``put`` does.
     """
     size = _SMALLEST_TABLE
     bins: dict[int, list[str]] = {}

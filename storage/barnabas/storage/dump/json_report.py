@@ -1,38 +1,25 @@
 """
-A dump as JSON: one object a line, each with its ``type`` and the ``file`` that it is about.
+A dump as JSON: one object a line, each with its ``type`` and the ``file`` that it belongs to.
 
 ``docs/dump-log.md`` lists the objects and their fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from barnabas.storage.dump.batch_view import BatchView
+from barnabas.protocol.records.batch.legacy import LegacyRecord
+from barnabas.protocol.records.record import RecordReader
+from barnabas.storage.dump.batches import DumpedBatch, codec_name, read_message, timestamp_name
 from barnabas.storage.dump.control import control_record
 from barnabas.storage.dump.decoders import Decoded, Decoder, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.coordinator import DELETED
-from barnabas.storage.dump.findings import Findings
-from barnabas.storage.dump.jackson import json_text
-from barnabas.storage.dump.java_text import utf8_text
-from barnabas.storage.dump.legacy import LegacyRecord, outer_record
-from barnabas.storage.dump.log_slice import FileBatch
+from barnabas.storage.dump.files import FileBatch
+from barnabas.storage.dump.findings import KINDS, Findings
+from barnabas.storage.dump.java_text import json_text, utf8_text
 from barnabas.storage.dump.output import Output
 from barnabas.storage.dump.record_lines import OffsetGaps
-from barnabas.storage.dump.record_reader import RecordReader
-from barnabas.storage.dump.snapshots import Producer
-
-_PAIRS: Final[Mapping[str, tuple[str, str]]] = {
-    "indexMismatch": ("indexOffset", "logOffset"),
-    "timestampMismatch": ("indexTimestamp", "logTimestamp"),
-    "outOfOrderTimestamp": ("indexTimestamp", "previousTimestamp"),
-    "offsetNotFound": ("indexOffset", "logOffset"),
-    "gap": ("offset", "nextOffset"),
-}
-"""
-How the two numbers of each kind of finding are called.
-"""
 
 
 class JsonReport:
@@ -40,17 +27,11 @@ class JsonReport:
     Writes the objects.
 
     Args:
-        print_contents: whether to show keys, values and headers.
-        skip_record_metadata: whether to show nothing else of records, and no control records.
+        print_contents: whether to print keys, values and headers.
+        skip_record_metadata: whether to print nothing else of records, and no control records.
     """
 
-    def __init__(
-        self,
-        output: Output,
-        *,
-        print_contents: bool,
-        skip_record_metadata: bool,
-    ) -> None:
+    def __init__(self, output: Output, *, print_contents: bool, skip_record_metadata: bool) -> None:
         self._output = output
         self._decoder: Decoder | None = None
         self._print_contents = print_contents
@@ -63,166 +44,93 @@ class JsonReport:
     def file(self, path: str) -> None:
         self._path = path
 
-    def unknown_file(self, path: str) -> None:
-        self._tell("unknownFile", {})
+    def unknown_file(self) -> None:
+        self.tell("unknownFile", {})
 
-    def log(self, start_offset: int) -> None:
-        self._tell("log", {"startOffset": start_offset})
+    def tell(self, kind: str, facts: Mapping[str, Any]) -> None:
+        self._output.print(json_text({"type": kind, "file": self._path, **facts}), "\n")
 
-    def bootstrap_snapshot(self) -> None:
-        self._tell("bootstrapSnapshot", {})
-
-    def snapshot(self, end_offset: int, epoch: int) -> None:
-        self._tell("snapshot", {"endOffset": end_offset, "epoch": epoch})
-
-    def batch(self, view: BatchView) -> None:
-        batch = view.batch
-        self._tell(
+    def batch(self, found: FileBatch, batch: DumpedBatch) -> None:
+        self.tell(
             "batch",
             {
-                "baseOffset": view.base_offset,
-                "lastOffset": view.last_offset,
-                "count": view.record_count,
-                "baseSequence": view.base_sequence,
-                "lastSequence": view.last_sequence,
-                "producerId": view.producer_id,
-                "producerEpoch": view.producer_epoch,
-                "partitionLeaderEpoch": view.partition_leader_epoch,
-                "isTransactional": view.is_transactional,
-                "isControl": view.is_control,
-                "deleteHorizonMs": view.delete_horizon_ms,
-                "position": batch.position,
-                "timestampType": view.timestamp_name,
-                "baseTimestamp": view.base_timestamp,
-                "maxTimestamp": view.max_timestamp,
-                "size": batch.size,
-                "magic": batch.magic,
-                "attributes": view.attributes,
-                "compresscodec": view.codec_name,
-                "crc": view.crc,
-                "isvalid": view.is_valid(),
+                "baseOffset": batch.base_offset,
+                "lastOffset": batch.last_offset,
+                "count": batch.record_count,
+                "baseSequence": batch.base_sequence,
+                "lastSequence": batch.last_sequence,
+                "producerId": batch.producer_id,
+                "producerEpoch": batch.producer_epoch,
+                "partitionLeaderEpoch": batch.partition_leader_epoch,
+                "isTransactional": batch.is_transactional,
+                "isControl": batch.is_control,
+                "deleteHorizonMs": batch.delete_horizon_ms,
+                "position": found.position,
+                "timestampType": timestamp_name(batch),
+                "baseTimestamp": batch.base_timestamp,
+                "maxTimestamp": batch.max_timestamp,
+                **_batch_end(found, batch),
             },
         )
 
-    def records(self, view: BatchView, gaps: OffsetGaps) -> None:
-        reader = view.records()
+    def records(self, batch: DumpedBatch, gaps: OffsetGaps) -> None:
+        reader = batch.reader()
         while reader.advance():
             gaps.see(reader.offset)
-            told: dict[str, Any] = {}
+            facts: dict[str, Any] = {}
             if self._metadata:
-                told = {
+                facts = {
                     "offset": reader.offset,
-                    "timestampType": view.timestamp_name,
+                    "timestampType": timestamp_name(batch),
                     "timestamp": reader.timestamp,
                     "keySize": reader.key_size,
                     "valueSize": reader.value_size,
                     "sequence": reader.sequence,
                     "headerKeys": [utf8_text(name) for name, _ in reader.headers()],
                 }
-            if view.is_control:
-                if self._metadata:
-                    self._tell("controlRecord", told | _control(reader))
-            else:
-                self._tell("record", told | self._headers(reader) | self._contents(reader))
+            if not batch.is_control:
+                self.tell("record", facts | self._headers(reader) | self._contents(reader))
+            elif self._metadata:
+                self.tell("controlRecord", facts | _control(reader))
 
-    def legacy_batch(self, batch: FileBatch) -> None:
-        record = outer_record(batch)
-        self._tell(
+    def legacy_batch(self, found: FileBatch) -> None:
+        message = read_message(found)
+        self.tell(
             "batch",
             {
-                "lastOffset": batch.offset,
-                "position": batch.position,
-                "timestampType": record.timestamp_name,
-                "maxTimestamp": record.timestamp,
-                "size": batch.size,
-                "magic": batch.magic,
-                "attributes": record.attributes,
-                "compresscodec": record.codec_name,
-                "crc": record.crc,
-                "isvalid": record.is_valid(),
+                "lastOffset": found.offset,
+                "position": found.position,
+                "timestampType": timestamp_name(message),
+                "maxTimestamp": message.timestamp,
+                **_batch_end(found, message),
             },
         )
 
-    def legacy_records(self, records: Iterator[LegacyRecord], gaps: OffsetGaps) -> None:
+    def legacy_records(self, records: Iterable[LegacyRecord], gaps: OffsetGaps) -> None:
         for record in records:
+            record.ensure_not_compressed()
             gaps.see(record.offset)
-            told: dict[str, Any] = {}
+            facts: dict[str, Any] = {}
             if self._metadata:
-                told = {
+                facts = {
                     "offset": record.offset,
-                    "timestampType": record.timestamp_name,
+                    "timestampType": timestamp_name(record),
                     "timestamp": record.timestamp,
                     "keySize": record.key_size,
                     "valueSize": record.value_size,
                     "isValid": record.is_valid(),
                     "crc": record.crc,
                 }
-            self._tell("record", told | self._contents(record))
-
-    def invalid_bytes(self, count: int, name: str) -> None:
-        self._tell("invalidBytes", {"count": count})
-
-    def empty_index(self, path: str) -> None:
-        self._tell("emptyIndex", {})
-
-    def sane_index(self, path: str) -> None:
-        self._tell("saneIndex", {})
-
-    def offset_entry(self, offset: int, position: int) -> None:
-        self._tell("offsetEntry", {"offset": offset, "position": position})
-
-    def time_entry(self, timestamp: int, offset: int) -> None:
-        self._tell("timeEntry", {"timestamp": timestamp, "offset": offset})
-
-    def aborted_txn(
-        self,
-        version: int,
-        producer_id: int,
-        first_offset: int,
-        last_offset: int,
-        last_stable_offset: int,
-    ) -> None:
-        self._tell(
-            "abortedTxn",
-            {
-                "version": version,
-                "producerId": producer_id,
-                "firstOffset": first_offset,
-                "lastOffset": last_offset,
-                "lastStableOffset": last_stable_offset,
-            },
-        )
-
-    def producer(self, producer: Producer) -> None:
-        told = {
-            "producerId": producer.producer_id,
-            "producerEpoch": producer.producer_epoch,
-            "coordinatorEpoch": producer.coordinator_epoch,
-            "currentTxnFirstOffset": producer.current_txn_first_offset,
-            "lastTimestamp": producer.timestamp,
-        }
-        if producer.has_batch:
-            told |= {
-                "firstSequence": producer.first_sequence,
-                "lastSequence": producer.last_sequence,
-                "lastOffset": producer.last_offset,
-                "offsetDelta": producer.offset_delta,
-                "timestamp": producer.timestamp,
-            }
-        self._tell("producer", told)
+            self.tell("record", facts | self._contents(record))
 
     def corrupt_snapshot(self, reason: str) -> None:
-        self._tell("corruptSnapshot", {"reason": reason})
+        self.tell("corruptSnapshot", {"reason": reason})
 
     def findings(self, findings: Findings) -> None:
         for finding in findings.all():
-            first, second = _PAIRS[finding.kind]
+            first, second = KINDS[finding.kind].fields
             self._path = finding.path
-            self._tell(finding.kind, {first: finding.first, second: finding.second})
-
-    def _tell(self, kind: str, facts: Mapping[str, Any]) -> None:
-        told = {"type": kind, "file": self._path, **facts}
-        self._output.print(json_text(told), "\n")
+            self.tell(finding.kind, {first: finding.first, second: finding.second})
 
     def _headers(self, reader: RecordReader) -> dict[str, Any]:
         if not self._print_contents or not self._metadata:
@@ -244,6 +152,17 @@ class JsonReport:
         return {"key": _json_value(decoded.key), "payload": _json_value(decoded.value)}
 
 
+def _batch_end(found: FileBatch, batch: DumpedBatch | LegacyRecord) -> dict[str, Any]:
+    return {
+        "size": found.size,
+        "magic": found.magic,
+        "attributes": batch.attributes & 0xFF,
+        "compresscodec": codec_name(batch),
+        "crc": batch.crc,
+        "isvalid": batch.is_valid(),
+    }
+
+
 def _control(reader: RecordReader) -> dict[str, Any]:
     record = control_record(reader.key(), reader.value())
     return {"controlType": record.type.name, "controlTypeId": record.number, **record.message}
@@ -257,7 +176,7 @@ def _json_value(value: Any) -> Any:
 
 def _plain(data: bytes) -> Any:
     """
-    *data* as a string, or an object that says them in base64 if they are no UTF-8.
+    *data* as a string, or an object with *data* in base64 if they are not UTF-8.
     """
     try:
         return data.decode()

@@ -1,10 +1,10 @@
 """
-What the command line says.
+The options of the command line.
 
-The options are those of ``kafka-dump-log.sh``, and they are read as its library reads them
-(joptsimple): ``--files x``, ``--files=x`` and ``-files x`` are the same, names are not shortened,
-and what belongs to no option is passed over. Numbers are read when they are needed, so that a bad
-one is only told of after what was done without it.
+They are those of ``kafka-dump-log.sh``, and they are parsed as its library joptsimple does:
+``--files x``, ``--files=x`` and ``-files x`` are the same, names are not shortened, and a word that
+belongs to no option is ignored. A number is parsed when it is needed: a bad one is an error after
+the output of everything in front of it.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Option:
     One option.
 
     Args:
-        argument: what the help calls its argument; empty where it takes none.
+        argument: the name of its argument in the help; empty if it takes none.
         optional: whether the argument may be left out.
-        ours: whether Kafka's tool lacks it.
+        ours: whether Kafka's tool does not have it.
     """
 
     name: str
@@ -155,7 +155,7 @@ _PRINTING: Final = frozenset(
 
 class DumpOptions:
     """
-    The options that were given, by their names, and what they mean.
+    The options that the user has given, by their names, and their values.
     """
 
     def __init__(self, given: Mapping[str, Sequence[str]]) -> None:
@@ -180,7 +180,7 @@ class DumpOptions:
     def integer(self, name: str) -> int:
         """
         Raises:
-            DumpFailure: the argument is no int32, or was given more than once.
+            DumpFailure: the argument is not an int32, or was given more than once.
         """
         text = self.text(name)
         try:
@@ -194,7 +194,7 @@ class DumpOptions:
     @property
     def files(self) -> list[str]:
         """
-        The files, of which none at the end is empty; Java's ``split`` has it so.
+        The names of the files. Empty ones at the end are dropped, as by Java's ``split``.
 
         Raises:
             DumpFailure: the option was given more than once.
@@ -217,7 +217,7 @@ class DumpOptions:
 def parse(arguments: Sequence[str]) -> DumpOptions:
     """
     Raises:
-        DumpFailure: there is no such option, or one lacks its argument.
+        DumpFailure: an option does not exist, or lacks its argument.
     """
     given: dict[str, list[str]] = {}
     rest = list(arguments)

@@ -1,5 +1,5 @@
 """
-Where a dump goes: text to standard output, in large pieces, and remarks to standard error.
+The output of a dump: text to standard output, in large pieces, and remarks to standard error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class Output:
     """
     Two streams of UTF-8.
 
-    What was printed before a remark is written before it.
+    A remark is written behind everything that was printed before.
     """
 
     __slots__ = ("_err", "_out", "_pending", "_size")
@@ -27,7 +27,7 @@ class Output:
 
     def print(self, *texts: str) -> None:
         """
-        Print *texts* one after the other; none of them is ended with a new line.
+        Print *texts* one after the other, without ends of lines.
         """
         self.print_all(texts)
 
@@ -48,7 +48,7 @@ class Output:
 
     def flush(self) -> None:
         """
-        Write what was printed.
+        Write everything that was printed.
         """
         text, self._pending, self._size = "".join(self._pending), [], 0
         self._out.write(text.encode(errors="surrogateescape"))

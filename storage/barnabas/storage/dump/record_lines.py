@@ -1,5 +1,5 @@
 """
-The line of each record, for batches without a decoder that is not plain text.
+The lines of records, the part of a dump that takes the longest.
 """
 
 # Compiled: see hatch_build.py.
@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from barnabas.protocol.records.record import RecordReader
 from barnabas.storage.dump.java_text import utf8_text
-from barnabas.storage.dump.record_reader import RecordReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 MOST_LINES: Final = 4096
 MOST_BYTES: Final = 1024 * 1024
-"""Lines are handed on when there are so many, or this much in them."""
+"""Lines are handed on when their number or their size reaches one of these."""
 
 Contents = Callable[[RecordReader], str]
 """
-Gives what a line has behind the metadata of the record, beginning with a blank unless it is empty.
+Returns the end of a line, behind the metadata of the record: empty, or beginning with a blank.
 """
 
 
 class OffsetGaps:
     """
-    The offsets of one file that do not follow the one before them, which compaction leaves behind.
+    The gaps between the offsets of one file, which compaction leaves behind.
 
-    The first record is expected to have offset 0, as in Kafka's tool.
+    As in Kafka's tool, there is a gap in front of a first record whose offset is not 0.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class OffsetGaps:
 
 def plain_contents(reader: RecordReader) -> str:
     """
-    Key and value as text, as Kafka's StringDecoder reads them.
+    Key and value as text (Kafka's StringDecoder).
     """
     key = reader.key()
     value = reader.value()
@@ -63,15 +63,15 @@ def append_lines(
     contents: Contents | None,
 ) -> bool:
     """
-    Append the lines of the next records; False if there are no more.
+    Append the lines of the next records; return False behind the last record.
 
     Args:
         timestamp_name: as in ``CreateTime: 1700000000000``.
-        metadata: whether a line tells offset, timestamp, sizes, sequence and headers.
-        contents: gives the rest of a line; None for lines that end behind the metadata.
+        metadata: whether a line has offset, timestamp, sizes, sequence and names of headers.
+        contents: returns the rest of a line; None for lines that end behind the metadata.
 
     Raises:
-        DumpFailure: a record is none, or *contents* cannot be had; *lines* end there.
+        DumpFailure, KafkaError: a record is broken, or *contents* fails; *lines* end there.
     """
     plain: bool = contents is plain_contents
     size: i64 = 0

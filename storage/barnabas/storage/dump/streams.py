@@ -1,8 +1,8 @@
 """
-Compressed records, and what Kafka says where they cannot be decompressed.
+Decompressing records, with Kafka's errors.
 
-Kafka fails in one of two ways: when it opens the stream and the first bytes are wrong, which it
-tells in the words of the codec, or later on, which it tells in its own.
+Kafka fails in one of two ways: with the codec's own error when it opens the stream and the first
+bytes are wrong, or with one error for all codecs later on.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ from typing import Final
 
 from barnabas.protocol.compression import CompressionType, CorruptCompressedData, decompress
 from barnabas.protocol.compression.xxhash32 import xxhash32
-from barnabas.protocol.records.batch import COMPRESSION_MASK
-from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, KAFKA_EXCEPTION, DumpFailure
+from barnabas.storage.dump.failure import KAFKA_EXCEPTION, DumpFailure
 
-_CODEC_NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _GZIP_HEADER_BYTES: Final = 10
 _DEFLATE: Final = 8
 _LZ4_MAGIC: Final = bytes.fromhex("04224d18")
@@ -24,24 +22,11 @@ _ZIP: Final = "java.util.zip.ZipException: "
 _ENDS_EARLY: Final = _IO + "Stream ended prematurely"
 
 
-def codec_name(attributes: int) -> str:
+def decompressed(codec: CompressionType, payload: memoryview) -> bytes:
     """
     Raises:
-        DumpFailure: there is no codec of this number.
+        DumpFailure: *payload* is not a stream of this codec.
     """
-    number = attributes & COMPRESSION_MASK
-    if number >= len(_CODEC_NAMES):
-        raise DumpFailure(ILLEGAL_ARGUMENT, f"Unknown compression type id: {number}")
-    return _CODEC_NAMES[number]
-
-
-def decompressed(attributes: int, payload: memoryview) -> bytes:
-    """
-    Raises:
-        DumpFailure: there is no such codec, or *payload* is no stream of it.
-    """
-    codec_name(attributes)
-    codec = CompressionType.of(attributes & COMPRESSION_MASK)
     try:
         return bytes(decompress(codec, payload))
     except CorruptCompressedData as error:
@@ -55,7 +40,7 @@ def decompressed(attributes: int, payload: memoryview) -> bytes:
 
 def _gzip_flaw(payload: memoryview) -> str | None:
     """
-    What is wrong with the header (GZIPInputStream).
+    The flaw in the header of the stream (Java's GZIPInputStream).
     """
     if payload[:2] != b"\x1f\x8b"[: len(payload)]:
         return _ZIP + "Not in GZIP format"
@@ -66,7 +51,7 @@ def _gzip_flaw(payload: memoryview) -> str | None:
 
 def _lz4_flaw(payload: memoryview) -> str | None:
     """
-    What is wrong with the frame's descriptor (Lz4BlockInputStream).
+    The flaw in the descriptor of the frame (Kafka's Lz4BlockInputStream).
     """
     if len(payload) < 6:
         return _ENDS_EARLY

@@ -1,5 +1,5 @@
 """
-The help, laid out as the library of Kafka's tool does it (joptsimple's BuiltinHelpFormatter).
+The help, in the layout of Kafka's library (joptsimple's BuiltinHelpFormatter).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _WIDTH: Final = 80
 _GAP: Final = 2
 _INDENT: Final = "  "
 _PIECE: Final = re.compile(r"\S+?(?:-(?=[a-z])|\.(?=[a-zA-Z])|\s+|$)")
-"""What a line is never broken within: it may be behind a blank, a hyphen or a dot."""
+"""A line is broken only between two of these: behind a blank, a hyphen or a dot."""
 
 
 def usage(options: Iterable[Option] = OPTIONS.values()) -> str:
     """
-    A table of options and what they are for, each line of it filled with blanks.
+    A table of the options and their descriptions. Each line is filled up with blanks.
     """
     rows = [("Option", "Description"), ("------", "-----------")]
     rows += [(_title(option), _description(option)) for option in options]

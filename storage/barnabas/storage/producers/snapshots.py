@@ -43,6 +43,7 @@ from barnabas.storage.state_files.file_names import (
 logger = logging.getLogger(__name__)
 
 VERSION: Final = 1
+_VERSION: Final = Struct(">h")
 _HEADER: Final = Struct(">hIi")
 _COUNT: Final = Struct(">i")
 _CHECKED_FROM: Final = 6
@@ -236,31 +237,46 @@ def encode_snapshot(entries: Collection[ProducerStateEntry]) -> bytes:
     return _HEADER.pack(VERSION, crc32c(body), len(entries)) + body[_COUNT.size :]
 
 
-def decode_snapshot(data: bytes, path: Path) -> list[ProducerStateEntry]:
+def decode_snapshot(data: bytes) -> list[ProducerStateEntry]:
     """
     Raises:
-        CorruptSnapshot: *data*, which are those of the file *path*, are no snapshot.
+        CorruptSnapshot: *data* are not a snapshot, for the reason that Kafka's ProducerStateManager
+            names.
     """
-    if len(data) < _HEADER.size:
-        raise CorruptSnapshot(f"Snapshot {path} ends early: {len(data)} bytes", path=path)
-    version, crc, count = _HEADER.unpack_from(data)
-    if version != VERSION:
-        raise CorruptSnapshot(
-            f"Snapshot {path} contained an unknown file version {version}", path=path
-        )
-    end = _HEADER.size + count * _ENTRY.size
-    if count < 0 or end > len(data):
-        raise CorruptSnapshot(
-            f"Snapshot {path} says to have {count} entries in {len(data)} bytes", path=path
-        )
+    if (flaw := _schema_flaw(data)) is not None:
+        raise CorruptSnapshot(f"Snapshot failed schema validation: {flaw}")
+    _version, crc, count = _HEADER.unpack_from(data)
     computed = crc32c(memoryview(data)[_CHECKED_FROM:])
     if crc != computed:
         raise CorruptSnapshot(
-            f"Snapshot {path} is corrupt (CRC is no longer valid). Stored crc: {crc}. "
-            f"Computed crc: {computed}",
-            path=path,
+            f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {crc}. "
+            f"Computed crc: {computed}"
         )
+    end = _HEADER.size + count * _ENTRY.size
     return [_entry(fields) for fields in _ENTRY.iter_unpack(data[_HEADER.size : end])]
+
+
+def _schema_flaw(data: bytes) -> str | None:
+    """
+    Kafka's reason why *data* do not have the form of a snapshot; None if they have it.
+    """
+    if len(data) < _VERSION.size:
+        return "null"
+    (version,) = _VERSION.unpack_from(data)
+    if version != VERSION:
+        return f"Snapshot contained an unknown file version {version}"
+    if len(data) < _HEADER.size:
+        return "null"
+    count = _HEADER.unpack_from(data)[2]
+    left = len(data) - _HEADER.size
+    if count < 0:
+        return "non-nullable field producerEntries was serialized as null"
+    if count > left:
+        return (
+            f"Tried to allocate a collection of size {count}, but there are only {left} bytes "
+            "remaining."
+        )
+    return None if count * _ENTRY.size <= left else "null"
 
 
 def _entry(fields: tuple[int, ...]) -> ProducerStateEntry:
@@ -279,7 +295,7 @@ def read_snapshot(files: Files, path: Path) -> list[ProducerStateEntry]:
         CorruptSnapshot: the file is no snapshot.
         FileNotFoundError: there is none.
     """
-    return decode_snapshot(files.read_bytes(path), path)
+    return decode_snapshot(files.read_bytes(path))
 
 
 def write_snapshot(

@@ -436,7 +436,7 @@ class ProducerStateManager:
             try:
                 entries = self.snapshots.read(latest)
             except CorruptSnapshot as error:
-                logger.warning("Failed to load producer snapshot: %s", error)
+                logger.warning("Failed to load producer snapshot at offset %d: %s", latest, error)
                 self.snapshots.remove([latest])
                 continue
             for entry in entries:

@@ -1,27 +1,15 @@
 """
-A log directory as it lies on the disk, for tools: nothing is made, changed or locked.
+Log directories for tools that only read: nothing is made, changed or locked.
 
-The engine opens a log to own it: left-overs are removed, indexes made longer, snapshots written. A
-tool that only wants to know may look while a broker is at work, or at a directory that nobody may
-touch. So here files are listed and read, and what is odd about them is shown and not mended.
+The engine opens a log to own it: it removes left-overs, lengthens indexes and writes snapshots. A
+tool may read while a broker runs, or read a directory that nobody may change. ``dump``,
+``explain``, ``verify`` and the pipeline all find and open files here.
 
 ::
 
-    LogRoot                 one of log.dirs: checkpoints, meta.properties, the partitions
-    PartitionDirectory      the log of one partition: segments, snapshots, leader epochs
-    ReadOnlySegment         batches and index entries of one segment
+    files.opened          one file, open for reading
+    log_root              one of log.dirs: checkpoints, meta.properties, the partitions
+    partition             the directory of one log: segments, snapshots, leader epochs
+    segment, index_file   the batches and index entries of one segment
+    overlay_files         a file system for the engine itself, whose changes stay in memory
 """
-
-from barnabas.storage.readonly.index_file import IndexFile
-from barnabas.storage.readonly.log_root import Checkpoints, LogRoot
-from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.readonly.segment import ReadOnlySegment, StoredBatch
-
-__all__ = [
-    "Checkpoints",
-    "IndexFile",
-    "LogRoot",
-    "PartitionDirectory",
-    "ReadOnlySegment",
-    "StoredBatch",
-]

@@ -1,10 +1,10 @@
 """
-The entries of an index file, read without opening it as an index.
+Index files, read without opening them as an index that grows.
 
-The file of an active segment is as long as it may ever become, and nobody but its owner knows how
-many entries are in it. The rest is zeros. As no entry but one is all zeros, the zeros at the end
-are left out; the exception is the first entry of a time index, that of a batch of time 0 which ends
-at the base offset.
+The file of an active segment has the largest size that it may get, with zeros behind its entries,
+and only its owner knows the number of entries. ``IndexFile`` leaves the zeros at the end out. No
+entry is all zeros except one: the first entry of a time index for a batch of timestamp 0 whose last
+offset is the base offset.
 """
 
 from __future__ import annotations
@@ -20,11 +20,40 @@ _CHUNK: Final = 1 << 20
 _ZEROS: Final = bytes(_CHUNK)
 
 
+class BytesInMemory:
+    """
+    The bytes of a file in the place of a ``MappedFile``: the engine's index classes read from it.
+    """
+
+    __slots__ = ("created", "path", "view")
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self.path = path
+        self.created = False
+        self.view = memoryview(data)
+
+    def open_for_writing(self) -> None: ...
+
+    def give_back(self) -> None: ...
+
+    def put(self, position: int, data: bytes) -> None:
+        raise AssertionError(f"{self.path} is only read")
+
+    def resize(self, size: int) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class IndexFile:
     """
-    A file of entries of one width; it may be missing.
+    A file of entries of one width, read a chunk at a time. The file may be missing.
 
-    The sizes are those when the object was made: what is appended later is not there.
+    The sizes are those at the time when the object was made.
+
+    Args:
+        entry: the fields of an entry, as the engine declares them.
     """
 
     __slots__ = ("_entry", "_file", "path", "size", "used")
@@ -34,9 +63,9 @@ class IndexFile:
         self._entry = entry
         self._file: File | None = None
         self.size: int | None = None
-        """Bytes of the file; None if there is none."""
+        """Bytes of the file; None if it is missing."""
         self.used = 0
-        """Bytes of the entries, without the zeros behind them and without a piece of an entry."""
+        """Bytes of whole entries, without the zeros behind them."""
         try:
             self._file = files.open(path, create=False, read_only=True)
         except FileNotFoundError:
@@ -57,20 +86,20 @@ class IndexFile:
     @property
     def count(self) -> int:
         """
-        Entries in the file.
+        The number of entries.
         """
         return self.used // self._entry.size
 
     @property
     def is_preallocated(self) -> bool:
         """
-        Whether there are zeros behind the entries.
+        Whether zeros of one entry or more are behind the entries.
         """
         return self.size is not None and self.size - self.used >= self._entry.size
 
     def entries(self) -> Iterator[tuple[int, ...]]:
         """
-        The fields of each entry as they are in the file.
+        Yield the fields of each entry as they are in the file.
         """
         if self._file is None:
             return
@@ -78,13 +107,13 @@ class IndexFile:
         chunk = _CHUNK // width * width
         for position in range(0, self.used, chunk):
             data = self._file.read(position, min(chunk, self.used - position))
-            # A broker may have cut the file meanwhile.
+            # A broker may have truncated the file.
             yield from self._entry.iter_unpack(data[: len(data) - len(data) % width])
 
 
 def _end_of_data(file: File, size: int) -> int:
     """
-    Where the zeros begin at the end of the first *size* bytes.
+    The position of the zeros at the end of the first *size* bytes.
     """
     end = size
     while end:

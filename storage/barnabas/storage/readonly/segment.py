@@ -1,5 +1,5 @@
 """
-One segment, to be read.
+The files of one segment.
 """
 
 from __future__ import annotations
@@ -7,16 +7,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from struct import Struct
-from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.index import offset_index, time_index, txn_index
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.time_index import TimestampOffset
 from barnabas.storage.index.txn_index import CURRENT_VERSION, AbortedTxn
+from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.index_file import IndexFile
 from barnabas.storage.segment.records import FileRecords
 from barnabas.storage.state_files.file_names import (
@@ -26,14 +26,10 @@ from barnabas.storage.state_files.file_names import (
     transaction_index_file,
 )
 
-OFFSET_ENTRY: Final = Struct(">ii")
-TIME_ENTRY: Final = Struct(">qi")
-TXN_ENTRY: Final = Struct(">hqqqq")
-
 
 class StoredBatch(NamedTuple):
     """
-    A batch, and at which byte of its segment it begins.
+    A batch, and its position in the segment: the byte at which it begins.
     """
 
     position: int
@@ -42,16 +38,16 @@ class StoredBatch(NamedTuple):
 
 class ReadOnlySegment:
     """
-    The files of one segment.
+    The files of one segment, for reading.
 
-    Size and time are those when the object was made. An index is looked at when it is first asked
-    for, which is after that: it may then know batches that this view does not have.
+    Size and time are those at the time when the object was made. An index is opened later, at its
+    first use, and may then have entries for batches behind that size.
     """
 
     def __init__(self, files: Files, path: Path) -> None:
         """
         Raises:
-            FileNotFoundError: there is no file *path*.
+            FileNotFoundError: the file *path* does not exist.
         """
         self._files = files
         self.path = path
@@ -63,21 +59,21 @@ class ReadOnlySegment:
     @cached_property
     def offset_index(self) -> IndexFile:
         path = offset_index_file(self.path.parent, self.base_offset)
-        return IndexFile(self._files, path, OFFSET_ENTRY)
+        return IndexFile(self._files, path, offset_index.ENTRY)
 
     @cached_property
     def time_index(self) -> IndexFile:
         path = time_index_file(self.path.parent, self.base_offset)
-        return IndexFile(self._files, path, TIME_ENTRY)
+        return IndexFile(self._files, path, time_index.ENTRY)
 
     @cached_property
     def txn_index(self) -> IndexFile:
         path = transaction_index_file(self.path.parent, self.base_offset)
-        return IndexFile(self._files, path, TXN_ENTRY)
+        return IndexFile(self._files, path, txn_index.ENTRY)
 
     def give_back(self) -> None:
         """
-        Let go of the indexes, which are opened again when they are asked for.
+        Close the indexes. The next use opens them again.
         """
         for name in ("offset_index", "time_index", "txn_index"):
             self.__dict__.pop(name, None)
@@ -93,7 +89,7 @@ class ReadOnlySegment:
     def txn_entries(self) -> Iterator[AbortedTxn]:
         """
         Raises:
-            CorruptIndex: an entry is of a version that is not known.
+            CorruptIndex: the version of an entry is unknown.
         """
         for version, *fields in self.txn_index.entries():
             if version != CURRENT_VERSION:
@@ -106,11 +102,11 @@ class ReadOnlySegment:
 
     def batches(self, position: int = 0) -> Iterator[StoredBatch]:
         """
-        Whole batches from *position* on; their checksums are not looked at.
+        Yield the whole batches from *position* on, without a check of their checksums.
 
         Raises:
-            CorruptRecord: there is no batch where one should begin.
-            FileNotFoundError: the segment was removed since.
+            CorruptRecord: the bytes at the position of a batch are not a batch.
+            FileNotFoundError: the segment was removed.
             KafkaError: the file is larger than a segment can be.
         """
         records = FileRecords.open(self._files, self.path, mutable=False)
@@ -124,16 +120,13 @@ class ReadOnlySegment:
 
     def read(self, position: int, size: int) -> bytes:
         """
-        The bytes there, fewer than *size* only at the end of the segment.
+        *size* bytes from *position* on, fewer at the end of the segment.
 
         Raises:
-            FileNotFoundError: the segment was removed since.
+            FileNotFoundError: the segment was removed.
         """
-        file = self._files.open(self.path, create=False, read_only=True)
-        try:
+        with opened(self._files, self.path) as file:
             return bytes(file.read(position, max(0, min(size, self.size - position))))
-        finally:
-            file.close()
 
     def __repr__(self) -> str:
         return f"<ReadOnlySegment {self.path} size={self.size}>"

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from barnabas.protocol.structs import fresh, struct
 from barnabas.storage.errors import CorruptCheckpoint
-from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.readonly.log_root import LogRoot
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC, STRAY_DIR_SUFFIX
 from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
 from barnabas.storage.uuids import uuid_text

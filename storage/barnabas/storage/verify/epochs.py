@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from barnabas.protocol.records.batch import MAGIC, RecordBatch
 from barnabas.storage.errors import CorruptCheckpoint
-from barnabas.storage.readonly import PartitionDirectory
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT, EpochEntry
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from barnabas.protocol.records.batch import NO_TIMESTAMP, RecordBatch
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
-from barnabas.storage.readonly import IndexFile, ReadOnlySegment
+from barnabas.storage.readonly.index_file import IndexFile
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 

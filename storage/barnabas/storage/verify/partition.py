@@ -11,7 +11,8 @@ from typing import Final
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, InvalidQuorumState, KafkaStorageError
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
-from barnabas.storage.readonly import PartitionDirectory, ReadOnlySegment
+from barnabas.storage.readonly.partition import PartitionDirectory
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.state_files.file_names import (
     CLEANED_SUFFIX,

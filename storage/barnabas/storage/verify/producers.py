@@ -28,7 +28,7 @@ from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import ProducerStateEntry
 from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile, read_snapshot
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
-from barnabas.storage.readonly import PartitionDirectory
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 from barnabas.storage.verify.snapshots import KnownProducers, check_snapshot, check_strays

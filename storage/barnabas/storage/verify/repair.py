@@ -26,7 +26,7 @@ from barnabas.storage.errors import KafkaStorageError, LogDirectoryLocked
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.manager.manager import LogManager, LogManagerSettings
-from barnabas.storage.readonly import LogRoot
+from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, LOG_SUFFIX

@@ -17,8 +17,8 @@ from barnabas.storage.directories.directory import (
 )
 from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
-from barnabas.storage.readonly import LogRoot, PartitionDirectory
-from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES
+from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,

@@ -15,7 +15,7 @@ from barnabas.protocol.structs import struct
 from barnabas.storage.errors import CorruptRecord
 from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET
 from barnabas.storage.index.offset_index import OffsetPosition
-from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.segment.records import LARGEST_FILE
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.batch import check_batch

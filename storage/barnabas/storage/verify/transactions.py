@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.index.txn_index import AbortedTxn
-from barnabas.storage.readonly import ReadOnlySegment
+from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.verify import rules
 from barnabas.storage.verify.report import FileReport
 

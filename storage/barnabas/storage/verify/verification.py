@@ -19,7 +19,8 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.directories.directory import RECOVERY_POINT_CHECKPOINT
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.readonly import LogRoot, PartitionDirectory
+from barnabas.storage.readonly.log_root import LogRoot
+from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.file_names import (
     DELETE_DIR_SUFFIX,
     LOG_SUFFIX,

@@ -25,7 +25,7 @@ from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions, parse_options
 from barnabas.pipeline.reading.plan import Work, open_logs, pack, ranges
 from barnabas.pipeline.reading.reader import read
-from barnabas.storage.readonly import Checkpoints
+from barnabas.storage.readonly.log_root import Checkpoints
 from barnabas.storage.state_files.file_names import TopicPartition, log_file
 
 BYTES_PER_FILE: Final = 128 * MiB

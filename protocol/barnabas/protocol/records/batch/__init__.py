@@ -38,7 +38,6 @@ from barnabas.protocol.records.batch.layout import (
     HEADER,
     HEADER_SIZE,
     KNOWN_ATTRIBUTES,
-    LAST_SEQUENCE,
     LEADER_EPOCH_AT,
     LENGTH_AT,
     LOG_APPEND_TIME_FLAG,
@@ -50,20 +49,23 @@ from barnabas.protocol.records.batch.layout import (
     NO_PARTITION_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
-    NO_SEQUENCE,
     NO_TIMESTAMP,
     SMALLEST_LENGTH,
     TRANSACTIONAL_FLAG,
     Buffer,
     TimestampType,
     assign,
-    decrement_sequence,
-    increment_sequence,
     set_max_timestamp,
 )
 from barnabas.protocol.records.batch.legacy import LegacyBatch, read_legacy_batch
 from barnabas.protocol.records.batch.sequence import batches, stored_batch
 from barnabas.protocol.records.batch.view import RecordBatch, batch_size, read_batch
+from barnabas.protocol.records.record import (
+    LAST_SEQUENCE,
+    NO_SEQUENCE,
+    decrement_sequence,
+    increment_sequence,
+)
 
 __all__ = [
     "ATTRIBUTES_AT",

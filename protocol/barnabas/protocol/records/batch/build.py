@@ -23,13 +23,12 @@ from barnabas.protocol.records.batch.layout import (
     NO_PARTITION_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
-    NO_SEQUENCE,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
     Buffer,
 )
 from barnabas.protocol.records.crc32c import crc32c
-from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
+from barnabas.protocol.records.record import NO_SEQUENCE, Record, SimpleRecord, encode_records
 
 _UINT32: Final = Struct(">I")
 _CONTROL_KEY: Final = Struct(">hh")

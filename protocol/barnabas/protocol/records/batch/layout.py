@@ -39,9 +39,7 @@ KNOWN_ATTRIBUTES: Final = 0x7F
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
-NO_SEQUENCE: Final = -1
 NO_PARTITION_LEADER_EPOCH: Final = -1
-LAST_SEQUENCE: Final = 2**31 - 1
 
 _INT64: Final = Struct(">q")
 _INT32: Final = Struct(">i")
@@ -85,19 +83,3 @@ def set_max_timestamp(
     (length,) = _INT32.unpack_from(view, position + LENGTH_AT)
     crc = crc32c(view[position + ATTRIBUTES_AT : position + LOG_OVERHEAD + length])
     _UINT32.pack_into(view, position + CRC_AT, crc)
-
-
-def increment_sequence(sequence: int, increment: int) -> int:
-    """
-    The sequence *increment* records later: 0 follows the largest int32.
-    """
-    total = sequence + increment
-    return total if total <= LAST_SEQUENCE else total - LAST_SEQUENCE - 1
-
-
-def decrement_sequence(sequence: int, decrement: int) -> int:
-    """
-    The sequence *decrement* records earlier.
-    """
-    total = sequence - decrement
-    return total if total >= 0 else total + LAST_SEQUENCE + 1

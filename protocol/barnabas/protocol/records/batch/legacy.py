@@ -13,21 +13,27 @@ Messages of the format versions 0 and 1, which brokers wrote before Apache Kafka
     value       int32 length, -1: no value      bytes
 
 Every message is a batch of its own. A compressed one is a wrapper: its value is a stream of
-messages, and its offset that of the last of them. In a wrapper of version 1 the offsets inside
-count from 0 (KIP-31). No broker takes such messages any more, but old segments may be full of them
-(Kafka's AbstractLegacyRecordBatch).
+messages, and its offset is that of the last of them. In a wrapper of version 1 the offsets inside
+count from 0 (KIP-31). No broker takes these messages any more, but old segments may be full of them
+(Kafka's LegacyRecord and AbstractLegacyRecordBatch, whose words the errors have).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct, error
 from typing import Final
 from zlib import crc32
 
 from barnabas.protocol.compression import CompressionType, decompress
 from barnabas.protocol.compression.xxhash32 import xxhash32
-from barnabas.protocol.errors import CorruptMessage, InvalidRecord, UnknownServerError
+from barnabas.protocol.errors import (
+    CorruptMessage,
+    IllegalArgument,
+    InvalidRecord,
+    OutOfBounds,
+    UnknownServerError,
+)
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch.layout import (
     COMPRESSION_MASK,
@@ -37,30 +43,171 @@ from barnabas.protocol.records.batch.layout import (
     NO_PARTITION_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
-    NO_SEQUENCE,
     NO_TIMESTAMP,
     SMALLEST_LENGTH,
+    TimestampType,
 )
 from barnabas.protocol.records.batch.view import RecordBatch
-from barnabas.protocol.records.record import Record
+from barnabas.protocol.records.record import NO_SEQUENCE, Record
+from barnabas.protocol.records.varints import int64
 
 MAGIC_VALUES: Final = (0, 1)
 
-_HEADER: Final = Struct(">qiIbB")
-_TIMESTAMP: Final = Struct(">q")
-_INT32: Final = Struct(">i")
 _ENTRY: Final = Struct(">qi")
-_KEY_AT: Final = (18, 26)
-"""By version."""
+_CRC: Final = Struct(">I")
+_INT32: Final = Struct(">i")
+_INT64: Final = Struct(">q")
+_MAGIC_AT: Final = MAGIC_AT - LOG_OVERHEAD
+_ATTRIBUTES_AT: Final = _MAGIC_AT + 1
+_TIMESTAMP_AT: Final = _MAGIC_AT + 2
+
+Decompress = Callable[[CompressionType, memoryview], bytes | bytearray | memoryview]
 
 
-class Entry(NamedTuple):
+class LegacyRecord(NamedTuple):
     """
-    A message in a wrapper, from its offset on.
+    One message: its offset in the log, and its bytes from the checksum on.
+
+    A field is read when it is asked for. That raises ``OutOfBounds`` if the message ends before the
+    field, and ``IllegalArgument`` if a key or value ends behind the message.
     """
 
     offset: int
     data: memoryview
+    wrapper: LegacyRecord | None = None
+    """The message of which this one was in the stream."""
+
+    @property
+    def magic(self) -> int:
+        magic = self.data[_MAGIC_AT]
+        return magic - (magic >> 7 << 8)
+
+    @property
+    def crc(self) -> int:
+        crc: int = _CRC.unpack_from(self.data)[0]
+        return crc
+
+    @property
+    def attributes(self) -> int:
+        return self.data[_ATTRIBUTES_AT]
+
+    @property
+    def timestamp_type(self) -> TimestampType | None:
+        """
+        The type that the wrapper says, if there is one; None in version 0.
+        """
+        if self.magic == 0:
+            return None
+        of = self if self.wrapper is None else self.wrapper
+        return None if of.magic == 0 else TimestampType(of.attributes >> 3 & 1)
+
+    @property
+    def timestamp(self) -> int:
+        """
+        In ms; -1 in version 0.
+        """
+        if self.magic == 0:
+            return NO_TIMESTAMP
+        wrapper = self.wrapper
+        if wrapper is not None and wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return wrapper.timestamp
+        return self._number(_INT64, _TIMESTAMP_AT)
+
+    @property
+    def key_size(self) -> int:
+        return self._number(_INT32, self._key_size_at)
+
+    @property
+    def value_size(self) -> int:
+        return self._number(_INT32, self._value_size_at)
+
+    def is_valid(self) -> bool:
+        """
+        Whether the message has the smallest possible size or more, and its checksum is right.
+        """
+        return len(self.data) >= SMALLEST_LENGTH and self.crc == crc32(self.data[_MAGIC_AT:])
+
+    def key(self) -> bytes | None:
+        return self._bytes(self._key_size_at)
+
+    def value(self) -> bytes | None:
+        return self._bytes(self._value_size_at)
+
+    @property
+    def _key_size_at(self) -> int:
+        return _TIMESTAMP_AT if self.magic == 0 else _TIMESTAMP_AT + _INT64.size
+
+    @property
+    def _value_size_at(self) -> int:
+        return self._key_size_at + _INT32.size + max(0, self.key_size)
+
+    def _number(self, format_: Struct, position: int) -> int:
+        try:
+            number: int = format_.unpack_from(self.data, position)[0]
+        except error as cut:
+            raise OutOfBounds("A message ends before its key and value do.") from cut
+        return number
+
+    def _bytes(self, position: int) -> bytes | None:
+        size = self._number(_INT32, position)
+        if size < 0:
+            return None
+        start = position + _INT32.size
+        left = len(self.data) - start
+        if size > left:
+            raise IllegalArgument(f"newLimit > capacity: ({size} > {left})")
+        return bytes(self.data[start : start + size])
+
+    def unwrapped(self, decompress: Decompress = decompress) -> list[LegacyRecord]:
+        """
+        The message itself, or the messages that it wraps, with absolute offsets.
+
+        Raises:
+            InvalidRecord, CorruptMessage: the stream is not a sequence of messages.
+            CorruptCompressedData, UnknownCompression: the stream is broken, or of no known codec.
+        """
+        if self.attributes & COMPRESSION_MASK == 0:
+            return [self]
+        codec = CompressionType.of(self.attributes & COMPRESSION_MASK)
+        if codec is CompressionType.ZSTD:
+            raise InvalidRecord(
+                f"Invalid wrapper compressionType found in legacy deep record iterator {self.magic}"
+            )
+        stream = self.value()
+        if stream is None:
+            raise InvalidRecord(
+                f"Found invalid compressed record set with null value (magic = {self.magic})"
+            )
+        if codec is CompressionType.LZ4 and self.magic == 0:
+            stream = _with_lz4_checksum(stream)
+        inner = list(_messages(memoryview(decompress(codec, memoryview(stream))), self))
+        if not inner:
+            raise InvalidRecord("Found invalid compressed record set with no inner records")
+        base_offset = self._base_offset(inner[-1].offset)
+        return [record._replace(offset=int64(record.offset + base_offset)) for record in inner]
+
+    def _base_offset(self, last_inner_offset: int) -> int:
+        """
+        The number to add to the offsets inside.
+        """
+        if self.magic == 0 or self.offset == 0:  # Some versions of librdkafka left it at 0.
+            return 0
+        if self.offset < last_inner_offset:
+            raise InvalidRecord(
+                "Found invalid wrapper offset in compressed v1 message set, wrapper offset "
+                f"'{self.offset}' is less than the last inner message offset "
+                f"'{last_inner_offset}' and it is not zero."
+            )
+        return self.offset - last_inner_offset
+
+    def ensure_not_compressed(self) -> None:
+        """
+        Raises:
+            InvalidRecord, UnknownCompression: a message inside a wrapper is a wrapper itself.
+        """
+        if self.wrapper is not None and self.attributes & COMPRESSION_MASK:
+            CompressionType.of(self.attributes & COMPRESSION_MASK)
+            raise InvalidRecord("Inner messages must not be compressed")
 
 
 class LegacyBatch(RecordBatch):
@@ -71,100 +218,44 @@ class LegacyBatch(RecordBatch):
 
     1. It has no producer, no leader epoch, and no attributes but codec and timestamp type.
     2. Of a wrapper whose stream cannot be read, only the last offset is known. It counts as one
-       record until somebody asks for ``records``.
+       record until ``records`` is called.
     """
 
     __slots__ = ()
 
     @property
-    def payload(self) -> memoryview:
-        """
-        The value: of a wrapper, the compressed stream.
-
-        Raises:
-            InvalidRecord: the message ends before the value does, or has none.
-        """
-        data = self.data
-        value = _field(data, _after_field(data, _KEY_AT[self.magic]))
-        if value is None:
-            raise InvalidRecord(
-                f"Found invalid compressed record set with null value (magic = {self.magic})"
-            )
-        return value
+    def message(self) -> LegacyRecord:
+        return LegacyRecord(self.last_offset, self.data[LOG_OVERHEAD:])
 
     def computed_crc(self) -> int:
         return crc32(self.buffer[self.position + MAGIC_AT : self.end])
 
     def records(self) -> Iterator[Record]:
         """
-        The message, or those that it wraps, with absolute offsets and timestamps.
+        Yield the message, or those that it wraps, with absolute offsets and timestamps.
 
         Raises:
-            InvalidRecord: a message ends before one of its fields does, or what is wrapped is not
-                a sequence of messages.
-            CorruptCompressedData, UnknownCompression: the stream is broken, or of no codec.
+            InvalidRecord, CorruptMessage: a message ends before one of its fields does, or the
+                stream is not a sequence of messages.
+            CorruptCompressedData, UnknownCompression: the stream is broken, or of no known codec.
         """
-        if not self.codec:
-            return iter((_record(self.last_offset, self.data, None),))
-        return self._wrapped()
-
-    def _wrapped(self) -> Iterator[Record]:
-        inner = self.entries()
-        difference = self._base_of(inner)
-        log_append_time = None
-        if self.attributes & LOG_APPEND_TIME_FLAG:
-            log_append_time = self.max_timestamp
-        for offset, data in inner:
-            if data[MAGIC_AT + 1] & COMPRESSION_MASK:
-                raise InvalidRecord("Inner messages must not be compressed")
-            yield _record(offset + difference, data, log_append_time)
-
-    def entries(self) -> list[Entry]:
-        """
-        What a wrapper wraps, with the offsets that are written there.
-
-        Raises: as ``records``.
-        """
-        codec = self.compression
-        if codec is CompressionType.ZSTD:
-            raise InvalidRecord(
-                f"Invalid wrapper compressionType found in legacy deep record iterator {self.magic}"
-            )
-        stream: memoryview | bytes = self.payload
-        if codec is CompressionType.LZ4 and self.magic == 0:
-            stream = with_lz4_checksum(bytes(stream))
-        inner = list(_entries(memoryview(decompress(codec, memoryview(stream)))))
-        if not inner:
-            raise InvalidRecord("Found invalid compressed record set with no inner records")
-        return inner
-
-    def _base_of(self, inner: list[Entry]) -> int:
-        """
-        What to add to the offsets inside.
-        """
-        last, last_inner = self.last_offset, inner[-1].offset
-        if self.magic == 0 or last == 0:  # Some versions of librdkafka left it at 0.
-            return 0
-        if last < last_inner:
-            raise InvalidRecord(
-                "Found invalid wrapper offset in compressed v1 message set, wrapper offset "
-                f"'{last}' is less than the last inner message offset '{last_inner}' and it is not"
-                " zero."
-            )
-        return last - last_inner
+        for message in self.message.unwrapped():
+            message.ensure_not_compressed()
+            if message.magic not in MAGIC_VALUES:
+                raise InvalidRecord(f"A message of format {message.magic} is inside a wrapper.")
+            yield Record(message.offset, message.timestamp, message.key(), message.value())
 
     def opened(self) -> LegacyBatch:
         """
-        The wrapper with the base offset and the number of records that its stream tells.
+        The wrapper with the base offset and the number of records that are in its stream.
         """
         try:
-            inner = self.entries()
-            base_offset = inner[0].offset + self._base_of(inner)
+            inner = self.message.unwrapped()
         except (InvalidRecord, CorruptMessage, UnknownServerError):
             return self
         return self._replace(
-            base_offset=base_offset,
-            last_offset_delta=self.last_offset - base_offset,
+            base_offset=inner[0].offset,
+            last_offset_delta=self.last_offset - inner[0].offset,
             record_count=len(inner),
         )
 
@@ -173,18 +264,22 @@ def read_legacy_batch(view: memoryview, position: int = 0) -> LegacyBatch:
     """
     The message at *position*, which is whole and of version 0 or 1, as a batch.
     """
-    offset, length, crc, magic, attributes = _HEADER.unpack_from(view, position)
-    timestamp = NO_TIMESTAMP
-    attributes &= COMPRESSION_MASK
-    if magic > 0:
-        timestamp = timestamp_of(view, position, position + LOG_OVERHEAD + length)
-        attributes |= view[position + MAGIC_AT + 1] & LOG_APPEND_TIME_FLAG
+    offset, length = _ENTRY.unpack_from(view, position)
+    start = position + LOG_OVERHEAD
+    message = LegacyRecord(offset, view[start : start + length])
+    attributes = message.attributes & COMPRESSION_MASK
+    if message.magic > 0:
+        attributes |= message.attributes & LOG_APPEND_TIME_FLAG
+    try:
+        timestamp = message.timestamp
+    except OutOfBounds:
+        timestamp = NO_TIMESTAMP
     batch = LegacyBatch(
         offset,
         length,
         NO_PARTITION_LEADER_EPOCH,
-        magic,
-        crc,
+        message.magic,
+        message.crc,
         attributes,
         0,
         timestamp,
@@ -199,29 +294,21 @@ def read_legacy_batch(view: memoryview, position: int = 0) -> LegacyBatch:
     return batch.opened() if attributes & COMPRESSION_MASK else batch
 
 
-def timestamp_of(data: memoryview | bytes, position: int, end: int) -> int:
+def _with_lz4_checksum(stream: bytes) -> bytes:
     """
-    The timestamp (ms) of the message from *position* up to *end*; -1 where it has none.
-    """
-    at = position + MAGIC_AT + 2
-    if data[position + MAGIC_AT] == 0 or at + _TIMESTAMP.size > end:
-        return NO_TIMESTAMP
-    timestamp: int = _TIMESTAMP.unpack_from(data, at)[0]
-    return timestamp
+    *stream* with the right checksum in the header of its LZ4 frame.
 
-
-def with_lz4_checksum(stream: bytes) -> bytes:
-    """
-    *stream* with the checksum in the header of its LZ4 frame that belongs there.
-
-    Clients of version 0 computed it of other bytes, so that Kafka does not look at it there.
+    Clients of version 0 computed it of other bytes, so that Kafka does not check it there.
     """
     descriptor_end = 6 + (8 if len(stream) > 4 and stream[4] & 0x08 else 0)
     checksum = xxhash32(stream[4:descriptor_end]) >> 8 & 0xFF
     return stream[:descriptor_end] + bytes([checksum]) + stream[descriptor_end + 1 :]
 
 
-def _entries(stream: memoryview) -> Iterator[Entry]:
+def _messages(stream: memoryview, wrapper: LegacyRecord) -> Iterator[LegacyRecord]:
+    """
+    The messages in a decompressed stream, with the offsets that are written there.
+    """
     position = 0
     while position + LOG_OVERHEAD <= len(stream):
         offset, size = _ENTRY.unpack_from(stream, position)
@@ -229,45 +316,7 @@ def _entries(stream: memoryview) -> Iterator[Entry]:
             raise CorruptMessage(
                 f"Record size is less than the minimum record overhead ({SMALLEST_LENGTH})"
             )
-        end = position + LOG_OVERHEAD + size
-        if end > len(stream):
+        position += LOG_OVERHEAD + size
+        if position > len(stream):
             return
-        yield Entry(offset, stream[position:end])
-        position = end
-
-
-def _record(offset: int, data: memoryview, log_append_time: int | None) -> Record:
-    magic = data[MAGIC_AT]
-    if magic not in MAGIC_VALUES:
-        raise InvalidRecord(f"A message of format {magic} is among those of older ones.")
-    key_at = _KEY_AT[magic]
-    key, value = _field(data, key_at), _field(data, _after_field(data, key_at))
-    timestamp = timestamp_of(data, 0, len(data))
-    if magic and log_append_time is not None:
-        timestamp = log_append_time
-    return Record(
-        offset,
-        timestamp,
-        None if key is None else bytes(key),
-        None if value is None else bytes(value),
-    )
-
-
-def _size(data: memoryview, position: int) -> int:
-    try:
-        size: int = _INT32.unpack_from(data, position)[0]
-    except error as cut:
-        raise InvalidRecord("A message ends before its key and value do.") from cut
-    if size > len(data) - position - _INT32.size:
-        raise InvalidRecord(f"A message says it has a field of {size} bytes, which are not there.")
-    return size
-
-
-def _after_field(data: memoryview, position: int) -> int:
-    return position + _INT32.size + max(0, _size(data, position))
-
-
-def _field(data: memoryview, position: int) -> memoryview | None:
-    size = _size(data, position)
-    start = position + _INT32.size
-    return None if size < 0 else data[start : start + size]
+        yield LegacyRecord(offset, stream[position - size : position], wrapper)

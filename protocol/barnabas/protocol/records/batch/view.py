@@ -25,14 +25,17 @@ from barnabas.protocol.records.batch.layout import (
     MAGIC_AT,
     MAGIC_END,
     NO_PRODUCER_ID,
-    NO_SEQUENCE,
     SMALLEST_LENGTH,
     TRANSACTIONAL_FLAG,
     TimestampType,
-    increment_sequence,
 )
 from barnabas.protocol.records.crc32c import crc32c
-from barnabas.protocol.records.record import Record, iter_records
+from barnabas.protocol.records.record import (
+    NO_SEQUENCE,
+    Record,
+    increment_sequence,
+    iter_records,
+)
 from barnabas.protocol.records.rules import RecordRules
 from barnabas.protocol.records.scan import RecordScan
 
@@ -208,6 +211,7 @@ class RecordBatch(NamedTuple):
             base_offset=self.base_offset,
             base_timestamp=self.base_timestamp,
             log_append_time=self.max_timestamp if log_append_time else None,
+            streamed=self.codec != 0,
         )
 
     def __repr__(self) -> str:

@@ -7,8 +7,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.dump.jackson import json_text
-from barnabas.storage.dump.java_text import utf8_text
+from barnabas.storage.dump.java_text import json_text, utf8_text
 
 
 @struct

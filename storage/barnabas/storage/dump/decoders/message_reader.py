@@ -15,9 +15,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Message, Struct, Type, fields
+from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.records.varints import int32
 from barnabas.storage.dump.decoders import DumpedRecord
 from barnabas.storage.dump.failure import ILLEGAL_ARGUMENT, DumpFailure
-from barnabas.storage.dump.java_text import int32, utf8_text
+from barnabas.storage.dump.java_text import utf8_text
 
 _LONGEST_STRING: Final = 0x7FFF
 _NAMES: Final = {"kraft_version": "kRaftVersion", "kraft_version_feature": "kRaftVersionFeature"}
@@ -55,8 +57,8 @@ def contents_of(record: DumpedRecord) -> tuple[bytes | None, bytes | None]:
     """
     try:
         return record.key(), record.value()
-    except DumpFailure as failure:
-        raise BadMessage(failure.reason) from failure
+    except InvalidRecord as error:
+        raise BadMessage(DumpFailure.of(error).reason) from error
 
 
 class MessageReader:

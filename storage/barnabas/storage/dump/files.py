@@ -1,35 +1,115 @@
 """
-A file of batches, walked from the front without ever holding more of it than a batch or a window.
+The files of a dump: their names as Kafka's tool prints them, and walks along their batches.
+
+A walk holds one batch or one window of the file in memory, whichever is larger.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from struct import Struct
 from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.records.batch import LOG_OVERHEAD, MAGIC_END, SMALLEST_LENGTH
+from barnabas.protocol.records.varints import int32
 from barnabas.storage.dump.failure import (
     CORRUPT_RECORD,
     ILLEGAL_ARGUMENT,
     KAFKA_EXCEPTION,
+    NO_SUCH_FILE,
     DumpFailure,
 )
-from barnabas.storage.dump.java_text import int32
-from barnabas.storage.fs.interface import File
+from barnabas.storage.dump.java_text import parse_long
+from barnabas.storage.errors import KafkaStorageError
+from barnabas.storage.fs.interface import File, Files
+from barnabas.storage.readonly.files import opened
+from barnabas.storage.segment.records import LARGEST_FILE
 
-LARGEST_INT: Final = 2**31 - 1
-LOG_OVERHEAD: Final = 12
-HEADER_UP_TO_MAGIC: Final = 17
-SMALLEST_RECORD: Final = 14
 READ_AHEAD_BYTES: Final = 1024 * 1024
 
 _START: Final = Struct(">qiib")
 
 
+class DumpedFile:
+    """
+    A file that the user has named.
+
+    Args:
+        given: the name as the user wrote it. Most of the output has it in this form.
+    """
+
+    __slots__ = ("absolute_path", "files", "name", "path")
+
+    def __init__(self, given: str, files: Files) -> None:
+        self.path = re.sub("/+", "/", given)
+        if len(self.path) > 1:
+            self.path = self.path.removesuffix("/")
+        self.files = files
+        self.name = self.path.rpartition("/")[2]
+        self.absolute_path = str(Path.cwd()).rstrip("/") + "/" + self.path
+        if self.path.startswith("/"):
+            self.absolute_path = self.path
+
+    @property
+    def base_offset(self) -> int:
+        """
+        The number in front of the first dot of the name.
+
+        Raises:
+            DumpFailure: the name does not begin with a number.
+        """
+        return parse_long(self.name.partition(".")[0])
+
+    def sibling(self, suffix: str) -> str:
+        """
+        The absolute path of the file of the same segment that has *suffix*.
+        """
+        directory = self.absolute_path.rpartition("/")[0]
+        return f"{directory}/{self.name.partition('.')[0]}{suffix}"
+
+    def read(self) -> bytes:
+        """
+        Raises:
+            DumpFailure: the file does not exist, or cannot be read.
+        """
+        with kafkas_exceptions(self.path):
+            return self.files.read_bytes(Path(self.path))
+
+
+@contextmanager
+def open_log(files: Files, path: str) -> Iterator[LogSlice]:
+    """
+    Raises:
+        DumpFailure: the file does not exist, or cannot be read.
+    """
+    with kafkas_exceptions(path), opened(files, Path(path)) as file:
+        yield LogSlice(file, path)
+
+
+@contextmanager
+def kafkas_exceptions(path: str) -> Iterator[None]:
+    """
+    Turn the errors of the file system into those of Kafka's tool.
+    """
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise DumpFailure(NO_SUCH_FILE, path) from error
+    except KafkaStorageError as error:
+        cause = error.__cause__
+        if isinstance(cause, PermissionError):
+            raise DumpFailure("java.nio.file.AccessDeniedException", path) from error
+        reason = cause.strerror if isinstance(cause, OSError) else str(error)
+        raise DumpFailure(KAFKA_EXCEPTION, f"java.io.IOException: {reason}") from error
+
+
 class FileBatch(NamedTuple):
     """
-    Where a batch of any version lies in a file; its bytes are read when they are asked for.
+    The place of a batch of any version in a file. Its bytes are read when they are asked for.
     """
 
     offset: int
@@ -41,7 +121,7 @@ class FileBatch(NamedTuple):
 
     def read(self, size: int) -> memoryview:
         """
-        The first *size* bytes. They may reach beyond the batch, but not beyond the file.
+        The first *size* bytes. They may end behind the batch, but not behind the file.
 
         Raises:
             DumpFailure: the file ends before.
@@ -57,9 +137,7 @@ class FileBatch(NamedTuple):
 
 class Window:
     """
-    The part of a file that was read last.
-
-    Not safe to use from two threads.
+    The part of a file that was read last. One thread at a time may use it.
     """
 
     __slots__ = ("_data", "_file", "_position", "_read_ahead", "name")
@@ -88,14 +166,19 @@ class LogSlice:
     The batches between two positions of a file (Kafka's FileRecords).
 
     Args:
-        path: how errors call the file.
-        end: the last position of the whole; None for all that a file may have.
+        path: the name of the file in errors.
+        limit: the end of the slice in errors.
     """
 
     __slots__ = ("_file", "_limit", "_path", "_start", "size")
 
     def __init__(
-        self, file: File, path: str, start: int = 0, size: int | None = None, limit: int = -1
+        self,
+        file: File,
+        path: str,
+        start: int = 0,
+        size: int | None = None,
+        limit: int = LARGEST_FILE,
     ) -> None:
         """
         Raises:
@@ -104,14 +187,14 @@ class LogSlice:
         self._file = file
         self._path = path
         self._start = start
-        self._limit = LARGEST_INT if limit < 0 else limit
+        self._limit = limit
         if size is None:
             size = file.size()
-            if size > LARGEST_INT:
+            if size > LARGEST_FILE:
                 raise DumpFailure(
                     KAFKA_EXCEPTION,
                     f"The size of segment {path} ({size}) is larger than the maximum allowed "
-                    f"segment size of {LARGEST_INT}",
+                    f"segment size of {LARGEST_FILE}",
                 )
         self.size = size
 
@@ -126,7 +209,7 @@ class LogSlice:
         At most *size* bytes from *position* on.
 
         Raises:
-            DumpFailure: that is nothing which a file could have, or beyond its end.
+            DumpFailure: *position* or *size* is negative, or *position* is behind the end.
         """
         if position < 0:
             raise DumpFailure(ILLEGAL_ARGUMENT, f"Invalid position: {position} in read from {self}")
@@ -144,27 +227,28 @@ class LogSlice:
 
     def batches(self, read_ahead_bytes: int = READ_AHEAD_BYTES) -> Iterator[FileBatch]:
         """
-        The whole batches; what follows the last of them is passed over.
+        Yield the whole batches, and nothing for bytes behind the last of them.
 
         Raises:
-            DumpFailure: a batch says to be smaller than any can be, or the file became shorter.
+            DumpFailure: the length of a batch is below the smallest one, or the file became
+                shorter.
         """
         window = Window(self._file, str(self), read_ahead_bytes)
         position = self._start
         end = self._start + self.size
         unpack = _START.unpack_from
-        while position < end - HEADER_UP_TO_MAGIC:
-            found = window.at(position, HEADER_UP_TO_MAGIC)
-            if len(found) < HEADER_UP_TO_MAGIC:
+        while position < end - MAGIC_END:
+            found = window.at(position, MAGIC_END)
+            if len(found) < MAGIC_END:
                 raise DumpFailure(
                     CORRUPT_RECORD, "Unexpected EOF while attempting to read the next batch"
                 )
             offset, size, _epoch, magic = unpack(found)
-            if size < SMALLEST_RECORD:
+            if size < SMALLEST_LENGTH:
                 raise DumpFailure(
                     CORRUPT_RECORD,
                     f"Found record size {size} smaller than minimum record overhead "
-                    f"({SMALLEST_RECORD}) in file {self._path}.",
+                    f"({SMALLEST_LENGTH}) in file {self._path}.",
                 )
             if position > end - LOG_OVERHEAD - size:
                 return

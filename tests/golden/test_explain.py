@@ -116,8 +116,8 @@ def test_each_partition_is_explained_and_none_is_changed(
         ]
         text = explain.text(partition, "--all")
         assert len(logs) == len(re.findall(r"^  End(?:s|ed) +\S", text, re.MULTILINE))
-        assert len(logs) == len(re.findall(r"^  Stays +\S", text, re.MULTILINE))
-        assert len(logs) == len(re.findall(r"^  Goes +\S", text, re.MULTILINE))
+        assert len(logs) == len(re.findall(r"^  Kept +\S", text, re.MULTILINE))
+        assert len(logs) == len(re.findall(r"^  Deleted +\S", text, re.MULTILINE))
         for segment in facts["segments"]:
             explain.text(partition, "--segment", str(segment["base_offset"]))
 

@@ -14,7 +14,7 @@ from barnabas.server.tools.known_cluster import KnownCluster, Suppositions
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.command import add_arguments, explained
 from barnabas.storage.explain.known import BrokerTimes, TopicSettings
-from barnabas.storage.explain.looking import Shelf
+from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import PartitionReport, report_on
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
@@ -127,6 +127,6 @@ def look_at(
         facts: as ``StatedCluster``.
     """
     cluster = StatedCluster(home.config, supposed=supposed, **facts)
-    shelf = Shelf(cluster, home.files, home.clock)
-    looked_at = shelf.open(TopicPartition("t", 0))
-    return report_on(looked_at, cluster.times, home.clock.now_ms() if now_ms is None else now_ms)
+    logs = ReadOnlyLogs(cluster, home.files, home.clock)
+    opened = logs.open(TopicPartition("t", 0))
+    return report_on(opened, cluster.times, home.clock.now_ms() if now_ms is None else now_ms)

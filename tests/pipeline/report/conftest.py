@@ -16,7 +16,7 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.looking import Shelf
+from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.log.log import Log
 from tests.support.clock import StillClock
@@ -110,6 +110,6 @@ def report(spark: SparkSession, logs: Path) -> Report:
     The report on them.
     """
     known, files, clock = cluster(logs), DiskFiles(), StillClock(NOW)
-    partitions = partitions_of(Shelf(known, files, clock), [])
+    partitions = partitions_of(ReadOnlyLogs(known, files, clock), [])
     scope = Scope(partitions, with_keys=True, now_ms=NOW)
     return make_report(spark, known, scope, files=files, clock=clock)

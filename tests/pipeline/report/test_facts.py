@@ -20,7 +20,7 @@ from barnabas.pipeline.jobs.report.facts import (
     Report,
 )
 from barnabas.pipeline.jobs.report.frames import partitions_frame, segments_frame
-from barnabas.storage.explain.looking import Shelf
+from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import report_on
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.readonly.log_root import LogRoot
@@ -126,7 +126,7 @@ def test_a_segment_that_waits_for_an_older_one(report: Report) -> None:
     goes = 9 * HOUR + 1
 
     assert [Pin.AGE, Pin.OLDER_SEGMENT, Pin.ACTIVE] == [first.pin, second.pin, active.pin]
-    assert 0 == second.departure.due_with
+    assert 0 == second.lifetime.due_with
     assert Life(goes - 5 * HOUR, goes + CHECK_MS) == first.life
     assert Life(goes - 2 * HOUR, goes + CHECK_MS - 1 * HOUR) == second.life
 
@@ -167,12 +167,12 @@ def test_segments_leave_when_explain_says_so(report: Report, logs: Path) -> None
     """
     The report asks the same functions.
     """
-    shelf = Shelf(cluster(logs), DiskFiles(), StillClock(NOW))
+    read_only = ReadOnlyLogs(cluster(logs), DiskFiles(), StillClock(NOW))
     for facts in report.partitions:
-        explained = report_on(shelf.open(facts.partition), cluster(logs).times, NOW)
+        explained = report_on(read_only.open(facts.partition), cluster(logs).times, NOW)
 
-        assert [each.departure for each in explained.segments] == [
-            segment.departure for segment in facts.segments
+        assert [each.lifetime for each in explained.segments] == [
+            segment.lifetime for segment in facts.segments
         ]
 
 

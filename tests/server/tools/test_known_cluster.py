@@ -148,13 +148,13 @@ async def test_the_command_prints_and_fails_with_one_sentence(
 
     status, out, err = run("orders-0", "--offset", "4")
     assert (0, "") == (status, err)
-    assert "Offset 4\n  Found    In segment 3" in out
+    assert "Offset 4\n  Found    Segment 3 has it" in out
     for arguments, expected, sentence in (
         (["order"], 1, "did you mean orders?"),
-        (["orders-7"], 1, "There is no partition 7 of topic orders here; there is 0"),
+        (["orders-7"], 1, "Topic orders has no partition 7 here; it has 0"),
         (["orders", "--offset", "10"], 1, "out of range: orders-0 has offsets 0 to 9"),
         (["plain", "--offset", "0"], 1, "plain has several partitions; name one of plain-0,"),
-        (["orders", "--timestamp", "soon"], 2, "'soon' is no time"),
+        (["orders", "--timestamp", "soon"], 2, "'soon' is not a time"),
         (["orders", "--set", "retension.ms=1"], 2, "did you mean retention.ms?"),
         (["orders", "--set", "retention.ms"], 2, "--set name=value"),
         (["orders", "--set", "retention.ms=-5"], 2, "at least -1"),

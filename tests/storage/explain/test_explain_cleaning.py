@@ -40,7 +40,7 @@ def compacted(**config: Any) -> LogHome:
 
 def words(report: PartitionReport) -> str:
     assert report.cleaning is not None
-    config = report.looked_at.settings.config
+    config = report.opened.settings.config
     return " ".join(cleaning_sentences(report.cleaning, config, report.now_ms))
 
 
@@ -61,10 +61,10 @@ def test_what_was_never_cleaned_is_dirty() -> None:
     assert Verdict.DIRTY is report.cleaning.plan.verdict
     assert [Part.CLEANABLE] * 3 + [Part.ACTIVE] == list(report.cleaning.parts.values())
     assert (
-        "Dirty from its start, offset 0, on: it was never cleaned. What can be cleaned is 3"
-        " segments, 327 bytes, from segment 0 on up to offset 3: the active segment, 3, is never"
-        " cleaned; it has to end first. It is due: 327 of 327 bytes, 100.0%, are dirty, more than"
-        " min.cleanable.dirty.ratio, 50.0%; the cleaner looks every 15 seconds while it rests."
+        "It is dirty from its start, offset 0: it was never cleaned. A cleaning would read 3"
+        " segments, 327 bytes, from segment 0 up to offset 3: the active segment, 3, is not"
+        " cleaned before it has ended. It is due: 327 of 327 bytes, 100.0%, are dirty, more than"
+        " min.cleanable.dirty.ratio, 50.0%; an idle cleaner looks every 15 seconds."
     ) == words(report)
 
 
@@ -79,13 +79,13 @@ def test_the_checkpoint_of_the_cleaner_counts() -> None:
     assert [Part.CLEAN, Part.CLEAN, Part.CLEANABLE, Part.ACTIVE] == list(
         report.cleaning.parts.values()
     )
-    assert "Clean up to offset 2, where the last cleaning ended." in words(report)
+    assert "It is clean up to offset 2, the end of the last cleaning." in words(report)
     assert "It is not due: 109 of 327 bytes, 33.3%, are dirty" in words(report)
     assert [
-        "The cleaner has been here.",
-        "The cleaner has been here.",
-        "It is cleaned once the log is due: records with a later one of their key go then.",
-        "The cleaner leaves it alone until it has ended.",
+        "It was cleaned.",
+        "It was cleaned.",
+        "A cleaning, when due, reads it, and removes records whose key has a later record.",
+        "It is not cleaned before it has ended.",
     ] == [part_sentence(part, report.cleaning) for part in report.cleaning.parts.values()]
 
 
@@ -128,7 +128,7 @@ def test_the_largest_lag_makes_it_due_at_a_time() -> None:
     assert report.cleaning is not None
     due_ms = report.cleaning.due_ms
     assert due_ms is not None
-    log = report.looked_at.log
+    log = report.opened.log
     state = CleanableLog(
         log.segments.values(), log.log_start_offset, log.last_stable_offset, log.log_end_offset
     )
@@ -146,7 +146,7 @@ def test_a_cleaner_that_is_switched_off_is_told_of() -> None:
     home = compacted()
     four_segments(home)
 
-    assert "the cleaner is switched off" in words(look_at(home, cleaner_enabled=False))
+    assert "The cleaner is switched off" in words(look_at(home, cleaner_enabled=False))
 
 
 @pytest.mark.parametrize(("now", "passed"), [(499, 0), (500, 1)])
@@ -166,7 +166,7 @@ def test_horizons_are_told_of(now: int, passed: int) -> None:
         horizons.passed,
     )
     assert (
-        "Tombstones or markers in 1 batch may be taken out, by a cleaning after their horizon:"
+        "A cleaning removes the tombstones or markers in 1 batch after their delete horizon:"
         f" 2023-11-14T22:13:20.500Z; it has passed for {passed}."
     ) == horizon_sentence(horizons)
 

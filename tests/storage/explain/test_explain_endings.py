@@ -34,30 +34,28 @@ def sentence(home: LogHome, ending: Ending) -> str:
             {"segment_bytes": 1000},
             1,
             SIZE,
-            "It was full: 900 bytes and the next batch (offset 6, 150 bytes) are 1,050, more than"
-            " internal.segment.bytes, 1,000.",
+            "It was full: its 900 bytes and the next batch (offset 6, 150 bytes) are 1,050, more"
+            " than internal.segment.bytes, 1,000.",
         ),
         (
             {"segment_ms": 30},
             10,
             TIME,
-            "It was old enough: the next batch (offset 4, 150 bytes) is of"
-            " 2023-11-14T22:13:20.040Z, 40 ms after the first batch here, more than segment.ms,"
-            " 30 ms.",
+            "It was too old: the next batch (offset 4, 150 bytes) is of 2023-11-14T22:13:20.040Z,"
+            " 40 ms after the first batch of the segment, more than segment.ms, 30 ms.",
         ),
         (
             {"segment_index_bytes": 48, "index_interval_bytes": 0},
             0,
             RollReason.OFFSET_INDEX_FULL,
-            "Its offset index was full: 6 entries are all that segment.index.bytes, 48, has room"
-            " for.",
+            "Its offset index was full: segment.index.bytes, 48, has room for 6 entries.",
         ),
         (
             {"segment_index_bytes": 36, "index_interval_bytes": 0},
             1,
             RollReason.TIME_INDEX_FULL,
-            "Its time index was full: segment.index.bytes, 36, has room for 3 entries, of which"
-            " one is kept for the end; 2 were there.",
+            "Its time index was full: segment.index.bytes, 36, has room for 3 entries, one of"
+            " them reserved for the end; 2 were in use.",
         ),
     ],
 )
@@ -147,9 +145,7 @@ def test_settings_that_have_changed_explain_nothing() -> None:
     ending = first_ending(now)
 
     assert (Cause.UNEXPLAINED, Certainty.UNKNOWN) == (ending.cause, ending.certainty)
-    assert "it would have gone on, with 1,050 of 2,000 bytes, 6 ms of 7 days" in sentence(
-        now, ending
-    )
+    assert "was reached, with 1,050 of 2,000 bytes, 6 ms of 7 days" in sentence(now, ending)
 
 
 def test_settings_that_are_supposed_may_explain_it() -> None:
@@ -160,7 +156,7 @@ def test_settings_that_are_supposed_may_explain_it() -> None:
     ending = first_ending(now, supposed=LogConfig(internal_segment_bytes=1000))
 
     assert (Cause.ROLLED, SIZE, True) == (ending.cause, ending.reason, ending.is_supposed)
-    assert sentence(home, ending).endswith("That is under the settings supposed.")
+    assert sentence(home, ending).endswith("The settings of --set were used.")
 
 
 def test_what_began_an_empty_segment_is_not_known() -> None:
@@ -172,7 +168,7 @@ def test_what_began_an_empty_segment_is_not_known() -> None:
     ending = first_ending(home)
 
     assert (Cause.NOTHING_FOLLOWS, Certainty.UNKNOWN) == (ending.cause, ending.certainty)
-    assert "so what began it is not there" in sentence(home, ending)
+    assert "Unknown: the next segment has no records." in sentence(home, ending)
 
 
 def test_a_full_index_explains_an_empty_segment_too() -> None:
@@ -228,9 +224,9 @@ def test_an_active_segment_says_what_it_can_take() -> None:
     assert ending.room is not None
     assert (550, FIRST_TIMESTAMP + 100) == (ending.room.size_bytes, ending.room.latest_timestamp)
     assert (
-        "It is the active segment, and ends before a batch that has more than 550 bytes"
-        " (internal.segment.bytes), or is of a time after 2023-11-14T22:13:20.100Z (segment.ms)."
-        " Without a new record it never ends."
+        "It is the active segment. It ends before a batch that has more than 550 bytes"
+        " (internal.segment.bytes), or is later than 2023-11-14T22:13:20.100Z (segment.ms)."
+        " Without a new record it does not end."
     ) == sentence(home, ending)
     append(log, size=550, timestamp=FIRST_TIMESTAMP + 100)
     assert 1 == log.segments.number_of_segments
@@ -247,6 +243,6 @@ def test_an_active_segment_says_when_its_index_is_nearly_full() -> None:
     full = sentence(home, first_ending(home))
     append(log)
 
-    assert "It also ends once an index has 2 more entries (segment.index.bytes)." in nearly
-    assert "its index is full: any batch begins the next one" in full
+    assert "It also ends after 2 more entries in an index (segment.index.bytes)." in nearly
+    assert "its index is full: any batch begins the next segment" in full
     assert 2 == log.segments.number_of_segments

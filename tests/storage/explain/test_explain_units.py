@@ -96,5 +96,5 @@ def test_a_moment_may_be_written_in_other_ways(text: str, ms: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "yesterday", "12:00", "2023-13-01", "1.5"])
 def test_what_is_no_moment_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="is no time: write 2026-01-31T12:00:00Z"):
+    with pytest.raises(ValueError, match="is not a time: write 2026-01-31T12:00:00Z"):
         parse_moment(text)

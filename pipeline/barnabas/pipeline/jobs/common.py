@@ -92,13 +92,13 @@ def assigned_logs(
         ExplainError: a topic is not there.
     """
     from barnabas.pipeline.jobs.report.making import partitions_of  # noqa: PLC0415  # see ended
-    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see ended
+    from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see ended
     from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see ended
 
     files = DiskFiles()
     cluster = read_cluster(options, files, clock)
     assigned: dict[str, list[int]] = {}
-    for topic, number in partitions_of(Shelf(cluster, files, clock), options.targets):
+    for topic, number in partitions_of(ReadOnlyLogs(cluster, files, clock), options.targets):
         assigned.setdefault(topic, []).append(number)
     return ",".join(map(str, cluster.data_dirs)), json.dumps(assigned)
 

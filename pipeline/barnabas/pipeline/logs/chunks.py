@@ -1,5 +1,5 @@
 """
-The way along a segment, a chunk of whole batches at a time.
+The scan of a segment, a chunk of whole batches at a time.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from barnabas.protocol.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MA
 from barnabas.storage.fs.interface import File
 
 HEADER_CHUNK_BYTES: Final = 1 << 20
-"""Read together where only headers are looked at."""
+"""So many bytes are read at once if only headers are needed."""
 
 
 class Chunk(NamedTuple):
@@ -21,7 +21,7 @@ class Chunk(NamedTuple):
     """
 
     position: int
-    """Where in the file *data* begin."""
+    """The position of *data* in the file."""
     data: bytes
     headers: Headers
     """Their positions count from the beginning of *data*."""
@@ -29,7 +29,7 @@ class Chunk(NamedTuple):
 
 class Stop(NamedTuple):
     """
-    Where a scan came to something that is no whole batch, and why it is none.
+    The position at which a scan found no whole batch, and the reason.
     """
 
     position: int
@@ -39,10 +39,10 @@ class Stop(NamedTuple):
 
 class SegmentScan:
     """
-    One walk along a file of batches, from *position* up to *end* or what is there of it.
+    One walk along a file of batches, from *position* up to *end* or the end of the file.
 
-    The file may grow meanwhile, or be cut. Once the iteration is over, ``stop`` tells where and why
-    it did not get to *end*.
+    A broker may append to the file or truncate it during the walk. After the iteration, ``stop``
+    says why it ended before *end*; it is None if it did not.
     """
 
     def __init__(self, file: File, position: int, end: int, chunk_bytes: int) -> None:
@@ -57,7 +57,7 @@ class SegmentScan:
             chunk = self._next()
             if chunk is not None:
                 yield chunk
-            # The next one is then read into the same memory, which the caches still have.
+            # The next chunk is then read into the same memory, which is still in the CPU caches.
             del chunk
 
     def _next(self) -> Chunk | None:
@@ -81,10 +81,10 @@ class SegmentScan:
 
 def what_is_wrong(position: int, data: bytes, next_size: int) -> Stop:
     """
-    Why there is no whole batch at *position*, where the file has *data*.
+    The reason why *data* at *position* do not begin with a whole batch.
 
     Args:
-        next_size: what a batch there says of its size, as ``Walk`` has it.
+        next_size: the size in the header there, as in ``Walk``.
     """
     magic = data[MAGIC_AT] if len(data) > MAGIC_AT else MAGIC
     if not any(data[:HEADER_SIZE]):

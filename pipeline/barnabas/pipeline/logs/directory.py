@@ -1,8 +1,8 @@
 """
 The log directories that are read, and the partitions in them.
 
-A path is a log directory of a broker, or the directory of one partition, which then belongs to the
-directory around it: there are the checkpoints, if any.
+A path is a log directory of a broker, or the directory of one partition. The checkpoints of the
+latter are those of the directory around it.
 """
 
 from __future__ import annotations
@@ -15,25 +15,15 @@ from barnabas.pipeline.errors import UnknownTopic
 from barnabas.pipeline.logs.filesystems import locate
 from barnabas.pipeline.options import Topics
 from barnabas.storage.directories.directory import HIGH_WATERMARK_CHECKPOINT
-from barnabas.storage.errors import InvalidLogDirectory
-from barnabas.storage.readonly.log_root import Checkpoints
+from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.state_files.file_names import (
-    DELETE_DIR_SUFFIX,
-    FUTURE_DIR_SUFFIX,
-    LOG_SUFFIX,
-    STRAY_DIR_SUFFIX,
-    TopicPartition,
-    parse_topic_partition_name,
-)
+from barnabas.storage.state_files.file_names import LOG_SUFFIX, TopicPartition
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES
-
-_MARKS = (DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)
 
 
 class LogDirectory:
     """
-    One directory with the logs of partitions in it, or with one of which only that one is meant.
+    A log directory with all its partitions, or with the one that the user has named.
     """
 
     def __init__(self, url: str) -> None:
@@ -43,59 +33,41 @@ class LogDirectory:
         """
         self.url = url
         self.files, path = locate(url)
+        self._only: Path | None = None
         try:
-            names = self.files.names(path)
+            self.root = LogRoot(path, self.files)
+            if any(name.endswith(LOG_SUFFIX) for name in self.root.names):
+                self._only, self.root = path, LogRoot(path.parent, self.files)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise FileNotFoundError(f"There is no directory {url}.") from error
-        self._only: Path | None = None
-        if any(name.endswith(LOG_SUFFIX) for name in names):
-            self._only, path = path, path.parent
-            names = self.files.names(path)
-        self.path = path
-        self.names = frozenset(names)
-        self._checkpoints = Checkpoints(path, self.files)
 
     @cached_property
     def log_start_offsets(self) -> Mapping[TopicPartition, int]:
-        return self._checkpoints.log_start_offsets
+        return self.root.checkpoints.log_start_offsets
 
     @cached_property
     def high_watermarks(self) -> Mapping[TopicPartition, int] | None:
         """
-        None where no broker ever noted any.
+        None if the directory has no checkpoint of high watermarks.
         """
-        if HIGH_WATERMARK_CHECKPOINT not in self.names:
+        if HIGH_WATERMARK_CHECKPOINT not in self.root.names:
             return None
-        return self._checkpoints.high_watermarks
-
-    @property
-    def is_of_a_broker(self) -> bool:
-        return META_PROPERTIES in self.names
+        return self.root.checkpoints.high_watermarks
 
     @cached_property
     def partitions(self) -> Mapping[TopicPartition, Path]:
-        """
-        The directories that have the name of a partition and are not marked.
-        """
-        found = {}
-        paths = [self.path / name for name in sorted(self.names)]
-        for path in paths if self._only is None else [self._only]:
-            if not path.name.endswith(_MARKS):
-                try:
-                    found[parse_topic_partition_name(path)] = path
-                except InvalidLogDirectory:
-                    continue
-        return found
+        logs = self.root.logs
+        if self._only is None:
+            return logs
+        return {name: path for name, path in logs.items() if path == self._only}
 
     def open(self, partition: TopicPartition) -> PartitionDirectory | None:
         """
-        None if there is no such directory, or not any more.
+        None if there is no such directory, or if it was removed.
         """
         path = self.partitions.get(partition)
-        if path is None or not self.files.is_directory(path):
-            return None
         try:
-            return PartitionDirectory(path, self.files)
+            return None if path is None else PartitionDirectory(path, self.files)
         except FileNotFoundError:
             return None
 
@@ -104,10 +76,10 @@ def select(
     directories: Sequence[LogDirectory], topics: Topics
 ) -> list[tuple[LogDirectory, PartitionDirectory]]:
     """
-    The partitions that are meant, by topic and number.
+    The partitions of *topics*, by topic and number.
 
     Raises:
-        UnknownTopic: one that is named is not there, or there is no log at all.
+        UnknownTopic: a topic or partition does not exist, or the directories have no log at all.
     """
     chosen = {}
     there = set()
@@ -126,7 +98,7 @@ def select(
         what = [name if number < 0 else f"{name}-{number}" for name, number in missing]
         topics_there = ", ".join(sorted({partition.topic for partition in there})) or "no topic"
         raise UnknownTopic(f"{urls} has no {', '.join(what)}. There is {topics_there}.")
-    if not there and not any(directory.is_of_a_broker for directory in directories):
+    if not there and not any(META_PROPERTIES in each.root.names for each in directories):
         raise UnknownTopic(
             f"{urls} has no logs of topics. It should be a directory of a broker's log.dirs, with "
             "a directory for each partition."

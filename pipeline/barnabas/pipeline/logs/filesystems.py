@@ -1,9 +1,8 @@
 """
-Where log directories are: on a local disk, or wherever pyarrow or fsspec can read.
+File systems of log directories: the local disk, and everything that pyarrow or fsspec can read.
 
-What the storage engine has for tools that only read takes its files from a ``Files``. For anything
-with a URL there is one here over a file system of pyarrow, which has S3, GCS, Azure and HDFS itself
-and takes any of fsspec's.
+``storage.readonly`` reads from a ``Files``. ``RemoteFiles`` is one for URLs, over a file system of
+pyarrow: its own are S3, GCS, Azure and HDFS, and it wraps those of fsspec.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ def locate(url: str) -> Location:
     A local path, or a URL that pyarrow or fsspec knows.
 
     Raises:
-        ModuleNotFoundError: neither is there what the URL needs.
-        ValueError: it is not a URL that anybody knows.
+        ModuleNotFoundError: the package for this kind of URL is not installed.
+        ValueError: neither pyarrow nor fsspec knows this kind of URL.
     """
     if url.startswith(_FILE_URL):
         return Location(DiskFiles(), Path(url.removeprefix(_FILE_URL)))
@@ -94,7 +93,7 @@ class RemoteFile(File):
 
 class RemoteFiles(Files):
     """
-    A file system of pyarrow, of which nothing is changed.
+    A file system of pyarrow, for reading only.
     """
 
     def __init__(self, file_system: Any) -> None:
@@ -114,6 +113,10 @@ class RemoteFiles(Files):
     def names(self, directory: Path) -> list[str]:
         found = self._system.get_file_info(fs.FileSelector(str(directory)))
         return sorted(info.base_name for info in found)
+
+    def directory_names(self, directory: Path) -> list[str]:
+        found = self._system.get_file_info(fs.FileSelector(str(directory)))
+        return sorted(info.base_name for info in found if info.type == fs.FileType.Directory)
 
     def read_bytes(self, path: Path) -> bytes:
         with self._system.open_input_file(str(path)) as stream:

@@ -1,5 +1,5 @@
 """
-The way along a segment from header to header: of large batches, nothing else is read.
+The scan of a segment from header to header, without the records of large batches.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from barnabas.storage.fs.interface import File
 _LENGTH: Final = Struct(">i")
 
 _TOGETHER: Final = 10_000
-"""So many headers become one array."""
+"""One array has so many headers."""
 WORTH_SKIPPING: Final = 8 << 10
-"""Behind a batch of this many bytes, the next header is read alone."""
+"""Behind a batch of this size, only the next header is read."""
 _WINDOW_BYTES: Final = 64 << 10
-"""Read at once where batches are smaller."""
+"""Where batches are smaller, so many bytes are read at once."""
 
 
 class HeaderScan:
     """
-    One walk along a file of batches, from *position* up to *end* or what is there of it. Their
-    bytes are not looked at, so that nothing is known of their checksums.
+    One walk along a file of batches, from *position* up to *end* or the end of the file, without a
+    check of their checksums.
 
     Args:
-        is_local: whether a read costs little, however short it is.
+        is_local: whether a short read costs little.
     """
 
     def __init__(self, file: File, position: int, end: int, *, is_local: bool) -> None:
@@ -41,11 +41,11 @@ class HeaderScan:
         self.position = position
         self.end = end
         self.stop: Stop | None = None
-        """Once the iteration is over: where and why it did not get to *end*, if so."""
+        """After the iteration: why it ended before *end*; None if it did not."""
 
     def __iter__(self) -> Iterator[Headers]:
         """
-        Headers whose positions count from the beginning of the file.
+        Yield headers. Their positions count from the beginning of the file.
         """
         while self.position < self.end and self.stop is None:
             start = self.position

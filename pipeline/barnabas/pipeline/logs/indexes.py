@@ -1,14 +1,13 @@
 """
-Where in a segment an offset is, by the segment's indexes.
+The position of an offset in a segment, found with the indexes of the segment.
 
-Nothing is believed that an index says of positions: it may be missing, torn, of another state of
-the file, or filled with zeros to the size that it may once have. Where it leads to, there has to be
-a batch with offsets that fit; else the way begins at the segment's first byte.
+An index may be missing, torn, older or newer than the file, or filled with zeros up to its largest
+size. So a position counts only if a batch is there whose offsets fit the segment; otherwise the
+search begins at the first byte.
 """
 
 from __future__ import annotations
 
-from contextlib import closing
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -20,18 +19,30 @@ from barnabas.pipeline.decoding.batch_headers import SMALLEST_BATCH
 from barnabas.pipeline.decoding.varint_columns import Ints
 from barnabas.protocol.records.batch import MAGIC
 from barnabas.storage.fs.interface import File, Files
+from barnabas.storage.index import offset_index, time_index
+from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import offset_index_file, time_index_file
 
-_OFFSET: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
-_TIME: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
+
+def _columns(entry: Struct, *names: str) -> np.dtype[np.void]:
+    """
+    The fields of an index entry, as the engine declares it, as columns.
+    """
+    return np.dtype(
+        [(name, f">{code}") for name, code in zip(names, entry.format[1:], strict=True)]
+    )
+
+
+_OFFSET: Final = _columns(offset_index.ENTRY, "offset", "position")
+_TIME: Final = _columns(time_index.ENTRY, "timestamp", "offset")
 _HEADER: Final = Struct(">qi4xb6xi")
 """Base offset, length, magic, last offset delta."""
 
 
 def index_entries(files: Files, segment: ReadOnlySegment) -> tuple[Ints, Ints]:
     """
-    Offsets and positions in the index, as far as both grow; none if there is no index.
+    Offsets and positions in the index, up to the first that does not grow; none without an index.
     """
     entries = _entries(files, offset_index_file(segment.path.parent, segment.base_offset), _OFFSET)
     offsets = entries["offset"].astype(np.int64)
@@ -45,8 +56,8 @@ def index_entries(files: Files, segment: ReadOnlySegment) -> tuple[Ints, Ints]:
 
 def time_entries(files: Files, segment: ReadOnlySegment) -> tuple[Ints, Ints]:
     """
-    Timestamps (ms) and offsets in the time index, as far as timestamps grow and offsets do not
-    fall.
+    Timestamps (ms) and offsets in the time index, up to the first timestamp that does not grow or
+    offset that falls.
     """
     entries = _entries(files, time_index_file(segment.path.parent, segment.base_offset), _TIME)
     times = entries["timestamp"].astype(np.int64)
@@ -72,7 +83,7 @@ def _first_false(flags: npt.NDArray[np.bool_]) -> int:
 
 def position_of(files: Files, segment: ReadOnlySegment, offset: int) -> int:
     """
-    Where a batch begins such that *offset* is in it or behind it.
+    The position of a batch that has *offset*, or is in front of the batch that has it.
     """
     if offset <= segment.base_offset:
         return 0
@@ -88,20 +99,19 @@ def position_of(files: Files, segment: ReadOnlySegment, offset: int) -> int:
 
 def batch_at(files: Files, segment: ReadOnlySegment, position: int) -> int | None:
     """
-    The base offset of the batch at *position*, if there is one that fits the segment.
+    The base offset of the batch at *position*; None if there is none, or one of lower offsets.
     """
     try:
-        file = files.open(segment.path, create=False, read_only=True)
+        with opened(files, segment.path) as file:
+            base_offset = base_offset_in(file, position)
     except FileNotFoundError:
         return None
-    with closing(file):
-        base_offset = base_offset_in(file, position)
     return base_offset if base_offset is None or base_offset >= segment.base_offset else None
 
 
 def base_offset_in(file: File, position: int) -> int | None:
     """
-    The base offset of what looks like a batch at *position* of *file*.
+    The base offset of the batch at *position*; None if the header there is not that of a batch.
     """
     data = file.read(position, _HEADER.size)
     if len(data) < _HEADER.size:
@@ -112,7 +122,7 @@ def base_offset_in(file: File, position: int) -> int | None:
 
 def next_indexed(files: Files, path: Path, position: int) -> int | None:
     """
-    The first batch behind *position* of the segment file *path* of which its index knows.
+    The position of the first batch behind *position* that is in the index of the segment *path*.
     """
     try:
         segment = ReadOnlySegment(files, path)

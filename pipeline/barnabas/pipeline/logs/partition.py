@@ -1,25 +1,25 @@
 """
-What of a partition's log there is to be read, found out from its files.
+The offsets of a partition that can be read, found in its files.
 
 ::
 
     log start offset    log-start-offset-checkpoint, else the first segment's base
-    high watermark      replication-offset-checkpoint; a broker notes it every 5 s and when it stops
+    high watermark      replication-offset-checkpoint; a broker writes it every 5 s and at its stop
     log end             behind the last whole batch of the last segment
-    last stable offset  where the first transaction begins that is open at the high watermark: from
-                        the newest snapshot of the producers, and the batches behind it
+    last stable offset  the first offset of the first transaction that is open at the high
+                        watermark: from the newest snapshot of the producers and the batches
+                        behind it
     aborted             .txnindex of every segment
 
-A directory without the checkpoint of high watermarks, like a copy of single partitions, is read up
-to the log's end. Where there is one, a partition that is not in it is too new for it, and has
-nothing yet that is known to be committed.
+A directory without a checkpoint of high watermarks, for example a copy of single partitions, is
+read up to the end of the log. A partition that is missing in a checkpoint is newer than the
+checkpoint: none of its records is known to be committed.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import closing
 from functools import cached_property
 from typing import Final
 
@@ -36,6 +36,7 @@ from barnabas.protocol.records.batch import CONTROL_FLAG, TRANSACTIONAL_FLAG
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.producers.snapshots import read_snapshot
+from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import transaction_index_file
@@ -43,18 +44,18 @@ from barnabas.storage.state_files.file_names import transaction_index_file
 logger = logging.getLogger(__name__)
 
 _QUICKLY_SCANNED: Final = 1 << 20
-"""Of a segment this small, an index would not tell faster where the end is."""
+"""A scan of a segment of this size is as fast as a search that begins with its index."""
 
 
 class PartitionLog:
     """
-    The log of one partition as its files were when this was made, or when first asked for.
+    The log of one partition, with its files as they were at the first use.
 
-    Whatever looks at batches raises ``OldFormat`` if they are of one.
+    Every method that reads batches raises ``OldFormat`` for messages of version 0 or 1.
     """
 
-    def __init__(self, root: LogDirectory, directory: PartitionDirectory) -> None:
-        self.root = root
+    def __init__(self, log_directory: LogDirectory, directory: PartitionDirectory) -> None:
+        self.log_directory = log_directory
         self.directory = directory
         self.topic_partition = directory.topic_partition
 
@@ -65,18 +66,18 @@ class PartitionLog:
     @property
     def start_offset(self) -> int:
         """
-        The first offset that there is.
+        The first offset that can be read.
         """
         base = self.segments[0].base_offset if self.segments else 0
-        return max(base, self.root.log_start_offsets.get(self.topic_partition, base))
+        return max(base, self.log_directory.log_start_offsets.get(self.topic_partition, base))
 
     def end_offset(self, up_to: ReadUpTo, isolation_level: IsolationLevel) -> int:
         """
-        The offset behind the last one that may be read.
+        The offset behind the last one that can be read.
         """
         end = self.log_end_offset
-        if up_to is ReadUpTo.HIGH_WATERMARK and self.root.high_watermarks is not None:
-            noted = self.root.high_watermarks.get(self.topic_partition, self.start_offset)
+        if up_to is ReadUpTo.HIGH_WATERMARK and self.log_directory.high_watermarks is not None:
+            noted = self.log_directory.high_watermarks.get(self.topic_partition, self.start_offset)
             end = min(end, noted)
         if isolation_level is IsolationLevel.READ_COMMITTED:
             end = min(end, self.last_stable_offset(end))
@@ -87,8 +88,8 @@ class PartitionLog:
         """
         The offset behind the last whole batch.
 
-        The last batch counts only if it has the CRC that it should: what a crash tears looks whole
-        where a file was lengthened before it was written.
+        The last batch counts only if its checksum is right: after a crash, a torn batch may have
+        its whole length, as the file was lengthened before it was written.
         """
         return self.end_of(self.segments[-1]) if self.segments else self.start_offset
 
@@ -110,7 +111,7 @@ class PartitionLog:
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """
-        The first offset of a transaction that was not ended below *high_watermark*, or that.
+        The first offset of a transaction that is open at *high_watermark*, or else that offset.
         """
         position, open_since = self._newest_snapshot(high_watermark)
         for segment in self._segments_from(position):
@@ -126,7 +127,7 @@ class PartitionLog:
 
     def aborted(self) -> list[AbortedTxn]:
         """
-        All transactions that were aborted, in the order of their markers.
+        All aborted transactions, in the order of their markers.
         """
         names = frozenset(self.directory.names)
         path = self.directory.path
@@ -139,7 +140,7 @@ class PartitionLog:
 
     def _newest_snapshot(self, high_watermark: int) -> tuple[int, dict[int, int]]:
         """
-        An offset, and where the transactions began that were open there, by producer.
+        An offset, and by producer the first offset of the transaction that is open there.
         """
         for snapshot in reversed(self.directory.snapshots):
             if snapshot.offset > high_watermark:
@@ -157,20 +158,19 @@ class PartitionLog:
 
     def _segments_from(self, offset: int) -> tuple[ReadOnlySegment, ...]:
         """
-        The segments from the one on that holds *offset*, or would.
+        The last segment whose base offset is not above *offset*, and those behind it.
         """
         bases = np.array([segment.base_offset for segment in self.segments], np.int64)
         return self.segments[max(0, int(np.searchsorted(bases, offset, side="right")) - 1) :]
 
     def _scan(self, segment: ReadOnlySegment, position: int) -> Iterator[tuple[bytes, Headers]]:
         try:
-            file = self.directory.files.open(segment.path, create=False, read_only=True)
+            with opened(self.directory.files, segment.path) as file:
+                scan = SegmentScan(file, position, segment.size, HEADER_CHUNK_BYTES)
+                for chunk in scan:
+                    yield chunk.data, chunk.headers
         except FileNotFoundError:
             return
-        with closing(file):
-            scan = SegmentScan(file, position, segment.size, HEADER_CHUNK_BYTES)
-            for chunk in scan:
-                yield chunk.data, chunk.headers
         if scan.stop is not None and scan.stop.is_old_format:
             path, (at, reason, _) = str(segment.path), scan.stop
             raise OldFormat(path, at, segment.base_offset, reason)

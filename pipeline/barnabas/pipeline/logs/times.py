@@ -1,15 +1,14 @@
 """
-The first offset whose record is not older than some time, found in files.
+The first offset whose record is not older than a time, found in files.
 
-As a broker does it for ListOffsets: a segment whose time index ends before that time is passed
-over, the two indexes lead near the record, the headers of batches to its batch (Kafka's
+The search is that of a broker for ListOffsets: it skips segments whose time index ends before the
+time, then uses both indexes, then the headers of batches (Kafka's
 LogSegment.findOffsetByTimestamp).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import closing
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from barnabas.pipeline.logs.chunks import Chunk, SegmentScan
 from barnabas.pipeline.logs.indexes import position_of, time_entries
 from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.segment import ReadOnlySegment
 
 
@@ -49,7 +49,7 @@ def first_offset_at(
 
 class _Search(NamedTuple):
     """
-    What is looked for.
+    The time and the offsets of one search.
     """
 
     files: Files
@@ -66,11 +66,11 @@ class _Search(NamedTuple):
         start = int(indexed[older - 1]) if older else segment.base_offset
         position = position_of(self.files, segment, max(start, self.offsets.start))
         try:
-            file = self.files.open(segment.path, create=False, read_only=True)
+            with opened(self.files, segment.path) as file:
+                scan = SegmentScan(file, position, segment.size, _CHUNK_BYTES)
+                return self._along(segment, scan)
         except FileNotFoundError:
             return None
-        with closing(file):
-            return self._along(segment, SegmentScan(file, position, segment.size, _CHUNK_BYTES))
 
     def _along(self, segment: ReadOnlySegment, chunks: Iterable[Chunk]) -> int | None:
         for chunk in chunks:

@@ -10,7 +10,7 @@ first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from barnabas.pipeline.logs.indexes import base_offset_in, position_of
 from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.reading.plan import END, SegmentRange, report_loss
 from barnabas.storage.fs.interface import File, Files
+from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, log_file
@@ -72,7 +73,7 @@ def _as_planned(files: Files, piece: SegmentRange, stack: ExitStack) -> Source |
     for suffix in ("", DELETED_SUFFIX):
         path = log_file(_directory(piece.directory), piece.base_offset, suffix)
         try:
-            file = stack.enter_context(closing(files.open(path, create=False, read_only=True)))
+            file = stack.enter_context(opened(files, path))
         except FileNotFoundError:
             continue
         size = file.size()
@@ -126,5 +127,5 @@ def _source(
     files: Files, segment: ReadOnlySegment, piece: SegmentRange, stack: ExitStack
 ) -> Source:
     position = position_of(files, segment, piece.offsets.start)
-    file = stack.enter_context(closing(files.open(segment.path, create=False, read_only=True)))
+    file = stack.enter_context(opened(files, segment.path))
     return Source(segment.path, file, position, file.size())

@@ -223,7 +223,7 @@ def _cut(
         start = offsets.start if first_offset is None else max(offsets.start, first_offset)
         end = offsets.end if end_offset is None else min(offsets.end, end_offset)
         yield SegmentRange(
-            url=log.root.url,
+            url=log.log_directory.url,
             directory=str(log.directory.path),
             topic_partition=log.topic_partition,
             base_offset=segment.base_offset,

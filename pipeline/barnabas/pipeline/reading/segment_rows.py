@@ -5,7 +5,6 @@ Rows about segments, from their names and indexes and one header.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from struct import error as StructError
@@ -21,6 +20,7 @@ from barnabas.pipeline.schemas import SEGMENTS, project
 from barnabas.protocol.errors import CorruptMessage
 from barnabas.protocol.records.batch import HEADER_SIZE, read_batch
 from barnabas.storage.fs.interface import File, Files
+from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.file_names import log_file
 
@@ -65,7 +65,7 @@ def _times(
     """
     times, offsets = time_entries(files, segment)
     newest = int(times[-1]) if len(times) else None
-    with closing(files.open(segment.path, create=False, read_only=True)) as file:
+    with opened(files, segment.path) as file:
         first = _first_timestamp(file)
         if newest is None or piece.is_active:
             start = position_of(files, segment, int(offsets[-1])) if newest is not None else 0

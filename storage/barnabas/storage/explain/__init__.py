@@ -1,16 +1,17 @@
 """
-Why a log is as it is, in words.
+``barnabas explain``: the state of a log and the reasons for it.
 
 ::
 
-    what is known            known.py       settings and their sources, which the server reads
-    a log to look at         looking.py     opened as a broker opens it, in memory only
-    how a fetch finds it     finding.py     segment, index entry, scan
-    why a segment ended      endings.py     the roll
-    when it leaves           leaving.py     retention
-    what the cleaner does    cleaning.py    compaction
-    in words                 wording/       sentences; as_json.py gives the same as data
+    known       the settings and their sources, which the server reads
+    logs        logs that are opened as a broker opens them, with changes in memory only
+    lookup      the steps to a record: segment, index entry, scan
+    endings     the reason why a segment was rolled
+    retention   the time at which a segment is deleted
+    cleaning    the plan of the cleaner
+    report      all of these for one question
+    wording/    sentences for people; as_text and as_json are the two forms of output
 
-Whatever is decided is asked of the functions that decide it in a running broker: ``retention``,
-``rolling``, ``cleaning_plan``, the indexes and the log itself. Nothing here has a rule of its own.
+The functions of a running broker make every decision: ``log.retention``, ``log.rolling``,
+``cleaner.plan``, the indexes and the log itself. Nothing here has a rule of its own.
 """

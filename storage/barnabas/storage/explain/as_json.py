@@ -1,8 +1,8 @@
 """
-A report for programs to read: one object for each partition, a line each.
+A report as JSON: one object for each partition, a line each.
 
-Times are in ms since 1970, sizes in bytes; names of rules and causes are those of the enumerations
-in the code, in small letters. Beside the facts stand the sentences, under ``words``.
+Times are in ms since 1970, sizes in bytes. The names of rules and causes are those of the
+enumerations in the code, in lower case. The sentences are beside the facts, as ``words``.
 """
 
 from __future__ import annotations
@@ -16,24 +16,16 @@ from barnabas.protocol.structs import is_struct, items
 from barnabas.storage.explain.cleaning import Cleaning
 from barnabas.storage.explain.records import RecordAt
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
-from barnabas.storage.explain.wording.cleaning import (
-    cleaning_sentences,
-    horizon_sentence,
-    part_sentence,
-)
-from barnabas.storage.explain.wording.endings import ending_sentence
-from barnabas.storage.explain.wording.finding import (
-    offset_sentences,
-    time_sentences,
-)
-from barnabas.storage.explain.wording.leaving import (
-    METADATA_GOES,
-    METADATA_STAYS,
-    keeping_sentences,
-    leaving_sentences,
-)
+from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.partition import partition_sentences
 from barnabas.storage.explain.wording.record import record_words
+from barnabas.storage.explain.wording.report import (
+    cleaner_words,
+    cleaning_words,
+    ending_words,
+    keeping_words,
+    leaving_words,
+)
 from barnabas.storage.segment.segment import LogSegment
 
 Json = dict[str, Any]
@@ -41,35 +33,35 @@ Json = dict[str, Any]
 
 def as_json(reports: Iterable[PartitionReport]) -> str:
     """
-    All of *reports*.
+    The objects for *reports*.
     """
     return "".join(json.dumps(_partition(report)) + "\n" for report in reports)
 
 
 def _partition(report: PartitionReport) -> Json:
-    looked_at = report.looked_at
-    log = looked_at.log
+    opened = report.opened
+    log = opened.log
     found: Json = {
-        "topic": looked_at.partition.topic,
-        "partition": looked_at.partition.partition,
-        "path": str(looked_at.path),
-        "condition": _plain(looked_at.condition),
-        "was_recovered": looked_at.was_recovered,
+        "topic": opened.partition.topic,
+        "partition": opened.partition.partition,
+        "path": str(opened.path),
+        "condition": _plain(opened.condition),
+        "was_recovered": opened.was_recovered,
         "now_ms": report.now_ms,
         "log_start_offset": log.log_start_offset,
         "last_stable_offset": log.last_stable_offset,
         "high_watermark": log.high_watermark,
         "log_end_offset": log.log_end_offset,
         "size": log.size,
-        "waiting_files": dict(looked_at.waiting_files),
-        "settings_note": looked_at.settings.note,
+        "waiting_files": dict(opened.waiting_files),
+        "settings_note": opened.settings.note,
         "settings": {
             setting.name: {"value": setting.value, "source": setting.source}
-            for setting in looked_at.settings.settings.values()
+            for setting in opened.settings.settings.values()
         },
-        "supposed_in_vain": list(looked_at.settings.supposed_in_vain),
+        "supposed_in_vain": list(opened.settings.supposed_in_vain),
         "broker": _plain(report.times),
-        "words": partition_sentences(looked_at),
+        "words": partition_sentences(opened),
     }
     if report.cleaning is not None:
         found["cleaning"] = _cleaning(report, report.cleaning)
@@ -86,15 +78,12 @@ def _partition(report: PartitionReport) -> Json:
 
 
 def _segment(report: PartitionReport, each: SegmentReport) -> Json:
-    config, segment = report.looked_at.settings.config, each.segment
-    words: dict[str, Any] = {
-        "ended": ending_sentence(each.ending, config),
-        "stays": METADATA_STAYS,
-        "goes": METADATA_GOES,
+    segment = each.segment
+    words: Json = {
+        "ended": ending_words(report, each),
+        "stays": keeping_words(report, each),
+        "goes": leaving_words(report, each),
     }
-    if not report.is_metadata:
-        words["stays"] = keeping_sentences(each.departure, config, report.now_ms)
-        words["goes"] = leaving_sentences(each.departure, config, report.now_ms)
     found: Json = {
         "base_offset": segment.base_offset,
         "end_offset": each.end_offset,
@@ -102,16 +91,14 @@ def _segment(report: PartitionReport, each: SegmentReport) -> Json:
         "size": segment.size,
         "first_batch_timestamp": _unless_never(segment.first_batch_timestamp()),
         "ending": _plain(each.ending) | {"certainty": _plain(each.ending.certainty)},
-        "departure": _plain(each.departure),
+        "departure": _plain(each.lifetime),
         "words": words,
     }
     if report.cleaning is not None:
-        part = report.cleaning.parts[segment.base_offset]
-        found["part"] = _plain(part)
-        words["cleaner"] = [part_sentence(part, report.cleaning)]
-        if each.horizons is not None:
-            found["horizons"] = _plain(each.horizons)
-            words["cleaner"].append(horizon_sentence(each.horizons))
+        found["part"] = _plain(report.cleaning.parts[segment.base_offset])
+        words["cleaner"] = cleaner_words(report, each)
+    if each.horizons is not None:
+        found["horizons"] = _plain(each.horizons)
     return found
 
 
@@ -132,7 +119,7 @@ def _cleaning(report: PartitionReport, cleaning: Cleaning) -> Json:
         "delay": _plain(plan.delay),
         "verdict": _plain(plan.verdict),
         "due_ms": cleaning.due_ms,
-        "words": cleaning_sentences(cleaning, report.looked_at.settings.config, report.now_ms),
+        "words": cleaning_words(report),
     }
 
 
@@ -178,7 +165,7 @@ def _bytes(data: bytes | None) -> str | None:
 
 def _plain(value: Any) -> Any:
     """
-    Facts as JSON has them: a segment is its base offset, an enumeration a name.
+    Facts as JSON: a segment becomes its base offset, a member of an enumeration its name.
     """
     for kind, plain in _PLAIN:
         if isinstance(value, kind):

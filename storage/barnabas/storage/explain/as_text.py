@@ -1,5 +1,5 @@
 """
-A report for people to read.
+A report as text.
 """
 
 from __future__ import annotations
@@ -10,42 +10,33 @@ from typing import Final
 
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
 from barnabas.storage.explain.units import counted, moment, size
-from barnabas.storage.explain.wording.cleaning import (
-    cleaning_sentences,
-    horizon_sentence,
-    part_sentence,
-)
-from barnabas.storage.explain.wording.endings import ending_sentence
-from barnabas.storage.explain.wording.finding import (
-    offset_sentences,
-    time_sentences,
-)
-from barnabas.storage.explain.wording.leaving import (
-    METADATA_GOES,
-    METADATA_STAYS,
-    keeping_sentences,
-    leaving_sentences,
-)
+from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.partition import partition_sentences, setting_rows
 from barnabas.storage.explain.wording.record import record_words
+from barnabas.storage.explain.wording.report import (
+    cleaner_words,
+    cleaning_words,
+    ending_words,
+    keeping_words,
+    leaving_words,
+)
 
 WIDTH: Final = 96
 SHOWN_AT_EACH_END: Final = 3
-"""Of more segments only so many of the oldest and the newest are told of, unless all are wanted."""
+"""So many of the oldest and of the newest segments are printed, unless ``--all`` is given."""
 
 _LABEL: Final = 9
-_PROVISO: Final = (
-    "When something goes is said for a broker that runs from now on, with these settings."
-)
+_PROVISO: Final = "These times hold for a broker that runs from now on with these settings."
 
 
 def as_text(report: PartitionReport, *, all_segments: bool = False) -> str:
     """
-    What was asked for, with all that explains it.
+    The answer, with everything that explains it.
     """
     lines = list(_heading(report))
     if report.chosen is None:
-        lines += _cleaning(report)
+        if report.cleaning is not None:
+            lines += ["", *_labelled("Cleaner", cleaning_words(report))]
         for part in _shown(report.segments, all_segments):
             lines += ["", part] if isinstance(part, str) else ["", *_segment(report, part)]
     else:
@@ -57,50 +48,43 @@ def as_text(report: PartitionReport, *, all_segments: bool = False) -> str:
 
 def summary_text(report: PartitionReport) -> str:
     """
-    A partition in short: what there is, and which segment goes next.
+    A summary of a partition: its state, and the segment that is deleted next.
     """
     lines = list(_heading(report))
     oldest = report.segments[0]
     if oldest.segment.size == 0 and len(report.segments) == 1:
         return "\n".join(lines) + "\n"
     lines += _labelled("Oldest", [_range_of(oldest)])
-    lines += _sentences_of_departure(report, oldest)
-    if report.cleaning is not None:
-        lines += _cleaning(report)[1:]
+    lines += _lifetime(report, oldest)
+    lines += _labelled("Cleaner", cleaning_words(report))
     return "\n".join(lines) + "\n"
 
 
 def settings_text(report: PartitionReport) -> str:
     """
-    What the logs of a topic go by.
+    The settings of the logs of a topic.
     """
     return "\n".join(_settings(report)[1:]) + "\n"
 
 
 def _heading(report: PartitionReport) -> Iterator[str]:
-    yield from _labelled(f"{report.looked_at.partition}", partition_sentences(report.looked_at), 0)
+    yield f"{report.opened.partition}"
+    yield from _wrapped(" ".join(partition_sentences(report.opened)), "  ")
 
 
 def _settings(report: PartitionReport) -> list[str]:
-    rows = list(setting_rows(report.looked_at, report.times))
+    rows = list(setting_rows(report.opened, report.times))
     names = max(len(name) for name, _, _ in rows)
     values = max(len(value) for _, value, _ in rows)
     lines = ["", f"Settings at {moment(report.now_ms)}"]
     lines += [
         f"  {name:<{names}}  {value:<{values}}  {source}".rstrip() for name, value, source in rows
     ]
-    settings = report.looked_at.settings
+    settings = report.opened.settings
     for sentence in (*settings.supposed_in_vain, settings.note):
-        lines += _wrapped(sentence, 2)
-    lines += ["", *_wrapped(_PROVISO, 0)]
+        lines += _wrapped(sentence, "  ")
+    lines += ["", *_wrapped(_PROVISO, "")]
     return lines
-
-
-def _cleaning(report: PartitionReport) -> list[str]:
-    if report.cleaning is None:
-        return []
-    config = report.looked_at.settings.config
-    return ["", *_labelled("Cleaner", cleaning_sentences(report.cleaning, config, report.now_ms))]
 
 
 def _shown(segments: Sequence[SegmentReport], all_segments: bool) -> Iterable[SegmentReport | str]:
@@ -115,29 +99,14 @@ def _shown(segments: Sequence[SegmentReport], all_segments: bool) -> Iterable[Se
 
 def _segment(report: PartitionReport, each: SegmentReport) -> Iterator[str]:
     yield f"Segment {each.segment.base_offset:,}: {_range_of(each)}"
-    config = report.looked_at.settings.config
-    yield from _labelled(
-        "Ends" if each.ending.room else "Ended", [ending_sentence(each.ending, config)]
-    )
-    if report.cleaning is not None:
-        sentences = [
-            part_sentence(report.cleaning.parts[each.segment.base_offset], report.cleaning)
-        ]
-        if each.horizons is not None:
-            sentences.append(horizon_sentence(each.horizons))
-        yield from _labelled("Cleaner", sentences)
-    yield from _sentences_of_departure(report, each)
+    yield from _labelled("Ends" if each.ending.room else "Ended", [ending_words(report, each)])
+    yield from _labelled("Cleaner", cleaner_words(report, each))
+    yield from _lifetime(report, each)
 
 
-def _sentences_of_departure(report: PartitionReport, each: SegmentReport) -> Iterator[str]:
-    config = report.looked_at.settings.config
-    stays: Iterable[str] = METADATA_STAYS
-    goes: Iterable[str] = METADATA_GOES
-    if not report.is_metadata:
-        stays = keeping_sentences(each.departure, config, report.now_ms)
-        goes = leaving_sentences(each.departure, config, report.now_ms)
-    yield from _labelled("Stays", stays)
-    yield from _labelled("Goes", goes)
+def _lifetime(report: PartitionReport, each: SegmentReport) -> Iterator[str]:
+    yield from _labelled("Kept", keeping_words(report, each))
+    yield from _labelled("Deleted", leaving_words(report, each))
 
 
 def _range_of(each: SegmentReport) -> str:
@@ -159,31 +128,23 @@ def _found(report: PartitionReport) -> Iterator[str]:
         yield from _labelled("Is", record_words(report))
 
 
-def _labelled(label: str, sentences: Iterable[str], indent: int = 2) -> list[str]:
+def _labelled(label: str, sentences: Iterable[str]) -> list[str]:
     """
-    Sentences behind their label, in lines.
+    Lines with sentences behind their label; nothing without sentences.
     """
     text = " ".join(sentence for sentence in sentences if sentence)
-    if indent == 0:
-        return [label, *_wrapped(text, 2)]
-    first = " " * indent + label.ljust(_LABEL)
+    return _wrapped(text, "  " + label.ljust(_LABEL))
+
+
+def _wrapped(text: str, first: str) -> list[str]:
+    """
+    Lines of *text*, the first one behind *first* and the others below.
+    """
     return textwrap.wrap(
         text,
         WIDTH,
         initial_indent=first,
         subsequent_indent=" " * len(first),
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
-
-
-def _wrapped(text: str, indent: int) -> list[str]:
-    margin = " " * indent
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=margin,
-        subsequent_indent=margin,
         break_on_hyphens=False,
         break_long_words=False,
     )

@@ -1,8 +1,8 @@
 """
-What the cleaner would do with a compacted log.
+The plan of the cleaner for a compacted log.
 
-The plan is made by ``cleaning_plan``, as in a running broker. Beside it: what of each segment the
-cleaner has seen, and the horizons that let tombstones and markers go.
+``plan_cleaning`` makes it, as in a running broker. Beside it are the part of the log in which each
+segment is, and the delete horizons of tombstones and markers.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from enum import Enum
 from barnabas.protocol.structs import struct
 from barnabas.storage.cleaner.plan import CleanableLog, CleaningPlan, plan_cleaning
 from barnabas.storage.explain.known import BrokerTimes
-from barnabas.storage.explain.looking import LookedAt
+from barnabas.storage.explain.logs import ReadOnlyLog
 from barnabas.storage.segment.segment import LogSegment
 
 
 class Part(Enum):
     """
-    In which part of a compacted log a segment is.
+    The parts of a compacted log.
     """
 
     CLEAN = "clean"
@@ -30,27 +30,27 @@ class Part(Enum):
 @struct
 class Cleaning:
     """
-    What the cleaner makes of a log at a moment.
+    The plan for a log at one time.
     """
 
     plan: CleaningPlan[LogSegment]
     times: BrokerTimes
     parts: dict[int, Part]
-    """Of the segments, by base offset. Where the dirty part begins in one, that is cleanable."""
+    """The part of each segment, by base offset. One with the first dirty offset is cleanable."""
     due_ms: int | None
-    """When ``max.compaction.lag.ms`` makes it due, however little is dirty; None if never."""
+    """The time at which ``max.compaction.lag.ms`` makes it due; None if never."""
 
 
-def cleaning_of(looked_at: LookedAt, times: BrokerTimes, now_ms: int) -> Cleaning | None:
+def cleaning_of(opened: ReadOnlyLog, times: BrokerTimes, now_ms: int) -> Cleaning | None:
     """
     None if the log is not compacted.
     """
-    log = looked_at.log
+    log = opened.log
     if not log.config.compact:
         return None
     segments = log.segments.values()
     state = CleanableLog(segments, log.log_start_offset, log.last_stable_offset, log.log_end_offset)
-    plan = plan_cleaning(state, log.config, looked_at.cleaner_checkpoint, now_ms)
+    plan = plan_cleaning(state, log.config, opened.cleaner_checkpoint, now_ms)
     cleanable = {segment.base_offset for segment in plan.cleanable_segments}
     parts = {}
     for segment in segments:
@@ -70,20 +70,20 @@ def cleaning_of(looked_at: LookedAt, times: BrokerTimes, now_ms: int) -> Cleanin
 @struct
 class Horizons:
     """
-    The batches of a segment that a cleaning may free of tombstones or markers.
+    The batches of a segment with a delete horizon for tombstones or markers.
     """
 
     batches: int
     earliest_ms: int | None
     latest_ms: int | None
     passed: int
-    """Of those, how many horizons are not in the future."""
+    """The number of horizons that are not in the future."""
 
 
 def horizons_in(segment: LogSegment, now_ms: int) -> Horizons:
     """
     Raises:
-        CorruptRecord: there is no batch where one should begin.
+        CorruptRecord: the bytes at the position of a batch are not a batch.
     """
     found = [
         batch.delete_horizon_ms

@@ -1,5 +1,5 @@
 """
-``barnabas explain``.
+The command ``barnabas explain``.
 """
 
 from __future__ import annotations
@@ -16,43 +16,47 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import Cluster
-    from barnabas.storage.explain.looking import Shelf
+    from barnabas.storage.explain.logs import ReadOnlyLogs
     from barnabas.storage.explain.report import PartitionReport
     from barnabas.storage.fs.interface import Files
     from barnabas.storage.state_files.file_names import TopicPartition
 
 ATTEMPTS = 10
-"""How often a log is looked at whose broker removes files meanwhile."""
+"""The number of attempts to read a log whose broker removes files meanwhile."""
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
 ReadCluster = Callable[[argparse.Namespace, "Files", "Clock"], "Cluster"]
 """
-Finds out about the broker; raises ``ConfigError`` if what was said of it makes no sense.
+Reads the settings of the broker; raises ``ConfigError`` if one of them is wrong.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
-    What may be asked.
+    Declare the questions.
     """
     parser.description = (
-        "Explain a log: how a record is found, why each segment ended where it did, why it is"
-        " still here, what will remove it and when. Works on the files, whether a broker runs on"
-        " them or not, and changes nothing."
+        "Explain a log: how a lookup finds a record, why each segment was rolled, why it still"
+        " exists, which rule deletes it and when. Reads the files, with or without a running"
+        " broker, and changes nothing."
     )
-    parser.add_argument("target", metavar="TOPIC[-PARTITION]", help="such as orders or orders-0")
+    parser.add_argument(
+        "target", metavar="TOPIC[-PARTITION]", help="a topic, or one partition: orders-0"
+    )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--offset", type=int, metavar="N", help="one record of the partition")
     what.add_argument(
-        "--timestamp", metavar="TIME", help="the first record that is not older; as for --at"
+        "--timestamp",
+        metavar="TIME",
+        help="the first record that is not older; TIME as for --at",
     )
     what.add_argument("--segment", type=int, metavar="N", help="the segment with this base offset")
     what.add_argument("--all", action="store_true", help="all segments, however many there are")
     parser.add_argument(
         "--at",
         metavar="TIME",
-        help="what would be so at that time: 2026-01-31T12:00:00Z, or ms since 1970",
+        help="answer for this time instead of now: 2026-01-31T12:00:00Z, or ms since 1970",
     )
     parser.add_argument(
         "--set",
@@ -60,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         dest="assignments",
         metavar="NAME=VALUE",
-        help="what would be so with this setting of the topic or the broker; may be repeated",
+        help="answer for this setting of the topic or the broker; may be repeated",
     )
     add_log_directories(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -68,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_log_directories(parser: argparse.ArgumentParser) -> None:
     """
-    Where the logs are: what ``ReadCluster`` goes by.
+    Declare the options that ``ReadCluster`` reads.
     """
     parser.add_argument(
         "--data-dir",
@@ -77,7 +81,7 @@ def add_log_directories(parser: argparse.ArgumentParser) -> None:
         dest="data_dirs",
         type=Path,
         metavar="DIR",
-        help="the log directory; may be repeated. If it is left out, that of the configuration",
+        help="the log directory; may be repeated. Default: those of the configuration",
     )
     parser.add_argument(
         "--config", type=Path, metavar="FILE", help="the server.properties of the broker"
@@ -86,17 +90,17 @@ def add_log_directories(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     """
-    Print the explanation; the exit status is 0, or 1 if there is none, or 2 if the question makes
-    no sense.
+    Print the explanation. The exit status is 0, or 1 if there is no answer, or 2 if an option is
+    wrong.
     """
-    # Whoever asks for --help should not wait for the engine to be loaded.
+    # --help does not load the engine.
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see above
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see above
     from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above
 
     allow_many_files()
-    # What the engine logs while a log is opened is not done to it.
+    # The engine logs changes that stay in memory.
     logging.getLogger("barnabas").addHandler(logging.NullHandler())
     clock = SystemClock()
     try:
@@ -109,14 +113,14 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_FAILED
     except BrokenPipeError:
-        # Whoever reads has seen enough.
+        # The reader has closed the pipe.
         sys.stderr.close()
     return 0
 
 
 def allow_many_files() -> None:
     """
-    A log with thousands of segments has as many indexes to look into.
+    Raise the limit of descriptors: a log with thousands of segments has as many indexes.
     """
     import resource  # noqa: PLC0415  # see run
 
@@ -130,8 +134,8 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
     The explanation that *options* ask for.
 
     Raises:
-        ExplainError: there is none.
-        ConfigError: a time is none.
+        ExplainError: there is no answer.
+        ConfigError: a time is malformed.
     """
     from barnabas.storage.explain.as_json import as_json  # noqa: PLC0415  # see run
     from barnabas.storage.explain.as_text import (  # noqa: PLC0415  # see run
@@ -139,11 +143,11 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
         settings_text,
         summary_text,
     )
-    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see run
 
-    shelf = Shelf(cluster, files, clock)
+    logs = ReadOnlyLogs(cluster, files, clock)
     now_ms = clock.now_ms() if options.at is None else moment_of(options.at)
-    reports = _reports(options, cluster, shelf, now_ms)
+    reports = _reports(options, cluster, logs, now_ms)
     if options.format == "json":
         return as_json(reports)
     if len(reports) == 1:
@@ -152,12 +156,12 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
 
 
 def _reports(
-    options: argparse.Namespace, cluster: Cluster, shelf: Shelf, now_ms: int
+    options: argparse.Namespace, cluster: Cluster, logs: ReadOnlyLogs, now_ms: int
 ) -> list[PartitionReport]:
     from barnabas.storage.explain import report  # noqa: PLC0415  # see run
     from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see run
 
-    partitions = shelf.find(options.target)
+    partitions = logs.find(options.target)
     asks = [
         (report.report_on_segment, options.segment),
         (report.report_on_offset, options.offset),
@@ -172,7 +176,7 @@ def _reports(
         raise ExplainError(f"{options.target} has several partitions; name one of {there}")
 
     def explain(partition: TopicPartition) -> PartitionReport:
-        found = report.report_on(shelf.open(partition), cluster.times, now_ms)
+        found = report.report_on(logs.open(partition), cluster.times, now_ms)
         for ask, value in asked:
             found = ask(found, value)
         return found
@@ -182,10 +186,10 @@ def _reports(
 
 def patiently(explain: Callable[[], PartitionReport]) -> PartitionReport:
     """
-    Look again, up to ten times, where a broker has changed files meanwhile.
+    Repeat *explain*, up to ten times, while a broker changes files in the middle of it.
 
     Raises:
-        FilesChanged: it always had.
+        FilesChanged: it did so each time.
     """
     from barnabas.storage.explain.known import FilesChanged  # noqa: PLC0415  # see run
 
@@ -197,10 +201,10 @@ def patiently(explain: Callable[[], PartitionReport]) -> PartitionReport:
 
 def moment_of(text: str) -> int:
     """
-    The ms since 1970 that *text* stands for.
+    The ms since 1970 of *text*.
 
     Raises:
-        ConfigError: it is no time.
+        ConfigError: *text* is not a time.
     """
     from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see run
     from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see run

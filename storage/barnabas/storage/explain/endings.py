@@ -1,10 +1,10 @@
 """
-Why a segment ended where it did.
+The reason why a segment ended at its last batch.
 
-What rolled a segment is not written anywhere. What is there is the segment as the next append found
-it, and that append: the first batch of the following segment. So the question that the broker asked
-then is asked again, of the same function. What is not there any more are the settings of then, the
-jitter that the segment drew, and the clock; what depends on them is said to be inferred.
+No file says why a segment was rolled. But the segment is there as the next append found it, and so
+is that append: the first batch of the following segment. So the broker's own function decides
+again. The settings of that time, the jitter of the segment and the clock are lost: a reason that
+depends on them is marked as inferred.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.cleaner.plan import NEVER
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.looking import LookedAt
+from barnabas.storage.explain.logs import ReadOnlyLog
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex
 from barnabas.storage.log.rolling import RollParams, RollReason, Room, reason_to_roll, room_in
@@ -26,7 +26,7 @@ from barnabas.storage.segment.segment import LogSegment
 
 class Cause(Enum):
     """
-    What there is to say about the end of a segment.
+    The kinds of reasons.
     """
 
     ACTIVE = "it has not ended: records are appended to it"
@@ -40,7 +40,7 @@ class Cause(Enum):
 
 class Certainty(Enum):
     """
-    How much of an explanation is read, and how much concluded.
+    Whether a reason was read from the files or concluded.
     """
 
     CERTAIN = "certain"
@@ -62,7 +62,7 @@ _CERTAINTY: Final = {
 @struct(kw_only=True)
 class Ending:
     """
-    The end of a segment, with the numbers that the rules compare.
+    The reason for the end of a segment, with the numbers that the rules compare.
     """
 
     cause: Cause
@@ -70,7 +70,7 @@ class Ending:
     size: int
     segment_bytes: int
     waited_ms: int | None = None
-    """Between the first batch and the one that was to be appended; None if timestamps lack."""
+    """From the first batch to the next append; None without timestamps."""
     max_segment_ms: int
     max_jitter_ms: int = 0
     offset_entries: int
@@ -79,9 +79,9 @@ class Ending:
     time_slots: int
     next_batch: BatchHeader | None = None
     is_supposed: bool = False
-    """Whether the settings that explain it are only supposed."""
+    """Whether the reason needs the settings of ``--set``."""
     room: Room | None = None
-    """What the active segment can still take."""
+    """The room that is left in the active segment."""
 
     @property
     def certainty(self) -> Certainty:
@@ -90,7 +90,7 @@ class Ending:
 
 class _Slots(NamedTuple):
     """
-    An index as it was before its segment ended: with room for as many entries as settings say.
+    An index before the end of its segment, with the room that the settings give it.
     """
 
     entries: int
@@ -103,7 +103,7 @@ class _Slots(NamedTuple):
 
 class _AtItsEnd:
     """
-    A segment as the append found it that went to the next one.
+    A segment at the time of the append that rolled it.
     """
 
     def __init__(self, segment: LogSegment, index_bytes: int, jitter_ms: int = 0) -> None:
@@ -120,15 +120,15 @@ class _AtItsEnd:
 
     def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
         if self._segment.first_batch_timestamp() == NEVER:
-            # By the clock of then. No wait explains nothing, which is what is known of it.
+            # The clock of that time is unknown; a wait of 0 ms rolls nothing.
             return 0
         return self._segment.time_waited_for_roll(now, message_timestamp)
 
 
 def _last_was_made_at_the_end(segment: LogSegment) -> bool:
     """
-    Whether the last time entry came when the segment ended: it is of a batch behind the last one
-    that has an offset entry, and all others come together with one of these.
+    Whether the last time entry was added at the end of the segment: its batch is behind that of
+    the last offset entry, and all other time entries come together with an offset entry.
     """
     times, offsets = segment.time_index, segment.offset_index
     if not times.entries:
@@ -136,29 +136,29 @@ def _last_was_made_at_the_end(segment: LogSegment) -> bool:
     return not offsets.entries or times.last_entry.offset > offsets.last_offset
 
 
-def ending_of(looked_at: LookedAt, segment: LogSegment) -> Ending:
+def ending_of(opened: ReadOnlyLog, segment: LogSegment) -> Ending:
     """
-    Why *segment* ended, or what it can still take.
+    Why *segment* ended, or the room that is left in it.
     """
-    log = looked_at.log
+    log = opened.log
     following = log.segments.higher_segment(segment.base_offset)
     if following is None:
-        return _active(segment, looked_at.settings.config)
-    noted = looked_at.cleaner_checkpoint
+        return _active(segment, opened.settings.config)
+    noted = opened.cleaner_checkpoint
     if log.config.compact and noted is not None and segment.base_offset < noted:
-        config = looked_at.settings.stored
+        config = opened.settings.stored
         return _described(segment, config, Cause.COMPACTED)
     batch = next(following.log.headers(), None)
     if batch is None:
-        return _described(segment, looked_at.settings.stored, *_without_batch(segment, looked_at))
-    ending = _rolled(segment, batch, looked_at.settings.stored)
-    if ending is None and looked_at.settings.config != looked_at.settings.stored:
-        ending = _rolled(segment, batch, looked_at.settings.config, is_supposed=True)
+        return _described(segment, opened.settings.stored, *_without_batch(segment, opened))
+    ending = _rolled(segment, batch, opened.settings.stored)
+    if ending is None and opened.settings.config != opened.settings.stored:
+        ending = _rolled(segment, batch, opened.settings.config, is_supposed=True)
     if ending is not None:
         return ending
     by_clock = segment.first_batch_timestamp() == NEVER
     cause = Cause.CLOCK if by_clock else Cause.UNEXPLAINED
-    return _described(segment, looked_at.settings.stored, cause, batch=batch)
+    return _described(segment, opened.settings.stored, cause, batch=batch)
 
 
 def _active(segment: LogSegment, config: LogConfig) -> Ending:
@@ -166,8 +166,8 @@ def _active(segment: LogSegment, config: LogConfig) -> Ending:
     return _described(segment, config, Cause.ACTIVE, room=room_in(segment, params))
 
 
-def _without_batch(segment: LogSegment, looked_at: LookedAt) -> tuple[Cause, RollReason | None]:
-    config = looked_at.settings.stored
+def _without_batch(segment: LogSegment, opened: ReadOnlyLog) -> tuple[Cause, RollReason | None]:
+    config = opened.settings.stored
     end = _AtItsEnd(segment, config.segment_index_bytes)
     if end.offset_index.is_full:
         return Cause.ROLLED, RollReason.OFFSET_INDEX_FULL
@@ -187,7 +187,7 @@ def _rolled(
         messages_size=batch.size,
         now=0,
     )
-    # A jitter is drawn from 0 up to, not including, this.
+    # The jitter is a random number below this.
     most = min(config.segment_jitter_ms, config.segment_ms)
     for jitter_ms, cause in ((0, Cause.ROLLED), (max(0, most - 1), Cause.JITTER)):
         end = _AtItsEnd(segment, config.segment_index_bytes, jitter_ms)

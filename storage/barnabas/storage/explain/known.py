@@ -1,8 +1,8 @@
 """
-What has to be known of a broker and its topics to explain their logs.
+The settings of a broker and its topics.
 
-Settings are kept in the metadata of the cluster, and in the configuration of the broker. The server
-reads both; here it is said what is asked of it.
+They are in the metadata of the cluster and in the configuration of the broker. The server reads
+both and implements ``Cluster``.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from barnabas.storage.state_files.file_names import TopicPartition
 
 class ExplainError(Exception):
     """
-    What was asked cannot be answered; the sentence says why, and what could be asked.
+    The question has no answer. The sentence gives the reason, and a question that has one.
     """
 
 
 class FilesChanged(ExplainError):
     """
-    A broker has removed or renamed a file while it was looked at: who looks again, sees what is
-    there now.
+    A broker has removed or renamed a file during the reading. A second reading may succeed.
     """
 
 
 def unreadable(sentence: str, error: Exception) -> ExplainError:
     """
-    What to raise when *error* came in the way of reading a log.
+    The exception for an *error* that a log could not be read for.
     """
     is_gone = isinstance(error, FileNotFoundError) or isinstance(error.__cause__, FileNotFoundError)
     return (FilesChanged if is_gone else ExplainError)(f"{sentence} cannot be read: {error}")
@@ -40,7 +39,7 @@ def unreadable(sentence: str, error: Exception) -> ExplainError:
 
 class Setting(NamedTuple):
     """
-    The value of an option, as text, and who gave it.
+    The value of an option, as text, and its source.
     """
 
     name: str
@@ -51,32 +50,32 @@ class Setting(NamedTuple):
 @struct
 class TopicSettings:
     """
-    What the logs of a topic go by.
+    The configuration of the logs of a topic.
     """
 
     config: LogConfig
-    """What counts, with what is only supposed (``--set``)."""
+    """The configuration with the suppositions of ``--set``."""
     stored: LogConfig
-    """What counts without suppositions."""
+    """The configuration without them."""
     settings: Mapping[str, Setting]
     """All options of ``config`` by name."""
     supposed_in_vain: tuple[str, ...] = ()
-    """Why suppositions change nothing, a sentence each."""
+    """A sentence for each supposition that changes nothing."""
     note: str = ""
-    """Why the topic may have other settings than these; nothing if it has not."""
+    """A sentence if the topic may have other settings than these."""
 
 
 @struct(kw_only=True)
 class BrokerTimes:
     """
-    How often the broker does what it does with all logs; in ms.
+    The intervals of the broker for all logs, in ms.
     """
 
     retention_check_interval_ms: int
     cleaner_enabled: bool
     cleaner_backoff_ms: int
     settings: Mapping[str, Setting]
-    """The same by the names of the options, with who gave them."""
+    """The same by the names of the options, with their sources."""
 
 
 class Cluster(Protocol):
@@ -97,5 +96,5 @@ class Cluster(Protocol):
 
     def replicas_of(self, partition: TopicPartition) -> int | None:
         """
-        How many replicas a partition has; None if the metadata does not know it.
+        The number of replicas of a partition; None if the metadata does not know it.
         """

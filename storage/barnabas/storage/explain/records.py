@@ -1,5 +1,5 @@
 """
-The record at an offset, and what a compacted log holds of its key.
+The record at an offset, and the later records of its key in a compacted log.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from barnabas.protocol.records.control import ControlRecordType
 from barnabas.protocol.records.record import Record
 from barnabas.protocol.structs import struct
 from barnabas.storage.errors import KafkaError
-from barnabas.storage.explain.finding import OffsetPath
+from barnabas.storage.explain.lookup import OffsetPath
 from barnabas.storage.log.log import Log
 
 
 @struct
 class RecordAt:
     """
-    The batch that was found for an offset, and the record in it.
+    The batch for an offset, and the record in it.
     """
 
     batch: RecordBatch
     record: Record | None
-    """None if the offset itself is gone, or the batch cannot be read."""
+    """None if compaction has removed it, or the batch cannot be read."""
     flaw: str | None
     """Why the batch cannot be read."""
     control_type: str | None
-    """Of a marker."""
+    """The type of a control record."""
     is_aborted: bool
-    """Whether it is part of a transaction that was aborted."""
+    """Whether it belongs to an aborted transaction."""
     is_undecided: bool
     """Whether it is not below the last stable offset."""
     later: LaterValues | None
@@ -41,25 +41,25 @@ class RecordAt:
 @struct
 class LaterValues:
     """
-    The records behind one that have its key.
+    The later records of the same key.
     """
 
     count: int
     last_offset: int | None
     last_is_tombstone: bool
     is_cleanable: bool
-    """Whether a cleaning would see one of them now."""
+    """Whether a cleaning would read one of them now."""
     unreadable_batches: int
-    """Those that may have more of them."""
+    """The number of batches that may have more of them."""
 
 
 def record_at(log: Log, path: OffsetPath, uncleanable_offset: int | None) -> RecordAt:
     """
     Args:
-        uncleanable_offset: up to which a cleaning looks; None if the log is not compacted.
+        uncleanable_offset: the end of the next cleaning; None if the log is not compacted.
 
     Raises:
-        CorruptRecord: there is no batch where one should begin.
+        CorruptRecord: the bytes at the position of a batch are not a batch.
     """
     batch = next(path.segment.log.batches(path.position))
     found, flaw = None, None
@@ -104,7 +104,7 @@ def _later_values(log: Log, path: OffsetPath, key: bytes, uncleanable_offset: in
             if batch.is_control:
                 continue
             try:
-                # Only what is told of them is kept: there may be any number.
+                # Only numbers are kept: a key may have very many records.
                 for record in batch.records():
                     if record.key == key and record.offset > path.offset:
                         count += 1

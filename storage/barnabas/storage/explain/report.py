@@ -1,5 +1,5 @@
 """
-All that there is to say of what was asked for, as facts.
+The answer to a question, as facts.
 """
 
 from __future__ import annotations
@@ -7,11 +7,11 @@ from __future__ import annotations
 from barnabas.protocol.structs import replace, struct
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, cleaning_of, horizons_in
 from barnabas.storage.explain.endings import Ending, ending_of
-from barnabas.storage.explain.finding import OffsetPath, TimePath, find_offset, find_time
 from barnabas.storage.explain.known import BrokerTimes, ExplainError, unreadable
-from barnabas.storage.explain.leaving import SegmentLifetime, departures
-from barnabas.storage.explain.looking import READ_ERRORS, LookedAt
+from barnabas.storage.explain.logs import READ_ERRORS, ReadOnlyLog
+from barnabas.storage.explain.lookup import OffsetPath, TimePath, find_offset, find_time
 from barnabas.storage.explain.records import RecordAt, record_at
+from barnabas.storage.explain.retention import SegmentLifetime, segment_lifetimes
 from barnabas.storage.explain.units import moment
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
@@ -20,31 +20,31 @@ from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 @struct
 class SegmentReport:
     """
-    One segment: why it ended, why it stays, when it goes.
+    One segment: the reason for its end, and its lifetime.
     """
 
     segment: LogSegment
     end_offset: int
-    """Where the next one begins, or the log ends."""
+    """The base offset of the next one, or the end of the log."""
     ending: Ending
-    departure: SegmentLifetime
+    lifetime: SegmentLifetime
     horizons: Horizons | None
-    """None if nobody asked for them, as that takes reading the segment."""
+    """None unless the segment is chosen: they take a read of all its batches."""
 
 
 @struct
 class PartitionReport:
     """
-    A partition, and of what was asked for what is in it.
+    A partition, and the segment, time or offset that the user asks for.
     """
 
-    looked_at: LookedAt
+    opened: ReadOnlyLog
     times: BrokerTimes
     now_ms: int
     segments: tuple[SegmentReport, ...]
     cleaning: Cleaning | None
     chosen: SegmentReport | None = None
-    """The segment that was asked for, or that has what was asked for."""
+    """The segment that the user asks for, or that has the record."""
     time_path: TimePath | None = None
     offset_path: OffsetPath | None = None
     record: RecordAt | None = None
@@ -52,31 +52,31 @@ class PartitionReport:
     @property
     def is_metadata(self) -> bool:
         """
-        Whether it is the log of the cluster's metadata, which has rules of its own.
+        Whether it is the log of the cluster's metadata, which has its own retention.
         """
-        return self.looked_at.partition.topic == CLUSTER_METADATA_TOPIC
+        return self.opened.partition.topic == CLUSTER_METADATA_TOPIC
 
 
-def report_on(looked_at: LookedAt, times: BrokerTimes, now_ms: int) -> PartitionReport:
+def report_on(opened: ReadOnlyLog, times: BrokerTimes, now_ms: int) -> PartitionReport:
     """
     A whole partition.
 
     Raises:
         ExplainError: its files cannot be read.
     """
-    log = looked_at.log
+    log = opened.log
     try:
         segments = log.segments.values()
-        endings = [ending_of(looked_at, segment) for segment in segments]
-        leaving = departures(log, endings, times, now_ms)
-        cleaning = cleaning_of(looked_at, times, now_ms)
+        endings = [ending_of(opened, segment) for segment in segments]
+        leaving = segment_lifetimes(log, endings, times, now_ms)
+        cleaning = cleaning_of(opened, times, now_ms)
     except READ_ERRORS as error:
-        raise unreadable(f"The log in {looked_at.path}", error) from error
+        raise unreadable(f"The log in {opened.path}", error) from error
     ends = [segment.base_offset for segment in segments[1:]] + [log.log_end_offset]
     reports = tuple(
         SegmentReport(*each, None) for each in zip(segments, ends, endings, leaving, strict=True)
     )
-    return PartitionReport(looked_at, times, now_ms, reports, cleaning)
+    return PartitionReport(opened, times, now_ms, reports, cleaning)
 
 
 def report_on_segment(report: PartitionReport, base_offset: int) -> PartitionReport:
@@ -90,7 +90,7 @@ def report_on_segment(report: PartitionReport, base_offset: int) -> PartitionRep
     holding = [each for each in report.segments if each.segment.base_offset < base_offset]
     there = ", ".join(f"{each.segment.base_offset}" for each in report.segments[:20])
     more = ", ..." if len(report.segments) > 20 else ""
-    sentence = f"No segment of {report.looked_at.partition} begins with offset {base_offset}"
+    sentence = f"No segment of {report.opened.partition} begins with offset {base_offset}"
     if holding and base_offset < holding[-1].end_offset:
         raise ExplainError(
             f"{sentence}; that offset is in segment {holding[-1].segment.base_offset}"
@@ -101,11 +101,11 @@ def report_on_segment(report: PartitionReport, base_offset: int) -> PartitionRep
 def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
     """
     Raises:
-        ExplainError: the log does not reach there, or cannot be read.
+        ExplainError: the log does not have this offset, or cannot be read.
     """
-    log = report.looked_at.log
+    log = report.opened.log
     base, end = log.first_segment_base_offset, log.log_end_offset
-    partition = report.looked_at.partition
+    partition = report.opened.partition
     if end == log.log_start_offset and base == end:
         raise ExplainError(f"{partition} has no records; the next one gets offset {end}")
     if not base <= offset < end:
@@ -122,8 +122,7 @@ def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
         raise unreadable(f"Offset {offset} of {partition}", error) from error
     if path is None or record is None:
         raise ExplainError(
-            f"Nothing is left of offset {offset} of {partition}, nor of any behind it: compaction"
-            " took it out"
+            f"Compaction has removed offset {offset} of {partition} and all offsets behind it"
         )
     chosen = _report_of(report, path.segment)
     return replace(_choose(report, chosen), offset_path=path, record=record)
@@ -132,9 +131,9 @@ def report_on_offset(report: PartitionReport, offset: int) -> PartitionReport:
 def report_on_time(report: PartitionReport, timestamp: int) -> PartitionReport:
     """
     Raises:
-        ExplainError: no record is that late, or the log cannot be read.
+        ExplainError: all records are older, or the log cannot be read.
     """
-    log, partition = report.looked_at.log, report.looked_at.partition
+    log, partition = report.opened.log, report.opened.partition
     try:
         path = find_time(log, timestamp)
     except READ_ERRORS as error:

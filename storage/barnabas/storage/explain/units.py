@@ -1,5 +1,5 @@
 """
-Numbers as people read them, and times as they write them.
+Numbers, sizes and times for people.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def duration(ms: int) -> str:
 
 def moment(ms: int) -> str:
     """
-    ``2023-11-14T22:13:20Z``, with milliseconds if there are any; a number if no year is that late.
+    ``2023-11-14T22:13:20Z``, with milliseconds if there are any. Times before 1970 and behind the
+    year 9999 are numbers: ``253402300800000 ms``.
     """
     if not 0 <= ms <= _LATEST_MS:
         return f"{ms} ms"
@@ -81,7 +82,7 @@ def moment(ms: int) -> str:
 
 def parse_moment(text: str) -> int:
     """
-    The ms since 1970 of an ISO 8601 time, in UTC unless it says otherwise, or of a number of ms.
+    The ms since 1970 of *text*: an ISO 8601 time, in UTC unless it has a zone, or a number of ms.
 
     Raises:
         ValueError: it is neither.
@@ -92,7 +93,7 @@ def parse_moment(text: str) -> int:
         at = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"{text!r} is no time: write 2026-01-31T12:00:00Z, or ms since 1970"
+            f"{text!r} is not a time: write 2026-01-31T12:00:00Z, or ms since 1970"
         ) from None
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)

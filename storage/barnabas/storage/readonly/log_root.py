@@ -1,10 +1,11 @@
 """
-One of the directories in ``log.dirs``, to be read.
+A log directory: one of those in ``log.dirs``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,7 @@ from barnabas.storage.directories.directory import (
 )
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.readonly.partition import PartitionDirectory
+from barnabas.storage.readonly.partition import PartitionDirectory, mark_of
 from barnabas.storage.state_files.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
     CleanShutdownFile,
@@ -29,6 +30,7 @@ from barnabas.storage.state_files.file_names import (
     CLUSTER_METADATA_TOPIC,
     REMOTE_LOG_INDEX_CACHE,
     TopicPartition,
+    parse_topic_partition_name,
 )
 from barnabas.storage.state_files.meta_properties import (
     META_PROPERTIES,
@@ -48,10 +50,10 @@ Offsets = Mapping[TopicPartition, int]
 
 class Checkpoints:
     """
-    The offsets that a log directory remembers for its partitions.
+    The offsets that a log directory has for its partitions, in one file for each kind.
 
-    Each is read when it is asked for; a missing file has no entries. Each raises
-    ``CorruptCheckpoint`` if its file is not as it should be.
+    Each property reads its file, and is empty if the file is missing. It raises
+    ``CorruptCheckpoint`` if the file is not a checkpoint.
     """
 
     def __init__(self, path: Path, files: Files) -> None:
@@ -60,7 +62,7 @@ class Checkpoints:
 
     def entries(self, name: str) -> list[tuple[TopicPartition, int]]:
         """
-        The entries of the file *name* as they are in it, one of ``CHECKPOINT_NAMES``.
+        The entries of the file *name*, one of ``CHECKPOINT_NAMES``, in their order.
         """
         path = self._path / name
         try:
@@ -76,7 +78,7 @@ class Checkpoints:
     @property
     def log_start_offsets(self) -> Offsets:
         """
-        Only of logs that start after the base offset of their first segment.
+        Only logs that start behind the base offset of their first segment have one.
         """
         return dict(self.entries(LOG_START_OFFSET_CHECKPOINT))
 
@@ -87,59 +89,69 @@ class Checkpoints:
     @property
     def cleaner_offsets(self) -> Offsets:
         """
-        The first offset of each log that was not compacted yet.
+        The first dirty offset of each log: the offset behind its last cleaning.
         """
         return dict(self.entries(CLEANER_CHECKPOINT))
 
 
 class LogRoot:
     """
-    A log directory with the logs in it. What there is, is found out when the object is made.
+    A log directory and the logs in it, as they were when the object was made.
     """
 
     def __init__(self, path: Path, files: Files) -> None:
         """
         Raises:
             FileNotFoundError: there is no such directory.
+            NotADirectoryError: *path* is a file.
+            KafkaStorageError: the directory cannot be read.
         """
         self.path = path
         self.files = files
         self.names: tuple[str, ...] = tuple(files.names(path))
-        """All that is in the directory, sorted."""
+        """The names of everything in the directory, sorted."""
         self.checkpoints = Checkpoints(path, files)
 
     @cached_property
     def directories(self) -> tuple[Path, ...]:
         """
-        What should be the directories of partitions: all but the cache of tiered storage.
+        The directories that have to be those of partitions: all but the cache of tiered storage.
         """
-        paths = (self.path / name for name in self.names if name != REMOTE_LOG_INDEX_CACHE)
-        return tuple(path for path in paths if self.files.is_directory(path))
+        names = self.files.directory_names(self.path)
+        return tuple(self.path / name for name in names if name != REMOTE_LOG_INDEX_CACHE)
+
+    @cached_property
+    def logs(self) -> Mapping[TopicPartition, Path]:
+        """
+        The directories of the logs that are in use, that of the cluster's metadata included.
+        """
+        found = {}
+        for path in self.directories:
+            with suppress(InvalidLogDirectory):
+                if not mark_of(path):
+                    found[parse_topic_partition_name(path)] = path
+        return found
 
     @cached_property
     def partitions(self) -> tuple[PartitionDirectory, ...]:
         """
-        The logs, also those that are marked, without that of the cluster's metadata.
+        The logs, marked ones included, without that of the cluster's metadata.
         """
         found = []
         for path in self.directories:
-            try:
+            with suppress(InvalidLogDirectory, FileNotFoundError):
                 partition = PartitionDirectory(path, self.files)
-            except (InvalidLogDirectory, FileNotFoundError):
-                continue
-            if partition.topic_partition.topic != CLUSTER_METADATA_TOPIC:
-                found.append(partition)
+                if partition.topic_partition.topic != CLUSTER_METADATA_TOPIC:
+                    found.append(partition)
         return tuple(found)
 
     @property
     def cluster_metadata(self) -> PartitionDirectory | None:
         """
-        The log of the cluster's metadata, if it is in this directory.
+        The log of the cluster's metadata; None if it is not in this directory.
         """
-        path = self.path / f"{CLUSTER_METADATA_TOPIC}-0"
-        if path not in self.directories:
-            return None
-        return PartitionDirectory(path, self.files)
+        path = self.logs.get(TopicPartition(CLUSTER_METADATA_TOPIC, 0))
+        return None if path is None else PartitionDirectory(path, self.files)
 
     @property
     def meta_properties(self) -> MetaProperties | None:
@@ -147,7 +159,7 @@ class LogRoot:
         None if the directory was not formatted.
 
         Raises:
-            CorruptCheckpoint: the file lacks something, or has a value of no sense.
+            CorruptCheckpoint: the file lacks a property, or the value of one is wrong.
         """
         path = self.path / META_PROPERTIES
         try:
@@ -159,14 +171,14 @@ class LogRoot:
     @property
     def clean_shutdown(self) -> bool:
         """
-        Whether the last stop was clean, and nothing was started since.
+        Whether the last broker was stopped cleanly and none was started after that.
         """
         return CLEAN_SHUTDOWN_FILE in self.names
 
     @property
     def clean_shutdown_epoch(self) -> int | None:
         """
-        The broker epoch in the mark of a clean stop, if there is one that says it.
+        The broker epoch in the file of a clean shutdown; None if it has none.
         """
         return CleanShutdownFile(self.files, self.path).read()
 

@@ -1,13 +1,13 @@
 """
 A file system whose changes stay in memory.
 
-What looks at a log directory without being its owner opens logs as a broker does, so that it sees
-them as a broker does; and opening one writes: left-overs are removed, indexes made longer,
-snapshots taken. Here none of that reaches the disk.
+A tool that does not own a log directory opens logs with the code of the broker, so that it gets the
+same log. Opening a log writes: it removes left-overs, lengthens indexes and takes snapshots. None
+of these changes reaches the disk.
 
-A broker may be at work in the directory meanwhile. A file is taken as it is when it is first asked
-for: what is appended later is not there. The index of a segment that grows has its full length, and
-a hole behind its entries, as nobody but its writer knows how many there are; the hole is left out.
+A broker may run on the directory. Each file has the size of its first use, and appends after that
+are not seen. The index of an active segment has its full length with a hole behind its entries, as
+only its owner knows their number; the hole is left out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ F = TypeVar("F", bound=File | MappedFile)
 
 class _Sources(Generic[F]):
     """
-    The files on the disk that were read last, open. A log may have thousands.
+    The files on the disk that were read last, kept open. A log may have thousands of files.
     """
 
     def __init__(self, open_file: Callable[[Path], F]) -> None:
@@ -47,7 +47,7 @@ class _Sources(Generic[F]):
     def get(self, path: Path) -> F:
         """
         Raises:
-            KafkaStorageError: the file is gone, or cannot be read.
+            KafkaStorageError: the file was removed, or cannot be read.
         """
         file = self._open.pop(path, None)
         if file is None:
@@ -63,7 +63,7 @@ class _Sources(Generic[F]):
 
 class _Content:
     """
-    What a file holds: a part of one on the disk, until it is changed.
+    The bytes of a file: the first part of one on the disk, until they are changed.
     """
 
     __slots__ = ("_memory", "_sources", "modified_ms", "path", "size")
@@ -74,7 +74,7 @@ class _Content:
         self._sources = sources
         self._memory: bytearray | None = bytearray() if path is None else None
         self.path = path
-        """Of the file on the disk, which may have another name here."""
+        """The path of the file on the disk, which may have another name here."""
         self.size = size
         self.modified_ms = modified_ms
 
@@ -86,13 +86,13 @@ class _Content:
         size = max(0, min(size, self.size - position))
         if self._memory is not None:
             return self._memory[position : position + size]
-        assert self.path is not None, "what is not in memory is in a file"
+        assert self.path is not None, "bytes that are not in memory are in a file"
         return self._sources.get(self.path).read(position, size)
 
     @property
     def memory(self) -> bytearray:
         """
-        All of it, to be changed.
+        All bytes, for changes.
         """
         if self._memory is None:
             self._memory = bytearray(self.read(0, self.size))
@@ -107,7 +107,7 @@ class _Content:
 
     def cut(self, size: int) -> None:
         if self._memory is not None or size > self.size:
-            # Another bytearray: somebody may look into the old one.
+            # Another bytearray: the old one may have views.
             kept = self.memory[: min(size, self.size)]
             self._memory = bytearray(size)
             self._memory[: len(kept)] = kept
@@ -141,7 +141,7 @@ class _OverlayFile(File):
 
 class _OverlayMap:
     """
-    A file as memory: mapped as long as it is as on the disk, a copy from the first change on.
+    A file as memory: mapped until its first change, then a copy.
     """
 
     def __init__(
@@ -180,12 +180,12 @@ class _OverlayMap:
 
 class OverlayFiles(Files):
     """
-    The files of another file system, and what was changed since.
+    The files of another file system, with changes of its own.
 
     Invariants:
 
     1. Nothing is ever written to the file system below.
-    2. What was once asked for is the same ever after, unless it was changed here.
+    2. A file that was used keeps its bytes, unless it is changed here.
     """
 
     def __init__(self, below: Files) -> None:
@@ -193,7 +193,7 @@ class OverlayFiles(Files):
         self._sources: _Sources[File] = _Sources(partial(below.open, create=False, read_only=True))
         self._maps: _Sources[MappedFile] = _Sources(partial(below.map, size=None, read_only=True))
         self._contents: dict[Path, _Content | None] = {}
-        """None for a file that was removed, or is not there."""
+        """None for a file that was removed or does not exist."""
         self._directories: set[Path] = set()
         self._listed: set[Path] = set()
 
@@ -214,7 +214,7 @@ class OverlayFiles(Files):
 
     def _make(self, path: Path) -> _Content:
         if path in self._listed and path not in self._contents:
-            # Nobody makes a file that was there a moment ago.
+            # A broker has removed the file a moment ago: it must not become a new, empty one.
             error = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
             raise storage_error("open", path, error) from error
         content = self._contents[path] = _Content(self._sources, None, 0, 0)
@@ -235,12 +235,12 @@ class OverlayFiles(Files):
 
     def _length_of_entries(self, path: Path, content: _Content) -> int:
         """
-        The bytes of a mapped file without the hole at its end, and without entries for batches
-        that came after the log was looked at.
+        The size of a mapped file without the hole at its end, and without entries for batches
+        behind the size of the log.
         """
         size = content.size
         width = _ENTRY_SIZES.get(path.suffix)
-        # A lone entry of zeros may be one: the first record, of the first moment of 1970.
+        # A single entry of zeros may be real: a first record of timestamp 0.
         if width is None or size % width or size <= width:
             return size
         if not any(content.read(size - width, width)):
@@ -289,7 +289,7 @@ class OverlayFiles(Files):
         return was_there
 
     def remove_tree(self, path: Path) -> None:
-        raise AssertionError(f"{path} is only looked at")
+        raise AssertionError(f"{path} is only read")
 
     def sync_directory(self, path: Path) -> None: ...
 

@@ -1,9 +1,10 @@
 """
-The directory of one partition, to be read.
+The directory of one partition.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -33,12 +34,19 @@ from barnabas.storage.state_files.partition_metadata import (
 _MARKS: Final = (DELETE_DIR_SUFFIX, FUTURE_DIR_SUFFIX, STRAY_DIR_SUFFIX)
 
 
+def mark_of(directory: Path) -> str:
+    """
+    The suffix ``-delete``, ``-future`` or ``-stray`` of a log that is not in use, or nothing.
+    """
+    return next((mark for mark in _MARKS if directory.name.endswith(mark)), "")
+
+
 class PartitionDirectory:
     """
     The log of one partition.
 
-    What files there are is found out when the object is made. A file that is gone when it is asked
-    for counts as missing: a broker may be at work.
+    The names of its files are those at the time when the object was made. A broker may remove a
+    file later: it then counts as missing.
     """
 
     def __init__(self, path: Path, files: Files) -> None:
@@ -51,14 +59,11 @@ class PartitionDirectory:
         self.files = files
         self.topic_partition = parse_topic_partition_name(path)
         self.names: tuple[str, ...] = tuple(files.names(path))
-        """All that is in the directory, sorted."""
+        """The names of everything in the directory, sorted."""
 
     @property
     def mark(self) -> str:
-        """
-        ``-delete``, ``-future`` or ``-stray``, or nothing if the log is in use.
-        """
-        return next((mark for mark in _MARKS if self.path.name.endswith(mark)), "")
+        return mark_of(self.path)
 
     @cached_property
     def segments(self) -> tuple[ReadOnlySegment, ...]:
@@ -68,19 +73,17 @@ class PartitionDirectory:
         found = []
         for name in self.names:
             if name.endswith(LOG_SUFFIX) and name.removesuffix(LOG_SUFFIX).isdecimal():
-                try:
+                with suppress(FileNotFoundError):
                     found.append(ReadOnlySegment(self.files, self.path / name))
-                except FileNotFoundError:
-                    continue
         return tuple(sorted(found, key=lambda segment: segment.base_offset))
 
     @property
     def partition_metadata(self) -> PartitionMetadata | None:
         """
-        None if there is no such file; the log would be a stray at the next start.
+        None if there is no such file; the next start then takes the log for a stray.
 
         Raises:
-            CorruptCheckpoint: it is not as it should be.
+            CorruptCheckpoint: the file has another form.
         """
         path = self.path / PARTITION_METADATA
         try:
@@ -95,7 +98,7 @@ class PartitionDirectory:
         The entries in the order of the file; none if there is no file.
 
         Raises:
-            CorruptCheckpoint: the file is not as it should be.
+            CorruptCheckpoint: the file has another form.
         """
         path = self.path / LEADER_EPOCH_CHECKPOINT
         try:
@@ -107,7 +110,7 @@ class PartitionDirectory:
     @property
     def snapshots(self) -> tuple[SnapshotFile, ...]:
         """
-        The snapshots of producers, by offset. ``read_snapshot`` tells what is in one.
+        The snapshots of producers, by offset. ``read_snapshot`` reads one.
         """
         return tuple(list_snapshot_files(self.files, self.path))
 

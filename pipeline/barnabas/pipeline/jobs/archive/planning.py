@@ -25,7 +25,6 @@ from barnabas.pipeline.logs.partition import PartitionLog
 from barnabas.pipeline.options import IsolationLevel, MiB, ReadOptions, parse_options
 from barnabas.pipeline.reading.plan import Work, open_logs, pack, ranges
 from barnabas.pipeline.reading.reader import read
-from barnabas.storage.readonly.log_root import Checkpoints
 from barnabas.storage.state_files.file_names import TopicPartition, log_file
 
 BYTES_PER_FILE: Final = 128 * MiB
@@ -235,8 +234,7 @@ class _Planner:
 
     @property
     def _cleaned_up_to(self) -> int:
-        root = self._log.root
-        return Checkpoints(root.path, root.files).cleaner_offsets.get(self._partition, 0)
+        return self._log.log_directory.root.checkpoints.cleaner_offsets.get(self._partition, 0)
 
 
 def _last_row(file: Path) -> dict[str, Any]:

@@ -87,10 +87,10 @@ def _reported(
     )
     from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see _report
     from barnabas.storage.explain.command import moment_of  # noqa: PLC0415  # see _report
-    from barnabas.storage.explain.looking import Shelf  # noqa: PLC0415  # see _report
+    from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see _report
 
     now_ms = clock.now_ms() if options.at is None else moment_of(options.at)
-    partitions = partitions_of(Shelf(cluster, files, clock), options.targets)
+    partitions = partitions_of(ReadOnlyLogs(cluster, files, clock), options.targets)
     scope = Scope(partitions, not options.headers_only, now_ms)
     print(_plan(options, cluster, scope, files), file=sys.stderr)
     if options.dry_run:
@@ -120,17 +120,18 @@ def _plan(options: argparse.Namespace, cluster: Cluster, scope: Scope, files: Fi
 
 def _size(cluster: Cluster, partitions: Sequence[TopicPartition], files: Files) -> tuple[int, int]:
     """
-    How many segments there are, and their bytes.
+    The number of segments, and their bytes.
     """
     from barnabas.storage.readonly.log_root import LogRoot  # noqa: PLC0415  # see _report
+    from barnabas.storage.readonly.partition import PartitionDirectory  # noqa: PLC0415  # as well
 
     wanted = set(partitions)
     found = [
         segment
         for directory in cluster.data_dirs
-        for partition in LogRoot(directory, files).partitions
-        if partition.topic_partition in wanted and not partition.mark
-        for segment in partition.segments
+        for partition, path in LogRoot(directory, files).logs.items()
+        if partition in wanted
+        for segment in PartitionDirectory(path, files).segments
     ]
     return len(found), sum(segment.size for segment in found)
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.leaving import SegmentLifetime
+from barnabas.storage.explain.retention import SegmentLifetime
 from barnabas.storage.state_files.file_names import TopicPartition
 
 
@@ -163,7 +163,7 @@ class SegmentFacts:
     size: int
     counts: Counts | None
     """None if it was rolled or removed while the report was made."""
-    departure: SegmentLifetime
+    lifetime: SegmentLifetime
     life: Life
     pin: Pin
 

@@ -110,7 +110,7 @@ def _partition(facts: PartitionFacts) -> tuple[Any, ...]:
 
 
 def _segment(partition: PartitionFacts, facts: SegmentFacts) -> tuple[Any, ...]:
-    departure, counts = facts.departure, facts.counts
+    lifetime, counts = facts.lifetime, facts.counts
     return (
         *partition.partition,
         facts.base_offset,
@@ -119,12 +119,12 @@ def _segment(partition: PartitionFacts, facts: SegmentFacts) -> tuple[Any, ...]:
         None if counts is None else counts.batches,
         None if counts is None else counts.records,
         None if counts is None else counts.first_ms,
-        departure.largest_timestamp if departure.has_timestamps else None,
-        None if departure.goes_by is None else departure.goes_by.value,
-        *departure.unreadable,
-        *departure.removed,
+        lifetime.largest_timestamp if lifetime.has_timestamps else None,
+        None if lifetime.goes_by is None else lifetime.goes_by.value,
+        *lifetime.unreadable,
+        *lifetime.removed,
         facts.life.shortest_ms,
         facts.life.longest_ms,
         facts.pin.value,
-        departure.due_with,
+        lifetime.due_with,
     )

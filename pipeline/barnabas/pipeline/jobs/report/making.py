@@ -32,7 +32,7 @@ from barnabas.pipeline.schemas import Level
 from barnabas.pipeline.spark.source import register
 from barnabas.storage.clock import Clock
 from barnabas.storage.explain.known import Cluster, ExplainError
-from barnabas.storage.explain.looking import Shelf
+from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import PartitionReport
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -78,17 +78,17 @@ class Source:
         return (reader if columns is None else reader.schema(columns)).load()
 
 
-def partitions_of(shelf: Shelf, topics: Iterable[str]) -> list[TopicPartition]:
+def partitions_of(logs: ReadOnlyLogs, topics: Iterable[str]) -> list[TopicPartition]:
     """
     The partitions that are named, or those of all topics but internal ones.
 
     Raises:
         ExplainError: one is not there, or none at all.
     """
-    named = list(topics) or [topic for topic in shelf.topics if not topic.startswith("__")]
+    named = list(topics) or [topic for topic in logs.topics if not topic.startswith("__")]
     if not named:
         raise ExplainError("There are no topics in the log directories; name one with --data-dir")
-    return sorted(set(chain.from_iterable(shelf.find(name) for name in named)))
+    return sorted(set(chain.from_iterable(logs.find(name) for name in named)))
 
 
 def make_report(
@@ -100,9 +100,9 @@ def make_report(
     Raises:
         ExplainError: a log cannot be read.
     """
-    shelf = Shelf(cluster, files, clock)
+    logs = ReadOnlyLogs(cluster, files, clock)
     looked_at = [
-        explained(shelf, partition, cluster.times, scope.now_ms) for partition in scope.partitions
+        explained(logs, partition, cluster.times, scope.now_ms) for partition in scope.partitions
     ]
     source = Source(spark, cluster.data_dirs, scope.partitions)
     counts = counts_by_segment(source.rows(Level.BATCHES))
@@ -117,7 +117,7 @@ def make_report(
     found = []
     for partition, report in zip(scope.partitions, looked_at, strict=True):
         segments = tuple(_segments(report, counts, scope.now_ms))
-        settings = report.looked_at.settings
+        settings = report.opened.settings
         found.append(
             PartitionFacts(
                 partition,
@@ -138,15 +138,15 @@ def _segments(
 ) -> Iterable[SegmentFacts]:
     for each in report.segments:
         base_offset = each.segment.base_offset
-        counted = counts.get(SegmentName(report.looked_at.partition, base_offset))
+        counted = counts.get(SegmentName(report.opened.partition, base_offset))
         yield SegmentFacts(
             base_offset,
             each.end_offset,
             each.segment.size,
             counted,
-            each.departure,
-            life_of(each.departure, counted),
-            pin_of(each.departure, now_ms),
+            each.lifetime,
+            life_of(each.lifetime, counted),
+            pin_of(each.lifetime, now_ms),
         )
 
 

@@ -152,7 +152,7 @@ def _segments(facts: PartitionFacts) -> str:
     )
     rows = []
     for segment in facts.segments:
-        earliest, latest = segment.departure.unreadable
+        earliest, latest = segment.lifetime.unreadable
         counts = segment.counts
         first = None if counts is None else counts.first_ms
         rows.append(

@@ -95,11 +95,11 @@ class _Lane(NamedTuple):
 
 
 def _draw_segment(lane: _Lane, segment: SegmentFacts, now_ms: int) -> None:
-    departure, counts = segment.departure, segment.counts
-    if counts is None or counts.first_ms is None or not departure.has_timestamps:
+    lifetime, counts = segment.lifetime, segment.counts
+    if counts is None or counts.first_ms is None or not lifetime.has_timestamps:
         return
-    first, last = counts.first_ms, max(departure.largest_timestamp, counts.first_ms)
-    earliest, latest = departure.unreadable
+    first, last = counts.first_ms, max(lifetime.largest_timestamp, counts.first_ms)
+    earliest, latest = lifetime.unreadable
     known_until = max(last, now_ms) if earliest is None else max(last, earliest)
     lane.bar(first, known_until, _SURE)
     lane.bar(first, last, _HELD)

@@ -175,10 +175,10 @@ def leaving(segment: SegmentFacts) -> str:
     """
     When a segment goes, and what keeps it.
     """
-    departure = segment.departure
-    if departure.goes_by is not None:
-        return f"goes with the next check, by the {departure.goes_by.value} rule"
-    earliest, latest = departure.unreadable
+    lifetime = segment.lifetime
+    if lifetime.goes_by is not None:
+        return f"goes with the next check, by the {lifetime.goes_by.value} rule"
+    earliest, latest = lifetime.unreadable
     pinned = because(segment)
     if earliest is None:
         return f"stays: {pinned}"
@@ -191,5 +191,5 @@ def because(segment: SegmentFacts) -> str:
     What keeps it, by name where that is another segment.
     """
     if segment.pin is Pin.OLDER_SEGMENT:
-        return f"segment {segment.departure.due_with} is older, has later records, and goes first"
+        return f"segment {segment.lifetime.due_with} is older, has later records, and goes first"
     return str(segment.pin.value)

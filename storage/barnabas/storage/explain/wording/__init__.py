@@ -1,6 +1,6 @@
 """
-The sentences.
+The sentences of ``barnabas explain``.
 
-Each module makes sentences of the facts that one module of ``explain`` found. They are short, and
-have the numbers that were compared: exact ones, and those of settings in units as well.
+Each module makes sentences of the facts that one module of ``explain`` finds. A sentence is short
+and has the numbers that a rule compares: exact ones, and those of settings with units as well.
 """

@@ -1,5 +1,5 @@
 """
-What the cleaner makes of a log, in words.
+The plan of the cleaner, in words.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from barnabas.storage.segment.segment import LogSegment
 
 def cleaning_sentences(cleaning: Cleaning, config: LogConfig, now_ms: int) -> list[str]:
     """
-    Whether the log is due, what would be cleaned, and what bounds that.
+    Whether a cleaning is due, its range, and the bound of the range.
     """
     plan = cleaning.plan
     sentences = [_first_dirty(plan), *_range(plan, config), *_verdict(cleaning, config, now_ms)]
     if not cleaning.times.cleaner_enabled:
-        sentences.append("But the cleaner is switched off (log.cleaner.enable): nothing happens.")
+        sentences.append("The cleaner is switched off (log.cleaner.enable): it cleans nothing.")
     return sentences
 
 
 def _first_dirty(plan: CleaningPlan[LogSegment]) -> str:
     first = plan.first_dirty
     if first.origin is DirtyOrigin.CHECKPOINT:
-        return f"Clean up to offset {first.offset:,}, where the last cleaning ended."
+        return f"It is clean up to offset {first.offset:,}, the end of the last cleaning."
     if first.origin is DirtyOrigin.NEVER_CLEANED:
-        return f"Dirty from its start, offset {first.offset:,}, on: it was never cleaned."
+        return f"It is dirty from its start, offset {first.offset:,}: it was never cleaned."
     why = (
-        "now that the log starts later"
+        "below the log start offset"
         if first.origin is DirtyOrigin.BELOW_LOG_START
-        else "as the end of the log was lost"
+        else "behind the end of the log"
     )
     return (
-        f"Dirty from its start, offset {first.offset:,}, on: the last cleaning ended at"
-        f" {first.checkpoint or 0:,}, which says nothing {why}."
+        f"It is dirty from its start, offset {first.offset:,}: the last cleaning ended at"
+        f" {first.checkpoint or 0:,}, which is now {why}."
     )
 
 
@@ -49,14 +49,14 @@ def _range(plan: CleaningPlan[LogSegment], config: LogConfig) -> Iterator[str]:
     first, end = plan.cleanable_segments[0].base_offset, plan.uncleanable_offset
     segments = counted(len(plan.cleanable_segments), "segment")
     yield (
-        f"What can be cleaned is {segments}, {counted(plan.cleanable_bytes, 'byte')}, from segment"
-        f" {first:,} on up to offset {end:,}: {bound}."
+        f"A cleaning would read {segments}, {counted(plan.cleanable_bytes, 'byte')}, from segment"
+        f" {first:,} up to offset {end:,}: {bound}."
     )
 
 
 def _bound(bound: Bound[LogSegment], config: LogConfig) -> str:
     if bound.limit is Limit.ACTIVE_SEGMENT:
-        return f"the active segment, {bound.offset:,}, is never cleaned; it has to end first"
+        return f"the active segment, {bound.offset:,}, is not cleaned before it has ended"
     if bound.limit is Limit.LAST_STABLE_OFFSET:
         return f"a transaction is open from offset {bound.offset:,} on (the last stable offset)"
     age = duration(bound.age_ms or 0)
@@ -70,16 +70,17 @@ def _verdict(cleaning: Cleaning, config: LogConfig, now_ms: int) -> Iterator[str
     plan = cleaning.plan
     ratio = f"{plan.cleanable_bytes:,} of {plan.total_bytes:,} bytes, {plan.ratio:.1%}, are dirty"
     limit = f"min.cleanable.dirty.ratio, {plan.min_ratio:.1%}"
-    when = f"the cleaner looks every {duration(cleaning.times.cleaner_backoff_ms)} while it rests"
+    when = f"an idle cleaner looks every {duration(cleaning.times.cleaner_backoff_ms)}"
     if plan.verdict is Verdict.DIRTY:
         yield f"It is due: {ratio}, more than {limit}; {when}."
     elif plan.verdict is Verdict.LAG_EXCEEDED:
         yield (
             f"It is due: max.compaction.lag.ms, {duration(config.max_compaction_lag_ms)}, is"
-            f" exceeded by {duration(plan.delay.delay_ms)}, whatever is dirty ({plan.ratio:.1%})."
+            f" exceeded by {duration(plan.delay.delay_ms)}, and the dirty ratio"
+            f" ({plan.ratio:.1%}) does not count."
         )
     elif plan.verdict is Verdict.CLEAN_ENOUGH:
-        yield f"It is not due: {ratio}, and that is not more than {limit}."
+        yield f"It is not due: {ratio}, not more than {limit}."
         if cleaning.due_ms is not None:
             yield (
                 f"max.compaction.lag.ms makes it due at {moment(cleaning.due_ms)} at the latest,"
@@ -89,21 +90,21 @@ def _verdict(cleaning: Cleaning, config: LogConfig, now_ms: int) -> Iterator[str
 
 def part_sentence(part: Part, cleaning: Cleaning) -> str:
     """
-    What the cleaner has to do with a segment.
+    The relation of a segment to the next cleaning.
     """
     if part is Part.CLEAN:
-        return "The cleaner has been here."
+        return "It was cleaned."
     if part is Part.CLEANABLE:
-        due = "with the next cleaning" if cleaning.plan.verdict.is_due else "once the log is due"
-        return f"It is cleaned {due}: records with a later one of their key go then."
+        when = "The next cleaning" if cleaning.plan.verdict.is_due else "A cleaning, when due,"
+        return f"{when} reads it, and removes records whose key has a later record."
     if part is Part.ACTIVE:
-        return "The cleaner leaves it alone until it has ended."
-    return "The cleaner does not come here yet."
+        return "It is not cleaned before it has ended."
+    return "It is behind the end of the next cleaning."
 
 
 def horizon_sentence(horizons: Horizons) -> str:
     """
-    Which tombstones and markers a cleaning may take out; nothing if there are none.
+    The tombstones and markers that a cleaning may remove; nothing if there are none.
     """
     if horizons.earliest_ms is None or horizons.latest_ms is None:
         return ""
@@ -111,6 +112,6 @@ def horizon_sentence(horizons: Horizons) -> str:
     earliest, latest = moment(horizons.earliest_ms), moment(horizons.latest_ms)
     when = earliest if earliest == latest else f"between {earliest} and {latest}"
     return (
-        f"Tombstones or markers in {batches} may be taken out, by a cleaning after their horizon:"
+        f"A cleaning removes the tombstones or markers in {batches} after their delete horizon:"
         f" {when}; it has passed for {horizons.passed:,}."
     )

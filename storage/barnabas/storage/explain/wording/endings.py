@@ -1,5 +1,5 @@
 """
-Why a segment ended, in words.
+The reason for the end of a segment, in words.
 """
 
 from __future__ import annotations
@@ -18,77 +18,78 @@ from barnabas.storage.log.rolling import RollReason
 def ending_sentence(ending: Ending, config: LogConfig) -> str:
     """
     Args:
-        config: of the topic, for the names of the settings that count.
+        config: the configuration of the topic, for the names of the settings.
     """
     return _SENTENCES[ending.cause](ending, config)
 
 
 def _compacted(_ending: Ending, _config: LogConfig) -> str:
     return (
-        "Compaction has written it, and decided where it ends (inferred: the cleaner has been"
-        " here). Where the original segments ended is not stored."
+        "Compaction wrote it and chose its end (inferred: it is below the cleaner's checkpoint)."
+        " The ends of the original segments are not stored."
     )
 
 
 def _nothing_follows(_ending: Ending, _config: LogConfig) -> str:
     return (
-        "Unknown: the next segment has no records, so what began it is not there. Retention begins"
-        " a segment when all others are to go; or a batch was refused after it had begun one, as a"
-        " duplicate is."
+        "Unknown: the next segment has no records. Retention begins a new segment before it"
+        " deletes all others; or a batch began one and was then refused, for example as a"
+        " duplicate."
     )
 
 
 def _by_the_clock(ending: Ending, config: LogConfig) -> str:
     return (
-        "Probably its age by the clock (inferred): the first batch has no timestamp, so that the"
-        f" clock of the broker counted, with {_limit_ms(config)}. No other rule explains it:"
+        "Probably its age by the clock (inferred): the first batch has no timestamp, so the clock"
+        f" of the broker counted, with {_limit_ms(config)}. No other rule explains it:"
         f" {_within(ending)}."
     )
 
 
 def _unexplained(ending: Ending, _config: LogConfig) -> str:
     return (
-        f"Unknown: under the settings of now it would have gone on, with {_within(ending)}. Either"
-        " the settings were others then, or more was to be appended than the first batch that is"
-        " in the next segment."
+        f"Unknown: no limit of today's settings was reached, with {_within(ending)}. Either the"
+        " settings have changed, or the append that rolled it was larger than the first batch of"
+        " the next segment."
     )
 
 
 def _rolled(ending: Ending, config: LogConfig) -> str:
     sentence = _by_rule(ending, config)
-    return f"{sentence} That is under the settings supposed." if ending.is_supposed else sentence
+    return f"{sentence} The settings of --set were used." if ending.is_supposed else sentence
 
 
 def _by_rule(ending: Ending, config: LogConfig) -> str:
     batch, reason = ending.next_batch, ending.reason
     if reason is RollReason.OFFSET_INDEX_FULL:
         return (
-            f"Its offset index was full: {ending.offset_entries:,} entries are all that"
-            f" segment.index.bytes, {config.segment_index_bytes:,}, has room for."
+            f"Its offset index was full: segment.index.bytes, {config.segment_index_bytes:,}, has"
+            f" room for {ending.offset_entries:,} entries."
         )
     if reason is RollReason.TIME_INDEX_FULL:
         return (
             f"Its time index was full: segment.index.bytes, {config.segment_index_bytes:,}, has"
-            f" room for {ending.time_slots + 1:,} entries, of which one is kept for the end;"
-            f" {ending.time_entries:,} were there."
+            f" room for {ending.time_slots + 1:,} entries, one of them reserved for the end;"
+            f" {ending.time_entries:,} were in use."
         )
     assert batch is not None, "the other rules compare with a batch"
     following = f"the next batch (offset {batch.base_offset:,}, {counted(batch.size, 'byte')})"
     if reason is RollReason.SIZE:
         return (
-            f"It was full: {ending.size:,} bytes and {following} are {ending.size + batch.size:,},"
-            f" more than {_segment_bytes(config)}, {ending.segment_bytes:,}."
+            f"It was full: its {ending.size:,} bytes and {following} are"
+            f" {ending.size + batch.size:,}, more than {_segment_bytes(config)},"
+            f" {ending.segment_bytes:,}."
         )
     if reason is RollReason.TIME:
         assert ending.waited_ms is not None, "time explains it, so there are timestamps"
         return (
-            f"It was old enough: {following} is of {moment(batch.max_timestamp)},"
-            f" {duration(ending.waited_ms)} after the first batch here, more than"
+            f"It was too old: {following} is of {moment(batch.max_timestamp)},"
+            f" {duration(ending.waited_ms)} after the first batch of the segment, more than"
             f" {_limit_ms(config)}."
         )
     return (
-        f"Its offsets had come too far: {batch.last_offset:,} is too large for an index that counts"
-        " from its base offset with 32 bits."
+        f"Its range of offsets was full: {batch.last_offset:,} is too far from its base offset for"
+        " the 32 bits of an index entry."
     )
 
 
@@ -98,15 +99,16 @@ def _jitter(ending: Ending, config: LogConfig) -> str:
     least = ending.max_segment_ms - ending.waited_ms + 1
     return (
         f"Probably its age (inferred): the next batch (offset {ending.next_batch.base_offset:,})"
-        f" is {duration(ending.waited_ms)} later than the first one here. {_limit_ms(config)},"
-        f" less a jitter of {duration(least)} or more explains it. Each segment draws its jitter,"
-        f" below segment.jitter.ms, {duration(ending.max_jitter_ms)}, and it is not stored."
+        f" is {duration(ending.waited_ms)} later than the first one of the segment."
+        f" {_limit_ms(config)}, less a jitter of {duration(least)} or more explains it. Each"
+        f" segment draws a jitter below segment.jitter.ms, {duration(ending.max_jitter_ms)}, which"
+        " is not stored."
     )
 
 
 def _within(ending: Ending) -> str:
     """
-    How far the segment was from each limit.
+    The size of the segment in each measure, beside its limit.
     """
     batch = ending.next_batch
     together = ending.size + (0 if batch is None else batch.size)
@@ -120,28 +122,28 @@ def _within(ending: Ending) -> str:
 
 def _active(ending: Ending, config: LogConfig) -> str:
     room = ending.room
-    assert room is not None, "there is room in the active segment, or none, but it is known"
+    assert room is not None, "the room of the active segment is known"
     if ending.size == 0:
-        return "It is the active segment, and empty: the next record goes here."
+        return "It is the active segment, and empty: the next record is appended here."
     if room.offset_entries == 0 or room.time_entries == 0:
-        return "It is the active segment, and its index is full: any batch begins the next one."
+        return "It is the active segment, and its index is full: any batch begins the next segment."
     limits = [
         f"has more than {counted(max(0, room.size_bytes), 'byte')} ({_segment_bytes(config)})"
     ]
     if room.latest_timestamp is None:
-        limits.append(f"comes {duration(config.max_segment_ms)} after it was opened (segment.ms)")
+        limits.append(f"comes {duration(config.max_segment_ms)} after its opening (segment.ms)")
     elif room.latest_timestamp < LONG_MAX:
         jitter = ", less its jitter" if ending.max_jitter_ms else ""
         at = moment(room.latest_timestamp)
-        limits.append(f"is of a time after {at} ({_limit_name(config)}{jitter})")
+        limits.append(f"is later than {at} ({_limit_name(config)}{jitter})")
     listed = ", or ".join(limits)
-    sentence = f"It is the active segment, and ends before a batch that {listed}."
+    sentence = f"It is the active segment. It ends before a batch that {listed}."
     entries = min(room.offset_entries, room.time_entries)
-    # An entry comes with so many bytes at least, a batch never has fewer.
+    # At least so many bytes are between two entries: no batch is smaller.
     if entries * max(config.index_interval_bytes, HEADER_SIZE) < room.size_bytes:
         entries_left = counted(entries, "more entry")
-        sentence += f" It also ends once an index has {entries_left} (segment.index.bytes)."
-    return f"{sentence} Without a new record it never ends."
+        sentence += f" It also ends after {entries_left} in an index (segment.index.bytes)."
+    return f"{sentence} Without a new record it does not end."
 
 
 def _limit_name(config: LogConfig) -> str:

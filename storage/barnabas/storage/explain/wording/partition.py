@@ -1,5 +1,5 @@
 """
-What a partition is, and what it goes by, in words.
+The state of a partition and its settings, in words.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.explain.known import BrokerTimes
-from barnabas.storage.explain.looking import Condition, LookedAt
+from barnabas.storage.explain.logs import Condition, ReadOnlyLog
 from barnabas.storage.explain.units import counted, duration, rounded_size, size
 from barnabas.storage.log.retention import UNLIMITED
 
@@ -30,65 +30,63 @@ _OF_COMPACTED = (
 )
 
 
-def partition_sentences(looked_at: LookedAt) -> list[str]:
+def partition_sentences(opened: ReadOnlyLog) -> list[str]:
     """
-    How much of it there is, where, and in what condition.
+    Its offsets and size, its place, and the state of its log directory.
     """
-    log = looked_at.log
+    log = opened.log
     start, end = log.log_start_offset, log.log_end_offset
     segments = counted(log.segments.number_of_segments, "segment")
     if end > start:
         held = f"Offsets {start:,} to {end - 1:,} in {segments}, {size(log.size)}."
     else:
-        held = (
-            f"No records; the next one gets offset {end:,}. There is {segments}, {size(log.size)}."
-        )
-    return [held, *_offsets(looked_at), f"{_condition(looked_at)}", *_waiting(looked_at)]
+        held = f"No records; the next one gets offset {end:,}. It has {segments}, {size(log.size)}."
+    return [held, *_offsets(opened), f"{_condition(opened)}", *_waiting(opened)]
 
 
-def _offsets(looked_at: LookedAt) -> Iterator[str]:
-    log = looked_at.log
+def _offsets(opened: ReadOnlyLog) -> Iterator[str]:
+    log = opened.log
     base = log.first_segment_base_offset
     if log.log_start_offset > base:
         yield (
-            f"The log start offset is {log.log_start_offset:,}: what is below, from {base:,} on, is"
-            " on the disk and cannot be read any more."
+            f"The log start offset is {log.log_start_offset:,}: offsets from {base:,} up to it are"
+            " on the disk but can no longer be read."
         )
     elif base > 0:
-        yield f"What was below offset {base:,} was deleted."
+        yield f"Offsets below {base:,} were deleted."
     if log.high_watermark < log.log_end_offset:
-        yield f"The high watermark is {log.high_watermark:,}, as far as its checkpoint says."
+        yield f"The high watermark in the checkpoint is {log.high_watermark:,}."
     if log.last_stable_offset < log.high_watermark:
         yield (
-            f"A transaction is open: the last stable offset is {log.last_stable_offset:,}, and who"
-            " reads committed records only reads no further."
+            f"A transaction is open: the last stable offset is {log.last_stable_offset:,}, and"
+            " read_committed consumers read up to it."
         )
 
 
-def _condition(looked_at: LookedAt) -> str:
-    sentence = f"It is in {looked_at.path}"
-    if looked_at.condition is Condition.IN_USE:
+def _condition(opened: ReadOnlyLog) -> str:
+    sentence = f"It is in {opened.path}"
+    if opened.condition is Condition.IN_USE:
         return f"{sentence}; a broker is running there."
-    if looked_at.condition is Condition.STOPPED:
-        return f"{sentence}; the broker was stopped properly."
-    sentence += "; no broker is running there, and the last one was not stopped properly."
-    if looked_at.was_recovered:
-        return f"{sentence} The log is shown as the next start recovers it."
-    return f"{sentence} The next start may cut off what was torn."
+    if opened.condition is Condition.STOPPED:
+        return f"{sentence}; the broker was stopped cleanly."
+    sentence += "; no broker is running there, and the last one was not stopped cleanly."
+    if opened.was_recovered:
+        return f"{sentence} This is the log after the recovery of the next start."
+    return f"{sentence} The next start may cut off a torn end."
 
 
-def _waiting(looked_at: LookedAt) -> Iterator[str]:
-    if looked_at.waiting_files:
-        files = counted(len(looked_at.waiting_files), "file")
-        total = rounded_size(sum(looked_at.waiting_files.values()))
-        yield f"{files} ({total}) of deleted segments wait to be removed."
+def _waiting(opened: ReadOnlyLog) -> Iterator[str]:
+    if opened.waiting_files:
+        files = counted(len(opened.waiting_files), "file")
+        total = rounded_size(sum(opened.waiting_files.values()))
+        yield f"{files} ({total}) of deleted segments are not removed yet."
 
 
-def setting_rows(looked_at: LookedAt, times: BrokerTimes) -> Iterator[tuple[str, str, str]]:
+def setting_rows(opened: ReadOnlyLog, times: BrokerTimes) -> Iterator[tuple[str, str, str]]:
     """
-    Name, value and source of what decides about the log.
+    Name, value and source of the settings that apply to the log.
     """
-    config = looked_at.settings.config
+    config = opened.settings.config
     names = [*_OF_ALL]
     if config.delete:
         names += _OF_DELETED
@@ -97,8 +95,8 @@ def setting_rows(looked_at: LookedAt, times: BrokerTimes) -> Iterator[tuple[str,
     if config.internal_segment_bytes is not None:
         names.remove("segment.bytes")
     for name in (*names, "file.delete.delay.ms"):
-        if name in looked_at.settings.settings:
-            _, value, source = looked_at.settings.settings[name]
+        if name in opened.settings.settings:
+            _, value, source = opened.settings.settings[name]
             yield name, _with_unit(name, value), source
     if not config.compact:
         names = ["log.retention.check.interval.ms"]

@@ -1,5 +1,5 @@
 """
-What there is at an offset, in words.
+The record at an offset, in words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LONGEST_TEXT: Final = 60
 
 def record_words(report: PartitionReport) -> list[str]:
     """
-    The record that was asked for, and what matters of its batch.
+    The record that the user asks for, and its batch.
     """
     found = report.record
     if found is None:
@@ -29,11 +29,11 @@ def record_words(report: PartitionReport) -> list[str]:
     if found.record is not None:
         sentences += [_record(found, found.record, report.now_ms), _batch(found)]
         sentences += _age(report, found.record)
-        sentences += _visibility(found, found.record, report.looked_at.log.log_start_offset)
+        sentences += _visibility(found, found.record, report.opened.log.log_start_offset)
     else:
         sentences.append(_batch(found))
     if found.flaw is not None:
-        sentences.append(f"It cannot be read: {found.flaw}. See `barnabas verify`.")
+        sentences.append(f"Its batch cannot be read: {found.flaw}. See `barnabas verify`.")
     sentences += _horizon(found, found.batch, report.now_ms)
     if found.later is not None:
         sentences.append(_later(found.later))
@@ -56,28 +56,30 @@ def _record(found: RecordAt, record: Record, now_ms: int) -> str:
 
 def _age(report: PartitionReport, record: Record) -> Iterator[str]:
     """
-    Why a record may be older than it should become.
+    Why a record may exist longer than retention.ms.
     """
     chosen = report.chosen
-    if chosen is None or chosen.departure.goes_by is not None or record.timestamp < 0:
+    if chosen is None or chosen.lifetime.goes_by is not None or record.timestamp < 0:
         return
-    own = expires_ms(report.looked_at.settings.config, record.timestamp)
+    own = expires_ms(report.opened.settings.config, record.timestamp)
     if own is not None and own <= report.now_ms:
-        yield "It is older than retention.ms, but segments go as a whole, with their latest record."
+        yield (
+            "It is older than retention.ms, but a segment is deleted as a whole, after its latest"
+            " record."
+        )
 
 
 def _visibility(found: RecordAt, record: Record, log_start_offset: int) -> Iterator[str]:
     if record.offset < log_start_offset:
         yield (
-            f"Nobody can read it: the log start offset is {log_start_offset:,}. It is on the disk"
-            " until its segment goes."
+            f"It cannot be read: the log start offset is {log_start_offset:,}. It is on the disk"
+            " until its segment is deleted."
         )
     if found.is_aborted:
-        yield "Its transaction was aborted: who reads committed records only, skips it."
+        yield "Its transaction was aborted: read_committed consumers skip it."
     elif found.is_undecided:
         yield (
-            "It is not below the last stable offset: who reads committed records only, does not"
-            " get there yet."
+            "It is not below the last stable offset: read_committed consumers do not get it yet."
         )
 
 
@@ -86,19 +88,19 @@ def _horizon(found: RecordAt, batch: RecordBatch, now_ms: int) -> Iterator[str]:
     if horizon is not None:
         passed = "has passed" if horizon <= now_ms else f"is {duration(horizon - now_ms)} from now"
         yield (
-            f"Its tombstones and markers may be read until {moment(horizon)}, which {passed}; a"
-            " cleaning after that takes them out."
+            f"Its tombstones and markers stay until {moment(horizon)}, which {passed}; a cleaning"
+            " after that removes them."
         )
     elif found.is_tombstone and batch.magic < MAGIC:
         yield (
-            "It is a tombstone of an old format. The first cleaning that comes across it takes it"
-            " out, if its segment was modified delete.retention.ms before the last clean one;"
-            " otherwise it gives it a horizon, as to those of today."
+            "It is a tombstone of an old format. The first cleaning that reads it removes it if its"
+            " segment was modified delete.retention.ms before the last clean one; otherwise it sets"
+            " a delete horizon."
         )
     elif found.is_tombstone:
         yield (
-            "It is a tombstone. The first cleaning that comes across it gives it a horizon,"
-            " delete.retention.ms later; a cleaning after that takes it out."
+            "It is a tombstone. The first cleaning that reads it sets a delete horizon,"
+            " delete.retention.ms later; a cleaning after that removes it."
         )
 
 
@@ -121,23 +123,23 @@ def _later(later: LaterValues) -> str:
     if not later.unreadable_batches:
         return _values(later)
     batches = counted(later.unreadable_batches, "batch")
-    return f"{batches} behind it cannot be read; without them: {_values(later)}"
+    return f"{batches} behind it cannot be read. According to the others: {_values(later)}"
 
 
 def _values(later: LaterValues) -> str:
     if later.last_offset is None:
-        return "It is the last of its key: compaction keeps it."
+        return "It is the latest record of its key: compaction keeps it."
     kind = "a tombstone" if later.last_is_tombstone else "a value"
     if later.count == 1:
-        newer = f"Its key has {kind} behind it, at offset {later.last_offset:,}"
+        newer = f"Its key has a later record, {kind} at offset {later.last_offset:,}"
     else:
         newer = (
-            f"Its key has {later.count:,} records behind it, the last one {kind} at offset"
+            f"Its key has {later.count:,} later records, the last one {kind} at offset"
             f" {later.last_offset:,}"
         )
     if later.is_cleanable:
-        return f"{newer}: the next cleaning takes this one out."
-    return f"{newer}: a cleaning takes this one out, but none comes that far yet."
+        return f"{newer}: the next cleaning removes this one."
+    return f"{newer}: a cleaning removes this one, but the next one does not read that far."
 
 
 def _text(data: bytes) -> str:

@@ -1,14 +1,14 @@
 """
-When a segment leaves, by which rule, and what keeps it until then.
+The deletion of a segment: its times, its rule, and the rules that keep it until then.
 
 ::
 
-    its records are old enough     due_ms            from then on retention.ms lets it go
-    a check finds that             check interval    its records cannot be read any more
-    its files are removed          file.delete.delay.ms later
+    its records reach retention.ms      due_ms
+    a check finds that                  up to one interval later; its records can no longer be read
+    its files are removed               file.delete.delay.ms later
 
-The rules are those of ``retention``. A check may come at any moment from the first of these on, and
-does come within an interval: that is the difference between the earliest and the latest.
+The rules are those of ``log.retention``. The interval of the checks is the difference between the
+earliest and the latest time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from barnabas.storage.segment.segment import LogSegment
 
 class Window(NamedTuple):
     """
-    When something happens at the earliest and at the latest, in ms. None: nothing says when.
+    The earliest and the latest time of an event, in ms; None if it is unknown.
     """
 
     earliest_ms: int | None
@@ -49,61 +49,59 @@ NEVER = Window(None, None)
 @struct
 class Stance:
     """
-    What one rule says of one segment.
+    The decision of one rule about one segment.
     """
 
     rule: Rule
     limit: int
     reason: Reason | None
-    """None if the rule is switched off, or did not get that far."""
+    """None if the rule is switched off, or has stopped at an older segment."""
     value: int | None
     stopped_at: int | None
-    """The base offset of the older segment that has to stay, and this one with it."""
+    """The base offset of the older segment at which the rule has stopped."""
 
 
 @struct(kw_only=True)
 class SegmentLifetime:
     """
-    How long a segment stays, as far as that can be told.
-
-    It is supposed that a broker is running on the directory and that settings stay as they are.
+    The lifetime of a segment, if a broker is running and its settings do not change.
     """
 
     base_offset: int
     end_offset: int
     log_start_offset: int
     goes_by: Rule | None
-    """What lets it go at the next check."""
+    """The rule by which the next check deletes it."""
     stances: tuple[Stance, ...]
     is_empty: bool
     is_active: bool
     largest_timestamp: int
     has_timestamps: bool
-    """If not, the largest timestamp is the time of the file."""
+    """If not, the largest timestamp is the modification time of the file."""
     due_ms: int | None
-    """From when on ``retention.ms`` lets it go as it is now; None if never."""
+    """The time from which on ``retention.ms`` deletes it in its present state; None if never."""
     due_with: int
-    """The base offset of the segment that this depends on: itself, or an older one."""
+    """The base offset of the segment that decides about ``due_ms``: itself, or an older one."""
     latest_due_ms: int | None
-    """The same if records keep coming as long as they may: later for the active segment only."""
+    """The same if appends continue until it is rolled: later for the active segment only."""
     bytes_missing: int | None
-    """By how much the log must grow until ``retention.bytes`` lets it go; None if never."""
+    """The log must grow by so much until ``retention.bytes`` deletes it; None if never."""
     check_interval_ms: int | None
-    """None if nobody looks: the log is compacted, and the cleaner switched off."""
+    """None if there are no checks: the log is compacted, and the cleaner is switched off."""
     file_delete_delay_ms: int
     unreadable: Window
     removed: Window
 
 
-def departures(
+def segment_lifetimes(
     log: Log, endings: Sequence[Ending], times: BrokerTimes, now_ms: int
 ) -> list[SegmentLifetime]:
     """
-    Of all segments, oldest first.
+    The lifetimes of all segments, oldest first.
 
     Args:
-        endings: of the segments.
-        now_ms: the moment that counts as now.
+        endings: the reasons for the ends of the segments.
+        now_ms: the time that counts as now.
     """
     config = log.config
     segments = log.segments.values()
@@ -127,7 +125,7 @@ def departures(
             for decision, by_base in zip(decisions, verdicts, strict=True)
         )
         end = log.log_end_offset if is_active else segments[number].base_offset
-        departure = SegmentLifetime(
+        lifetime = SegmentLifetime(
             base_offset=segment.base_offset,
             end_offset=end,
             log_start_offset=log.log_start_offset,
@@ -146,15 +144,15 @@ def departures(
             unreadable=NEVER,
             removed=NEVER,
         )
-        found.append(_with_windows(departure, now_ms))
+        found.append(_with_windows(lifetime, now_ms))
     return found
 
 
 def check_interval_ms(config: LogConfig, times: BrokerTimes) -> int | None:
     """
-    How often somebody looks at the retention of a log; None for never.
+    The interval of the retention checks of a log; None if there are none.
 
-    Of compacted logs the cleaner does, between two rests (Kafka's LogCleaner).
+    The cleaner checks compacted logs, between two cleanings (Kafka's LogCleaner).
     """
     if not config.compact:
         return times.retention_check_interval_ms
@@ -167,8 +165,8 @@ def _goes_by(stances: Sequence[Stance]) -> Rule | None:
 
 def _latest_due_ms(config: LogConfig, latest_ms: int, ending: Ending) -> int | None:
     """
-    When a segment expires at the latest: one that records are appended to takes later ones, up to
-    that which rolls it.
+    The latest time at which a segment expires: the active segment takes later records until it is
+    rolled.
     """
     room = ending.room
     if room is None:
@@ -190,26 +188,26 @@ def _stance(
     return Stance(decision.rule, decision.limit, None, None, at)
 
 
-def _with_windows(departure: SegmentLifetime, now_ms: int) -> SegmentLifetime:
-    interval = departure.check_interval_ms
+def _with_windows(lifetime: SegmentLifetime, now_ms: int) -> SegmentLifetime:
+    interval = lifetime.check_interval_ms
     held = any(
         stance.reason in (Reason.ABOVE_HIGH_WATERMARK, Reason.LAST_AND_EMPTY)
-        for stance in departure.stances
+        for stance in lifetime.stances
     )
-    if departure.goes_by is not None:
+    if lifetime.goes_by is not None:
         due: int = now_ms
         latest_due: int | None = now_ms
-    elif departure.due_ms is None or held or (departure.is_empty and departure.is_active):
-        return departure
+    elif lifetime.due_ms is None or held or (lifetime.is_empty and lifetime.is_active):
+        return lifetime
     else:
-        due, latest_due = max(now_ms, departure.due_ms), departure.latest_due_ms
+        due, latest_due = max(now_ms, lifetime.due_ms), lifetime.latest_due_ms
     if interval is None:
-        return departure
-    delay = departure.file_delete_delay_ms
+        return lifetime
+    delay = lifetime.file_delete_delay_ms
     latest = None if latest_due is None else max(now_ms, latest_due) + interval
     latest_removed = None if latest is None else latest + delay
     return replace(
-        departure,
+        lifetime,
         unreadable=Window(due, latest),
         removed=Window(due + delay, latest_removed),
     )

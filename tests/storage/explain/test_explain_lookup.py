@@ -7,15 +7,15 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.storage.explain.finding import find_offset, find_time
 from barnabas.storage.explain.known import ExplainError
+from barnabas.storage.explain.lookup import find_offset, find_time
 from barnabas.storage.explain.report import (
     PartitionReport,
     report_on_offset,
     report_on_segment,
     report_on_time,
 )
-from barnabas.storage.explain.wording.finding import offset_sentences, time_sentences
+from barnabas.storage.explain.wording.lookup import offset_sentences, time_sentences
 from barnabas.storage.explain.wording.record import record_words
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
@@ -52,7 +52,7 @@ def told(report: PartitionReport) -> str:
 
 
 def test_each_offset_is_found_where_a_fetch_begins() -> None:
-    log = look_at(mixed()).looked_at.log
+    log = look_at(mixed()).opened.log
 
     for offset in range(40):
         path = find_offset(log, offset)
@@ -66,7 +66,7 @@ def test_each_offset_is_found_where_a_fetch_begins() -> None:
 
 
 def test_each_time_is_found_where_list_offsets_finds_it() -> None:
-    log = look_at(mixed()).looked_at.log
+    log = look_at(mixed()).opened.log
 
     for milliseconds in range(-1, 430):
         timestamp = FIRST_TIMESTAMP + milliseconds
@@ -80,11 +80,10 @@ def test_the_steps_to_an_offset_are_told() -> None:
     assert report.record is not None
 
     assert [
-        "In segment 10, the last one that does not begin above it.",
-        "Its offset index (3 entries) leads to byte 900: entry 1, of offset 16, is the last one"
-        " that is not above 17.",
-        "From there on 2 batches are looked at; the last of them, at byte 1,050, has offset 17 in"
-        " 150 bytes.",
+        "Segment 10 has it: no later segment begins at this offset or below.",
+        "Its offset index has 3 entries; entry 1, the last one up to offset 17, is of offset 16:"
+        " the scan begins at byte 900.",
+        "The scan reads 2 batches; the last one, at byte 1,050, has offset 17 in 150 bytes.",
     ] == offset_sentences(report.offset_path, report.record)
     assert (
         "A record of 2023-11-14T22:13:20.220Z, 220 ms from now. It has no key and a value of"
@@ -97,13 +96,13 @@ def test_the_steps_to_a_time_are_told() -> None:
     assert report.time_path is not None
 
     assert [
-        "In segment 10, the first one with a record of 2023-11-14T22:13:20.215Z or later: its"
-        " latest is of 2023-11-14T22:13:20.220Z.",
-        "Its time index (2 entries) leads to offset 13: entry 0, of 2023-11-14T22:13:20.190Z, is"
-        " the last one that is not later.",
-        "Its offset index (3 entries) leads to byte 450: entry 0, of offset 13, is the last one"
-        " that is not above 13.",
-        "From there on the first record that is not earlier is in batch 5: offset 17, of"
+        "Segment 10 is the first one with a record of 2023-11-14T22:13:20.215Z or later: its"
+        " latest record is of 2023-11-14T22:13:20.220Z.",
+        "Its time index has 2 entries; entry 0, the last one that is not later, is of"
+        " 2023-11-14T22:13:20.190Z and gives offset 13.",
+        "Its offset index has 3 entries; entry 0, the last one up to offset 13, is of offset 13:"
+        " the scan begins at byte 450.",
+        "Batch 5 from there on has the first record that is not earlier: offset 17, of"
         " 2023-11-14T22:13:20.220Z.",
     ] == time_sentences(report.time_path)
     assert report.chosen is not None
@@ -155,8 +154,8 @@ def test_below_the_log_start_nobody_reads() -> None:
 
     report = report_on_offset(look_at(home), 4)
 
-    assert "Nobody can read it: the log start offset is 5." in told(report)
-    assert "Nobody" not in told(report_on_offset(look_at(home), 5))
+    assert "It cannot be read: the log start offset is 5." in told(report)
+    assert "cannot be read" not in told(report_on_offset(look_at(home), 5))
 
 
 def test_what_compaction_took_out_leads_to_what_follows() -> None:
@@ -176,11 +175,11 @@ def test_what_compaction_took_out_leads_to_what_follows() -> None:
     assert behind.offset_path is not None
     assert behind.record is not None
     assert (
-        "Nothing is left of offset 2 itself: a fetch that begins there is answered with this batch."
+        "Compaction has removed offset 2: a fetch from there returns this batch."
     ) == offset_sentences(between.offset_path, between.record)[-1]
     assert (
-        "The segment that should have it has nothing from there on (1 segment, emptied by"
-        " compaction), so the fetch goes on to segment 20."
+        "Compaction has removed it and the rest of its segment (1 segment skipped), so the fetch"
+        " continues in segment 20."
     ) == offset_sentences(behind.offset_path, behind.record)[0]
 
 
@@ -200,11 +199,11 @@ def test_a_later_value_of_the_key_is_told_where_a_cleaning_would_see_it() -> Non
     ended = keyed(LogHome(cleanup_policy=("compact",), segment_bytes=100))
 
     assert (
-        "Its key has 2 records behind it, the last one a value at offset 2: a cleaning takes this"
-        " one out, but none comes that far yet."
+        "Its key has 2 later records, the last one a value at offset 2: a cleaning removes this"
+        " one, but the next one does not read that far."
     ) in told(report_on_offset(active, 0))
-    assert "the next cleaning takes this one out" in told(report_on_offset(ended, 0))
-    assert "It is the last of its key" in told(report_on_offset(ended, 2))
+    assert "the next cleaning removes this one" in told(report_on_offset(ended, 0))
+    assert "It is the latest record of its key" in told(report_on_offset(ended, 2))
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
@@ -222,9 +221,10 @@ def test_what_cannot_be_decompressed_is_told_and_takes_little_memory(
         before, inside = (told(report_on_offset(report, offset)) for offset in (0, 1))
 
     assert (
-        "1 batch behind it cannot be read; without them: Its key has a value behind it, at offset 2"
+        "1 batch behind it cannot be read. According to the others: Its key has a later record, a"
+        " value at offset 2"
     ) in before
-    assert "It cannot be read: " in inside
+    assert "Its batch cannot be read: " in inside
 
 
 def test_a_log_that_is_not_compacted_says_nothing_of_keys() -> None:
@@ -276,7 +276,7 @@ def test_a_transaction_is_told_of_though_no_snapshot_has_it() -> None:
 
     report = look_at(home)
 
-    assert 1 == report.looked_at.log.last_stable_offset
+    assert 1 == report.opened.log.last_stable_offset
     assert "It is not below the last stable offset" in told(report_on_offset(report, 1))
 
 
@@ -303,8 +303,6 @@ def test_a_record_may_be_older_than_it_should_become() -> None:
 
     old, young = (told(report_on_offset(look_at(home), offset)) for offset in (0, 1))
 
-    sentence = (
-        "It is older than retention.ms, but segments go as a whole, with their latest record."
-    )
+    sentence = "It is older than retention.ms, but a segment is deleted as a whole"
     assert sentence in old
     assert sentence not in young

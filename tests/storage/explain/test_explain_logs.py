@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.storage.explain.command import ATTEMPTS
 from barnabas.storage.explain.known import ExplainError, FilesChanged
-from barnabas.storage.explain.looking import Condition
+from barnabas.storage.explain.logs import Condition
 from barnabas.storage.fs.interface import File
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from tests.support.disk import MemoryFiles
@@ -61,7 +61,7 @@ def test_a_log_that_a_crash_has_torn_is_shown_as_the_next_start_recovers_it() ->
     append(log, 3)
     home.file(0, ".log").extend(b"\xff" * 100)
 
-    looked_at = look_at(home).looked_at
+    looked_at = look_at(home).opened
 
     assert looked_at.was_recovered
     assert Condition.KILLED is looked_at.condition

@@ -1,17 +1,17 @@
 """
-Opening logs to look at them.
+Logs of a broker, opened without owning them.
 
 A log is opened as a broker opens it after a clean stop, on a file system whose changes stay in
-memory. So it is the real log that is asked, also while a broker runs on its directory, and nothing
-of it changes. Where a killed broker has left what cannot be read so, the log is recovered as the
-next start would: again in memory only.
+memory. So the code of the broker answers all questions, also while a broker runs on the directory,
+and nothing changes there. If a killed broker has left a log that cannot be opened in this way, it
+is recovered as at the next start, again in memory only.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
@@ -32,25 +32,25 @@ from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, TopicPartition
 
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
-"""What reading a log may end with, also because a broker has removed a part of it meanwhile."""
+"""The errors of reading a log, also of one of which a broker has just removed a file."""
 
 _PARTITION: Final = re.compile(r"(.+)-([0-9]+)")
 
 
 class Condition(Enum):
     """
-    In what condition a log directory is found.
+    The condition of a log directory.
     """
 
     IN_USE = "a broker is running on it"
     STOPPED = "its broker was stopped"
-    KILLED = "its broker was not stopped properly: the next start recovers what was not flushed"
+    KILLED = "its broker was not stopped cleanly: the next start recovers unflushed segments"
 
 
 @struct
-class LookedAt:
+class ReadOnlyLog:
     """
-    A log, and what is known of it that does not stand in it.
+    A log that is opened without owning it, and the facts about it that are elsewhere.
     """
 
     log: Log
@@ -58,28 +58,28 @@ class LookedAt:
     settings: TopicSettings
     condition: Condition
     was_recovered: bool
-    """Whether the log had to be recovered to be read."""
+    """Whether only a recovery made the log readable."""
     replicas: int | None
     high_watermark_checkpoint: int | None
     cleaner_checkpoint: int | None
-    """Where its last cleaning ended."""
+    """The end of its last cleaning."""
     waiting_files: Mapping[str, int]
-    """Files that were deleted and are still there, and their bytes."""
+    """Deleted files that are not removed yet, and their sizes in bytes."""
 
     @property
     def partition(self) -> TopicPartition:
         return self.log.topic_partition
 
 
-class Shelf:
+class ReadOnlyLogs:
     """
-    The partitions in the log directories of a broker.
+    The logs in the log directories of a broker.
     """
 
     def __init__(self, cluster: Cluster, files: Files, clock: Clock) -> None:
         """
         Raises:
-            ExplainError: a log directory is not there.
+            ExplainError: a log directory does not exist or cannot be read.
         """
         self._cluster = cluster
         self._files = files
@@ -88,11 +88,14 @@ class Shelf:
         for directory in cluster.data_dirs:
             try:
                 root = LogRoot(directory, files)
-            except (FileNotFoundError, KafkaError):
+                logs = root.logs
+            except (FileNotFoundError, NotADirectoryError):
                 raise ExplainError(
                     f"There is no log directory {directory}; name one with --data-dir"
                 ) from None
-            for partition, path in _logs_in(root):
+            except KafkaError as error:
+                raise unreadable(f"The log directory {directory}", error) from None
+            for partition, path in logs.items():
                 self._places.setdefault(partition, (root, path))
 
     @property
@@ -104,7 +107,7 @@ class Shelf:
         The partition *name*, such as orders-0, or all partitions of the topic *name*.
 
         Raises:
-            ExplainError: there is neither.
+            ExplainError: neither exists.
         """
         found = sorted(partition for partition in self._places if partition.topic == name)
         if found:
@@ -118,7 +121,7 @@ class Shelf:
             if numbers:
                 there = ", ".join(map(str, sorted(numbers)))
                 raise ExplainError(
-                    f"There is no partition {match[2]} of topic {match[1]} here; there is {there}"
+                    f"Topic {match[1]} has no partition {match[2]} here; it has {there}"
                 )
         raise ExplainError(self._unknown(name, match[1] if match else name))
 
@@ -130,32 +133,37 @@ class Shelf:
             return f"{sentence}; did you mean {nearest[0]}?"
         if self.topics:
             known = ", ".join(self.topics[:10]) + (", ..." if len(self.topics) > 10 else "")
-            return f"{sentence}; there is {known}"
-        return f"{sentence}, nor any other"
+            return f"{sentence}; it has {known}"
+        return f"{sentence}, which has no topics"
 
-    def open(self, partition: TopicPartition) -> LookedAt:
+    def open(self, partition: TopicPartition) -> ReadOnlyLog:
         """
         Raises:
             ExplainError: its log cannot be read.
         """
         root, path = self._places[partition]
         settings = self._cluster.settings_of(partition.topic)
+        checkpoints = root.checkpoints
         log, was_recovered = self._open_log(
             path,
             settings,
-            log_start_offset=_noted(root, "log_start_offsets", partition),
-            recovery_point=_noted(root, "recovery_points", partition),
+            log_start_offset=_noted(lambda: checkpoints.log_start_offsets, partition),
+            recovery_point=_noted(lambda: checkpoints.recovery_points, partition),
         )
         condition = _condition(root)
-        if condition is not Condition.STOPPED and not list_snapshot_files(self._files, path):
-            _find_transactions(log, self._clock)
+        try:
+            if condition is not Condition.STOPPED and not list_snapshot_files(self._files, path):
+                _find_transactions(log, self._clock)
+            waiting_files = dict(self._waiting_files(path))
+        except READ_ERRORS as error:
+            raise unreadable(f"The log in {path}", error) from error
         replicas = self._cluster.replicas_of(partition)
-        high_watermark = _noted(root, "high_watermarks", partition)
+        high_watermark = _noted(lambda: checkpoints.high_watermarks, partition)
         end = log.log_end_offset
-        # With one replica, what was appended counts at once.
+        # With one replica, the high watermark is the end of the log.
         alone = replicas is None or replicas <= 1 or high_watermark is None
         log.update_high_watermark(end if alone else min(high_watermark or 0, end))
-        return LookedAt(
+        return ReadOnlyLog(
             log,
             path,
             settings,
@@ -163,8 +171,8 @@ class Shelf:
             was_recovered,
             replicas,
             high_watermark,
-            _noted(root, "cleaner_offsets", partition),
-            dict(self._waiting_files(path)),
+            _noted(lambda: checkpoints.cleaner_offsets, partition),
+            waiting_files,
         )
 
     def _waiting_files(self, path: Path) -> Iterator[tuple[str, int]]:
@@ -181,8 +189,8 @@ class Shelf:
         log_start_offset: int | None,
         recovery_point: int | None,
     ) -> tuple[Log, bool]:
-        failure: Exception = AssertionError("it was tried")
-        # A broker may have renamed a file between two looks at it; then the next one sees that.
+        failure: Exception = AssertionError("the log was opened")
+        # A broker may rename a file between two reads; the second attempt then succeeds.
         for recover in (False, False, True):
             try:
                 log = open_log(
@@ -203,48 +211,40 @@ class Shelf:
         raise unreadable(f"The log in {path}", failure) from failure
 
 
-def _logs_in(root: LogRoot) -> Iterator[tuple[TopicPartition, Path]]:
-    """
-    Those that are in use, and that of the cluster's metadata.
-    """
-    metadata = root.cluster_metadata
-    for partition in (*root.partitions, *(() if metadata is None else (metadata,))):
-        if not partition.mark:
-            yield partition.topic_partition, partition.path
-
-
 def _condition(root: LogRoot) -> Condition:
     if root.in_use:
         return Condition.IN_USE
     return Condition.STOPPED if root.clean_shutdown else Condition.KILLED
 
 
-def _noted(root: LogRoot, name: str, partition: TopicPartition) -> int | None:
+def _noted(offsets: Callable[[], Offsets], partition: TopicPartition) -> int | None:
+    """
+    The offset of *partition* in a checkpoint; None if it has none, or is corrupt.
+    """
     try:
-        offsets: Offsets = getattr(root.checkpoints, name)
+        return offsets().get(partition)
     except CorruptCheckpoint:
         return None
-    return offsets.get(partition)
 
 
 def _catch_up(log: Log) -> None:
     """
-    Take in what the owner of a log has in memory, and writes when it stops.
+    Add the state that the owner of a log has in memory and writes when it stops.
     """
     active = log.active_segment
-    # A stop would give the time index an entry for the largest timestamp.
+    # A stop adds a time index entry for the largest timestamp.
     last = active.time_index.last_entry
     position = active.offset_index.lookup(last.offset).position
     largest = active.log.largest_timestamp_after(position)
     active.note_timestamp(largest.timestamp, largest.offset)
-    # Which jitter it drew, nobody but its owner knows.
+    # Only the owner knows the jitter.
     active.roll_jitter_ms = 0
 
 
 def _find_transactions(log: Log, clock: Clock) -> None:
     """
-    Look for open transactions in the records themselves, as no snapshot tells of them: only a roll
-    or a proper stop writes one.
+    Find open transactions in the records: no snapshot has them before the first roll or a clean
+    stop.
     """
     state = log.producers
     state.truncate_fully_and_start_at(log.log_start_offset)

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.report import SegmentReport
-from barnabas.storage.explain.wording.leaving import keeping_sentences, leaving_sentences
+from barnabas.storage.explain.wording.retention import keeping_sentences, leaving_sentences
 from barnabas.storage.log.log import Log
 from tests.support.explaining import look_at
 from tests.support.logs import LogHome, append, bases, produce
@@ -22,8 +22,8 @@ MINUTE = 60_000
 def words(home: LogHome, each: SegmentReport) -> tuple[str, str]:
     now_ms = home.clock.now_ms()
     return (
-        " ".join(keeping_sentences(each.departure, home.config, now_ms)),
-        " ".join(leaving_sentences(each.departure, home.config, now_ms)),
+        " ".join(keeping_sentences(each.lifetime, home.config, now_ms)),
+        " ".join(leaving_sentences(each.lifetime, home.config, now_ms)),
     )
 
 
@@ -53,10 +53,10 @@ def test_a_segment_goes_at_the_first_check_from_its_time_on(minutes: tuple[int, 
     assert 3 == len(report.segments)
 
     for each in report.segments:
-        earliest, latest = each.departure.unreadable
+        earliest, latest = each.lifetime.unreadable
         assert earliest is not None
-        assert earliest == each.departure.due_ms
-        if not each.departure.is_active:
+        assert earliest == each.lifetime.due_ms
+        if not each.lifetime.is_active:
             assert latest == earliest + 300_000
         if earliest > home.clock.now_ms():
             home.clock.advance(earliest - 1 - home.clock.now_ms())
@@ -70,13 +70,13 @@ def test_a_segment_goes_at_the_first_check_from_its_time_on(minutes: tuple[int, 
 def test_its_files_are_removed_a_delay_after_the_check() -> None:
     home = LogHome(segment_bytes=900, retention_ms=10 * MINUTE, file_delete_delay_ms=7_000)
     log = filled(home, 0, 1)
-    departure = look_at(home).segments[0].departure
-    assert departure.due_ms is not None
+    lifetime = look_at(home).segments[0].lifetime
+    assert lifetime.due_ms is not None
 
-    home.clock.advance(departure.due_ms - home.clock.now_ms())
+    home.clock.advance(lifetime.due_ms - home.clock.now_ms())
     log.delete_old_segments()
-    assert departure.removed.earliest_ms is not None
-    home.clock.advance(departure.removed.earliest_ms - 1 - home.clock.now_ms())
+    assert lifetime.removed.earliest_ms is not None
+    home.clock.advance(lifetime.removed.earliest_ms - 1 - home.clock.now_ms())
     log.remove_deleted_files()
     still_there = home.has_file(0, ".log.deleted")
     home.clock.advance(1)
@@ -84,7 +84,7 @@ def test_its_files_are_removed_a_delay_after_the_check() -> None:
 
     assert still_there
     assert not home.has_file(0, ".log.deleted")
-    assert departure.removed.latest_ms == departure.removed.earliest_ms + 300_000
+    assert lifetime.removed.latest_ms == lifetime.removed.earliest_ms + 300_000
 
 
 def test_an_active_segment_takes_records_until_a_time_and_goes_that_much_later() -> None:
@@ -93,12 +93,12 @@ def test_an_active_segment_takes_records_until_a_time_and_goes_that_much_later()
     """
     home = LogHome(segment_bytes=10_000, retention_ms=10 * MINUTE, segment_ms=5 * MINUTE)
     log = filled(home, 0)
-    before = look_at(home).segments[0].departure
+    before = look_at(home).segments[0].lifetime
 
     append(log, 1, timestamp=FIRST_TIMESTAMP + 5 * MINUTE)
-    after = look_at(home).segments[0].departure
+    after = look_at(home).segments[0].lifetime
     append(log, 1, timestamp=FIRST_TIMESTAMP + 5 * MINUTE + 1)
-    ended = look_at(home).segments[0].departure
+    ended = look_at(home).segments[0].lifetime
 
     assert before.due_ms == FIRST_TIMESTAMP + 10 * MINUTE + 1
     assert before.latest_due_ms == FIRST_TIMESTAMP + 15 * MINUTE + 1
@@ -115,12 +115,12 @@ def test_without_timestamps_the_file_counts_and_nothing_says_until_when() -> Non
 
     each = look_at(home).segments[0]
 
-    assert not each.departure.has_timestamps
-    assert each.departure.due_ms == FIRST_TIMESTAMP + 10 * MINUTE + 1
-    assert each.departure.unreadable.latest_ms is None
+    assert not each.lifetime.has_timestamps
+    assert each.lifetime.due_ms == FIRST_TIMESTAMP + 10 * MINUTE + 1
+    assert each.lifetime.unreadable.latest_ms is None
     stays, goes = words(home, each)
-    assert "no timestamps, so its file counts" in stays
-    assert "nothing says until when at most" in goes
+    assert "no timestamps, so the modification time of its file counts" in stays
+    assert "Its last time is unknown" in goes
 
 
 def test_a_log_that_lacks_bytes_goes_when_they_have_come() -> None:
@@ -128,19 +128,19 @@ def test_a_log_that_lacks_bytes_goes_when_they_have_come() -> None:
     log = filled(home, 0, 0, 0)
     first, second, active = look_at(home).segments
     assert (200, 1100, 2000) == (
-        first.departure.bytes_missing,
-        second.departure.bytes_missing,
-        active.departure.bytes_missing,
+        first.lifetime.bytes_missing,
+        second.lifetime.bytes_missing,
+        active.lifetime.bytes_missing,
     )
     stays, goes = words(home, first)
     assert "Without it the log would have 1,800 bytes, 200 less than retention.bytes" in stays
-    assert "once 200 more bytes were appended" in goes
+    assert "after 200 more bytes were appended" in goes
 
     append(log, 1, size=199)
     log.delete_old_segments()
     lacking = bases(log)
     append(log, 1, size=150)
-    going = look_at(home).segments[0].departure.goes_by
+    going = look_at(home).segments[0].lifetime.goes_by
     log.delete_old_segments()
 
     assert 0 in lacking
@@ -159,19 +159,19 @@ def test_a_segment_waits_for_an_older_one() -> None:
 
     first, second, _ = look_at(home).segments
 
-    assert "it is not old yet, and neither is anything behind it" in words(home, first)[0]
+    assert "it keeps this segment and all later ones" in words(home, first)[0]
     stays, goes = words(home, second)
-    assert stays.startswith("Segment 0 before it has to stay, and the oldest goes first.")
-    assert "with segment 0" in goes
-    assert first.departure.unreadable == second.departure.unreadable
+    assert stays.startswith("The older segment 0 is kept, so this one is kept as well.")
+    assert "together with segment 0" in goes
+    assert first.lifetime.unreadable == second.lifetime.unreadable
 
 
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({"retention_ms": -1}, "Never by itself"),
-        ({"cleanup_policy": ()}, "Only with DeleteRecords"),
-        ({"cleanup_policy": ("compact",)}, "As a whole never"),
+        ({"retention_ms": -1}, "Never: neither"),
+        ({"cleanup_policy": ()}, "Only after DeleteRecords"),
+        ({"cleanup_policy": ("compact",)}, "Never as a whole"),
     ],
 )
 def test_nothing_removes_what_no_setting_limits(config: dict[str, Any], expected: str) -> None:
@@ -183,7 +183,7 @@ def test_nothing_removes_what_no_setting_limits(config: dict[str, Any], expected
 
     for each in look_at(home).segments:
         assert words(home, each)[1].startswith(expected)
-        assert each.departure.unreadable == (None, None)
+        assert each.lifetime.unreadable == (None, None)
 
 
 def test_what_is_below_the_log_start_goes_with_its_segment() -> None:
@@ -199,9 +199,9 @@ def test_what_is_below_the_log_start_goes_with_its_segment() -> None:
     beyond = look_at(home).segments[0]
     log.delete_old_segments()
 
-    assert "once DeleteRecords has moved that to 6" in inside
-    assert beyond.departure.goes_by is not None
-    assert "log start offset" == beyond.departure.goes_by.value
+    assert "after DeleteRecords has moved that offset to 6" in inside
+    assert beyond.lifetime.goes_by is not None
+    assert "log start offset" == beyond.lifetime.goes_by.value
     assert [6] == bases(log)
 
 
@@ -216,11 +216,11 @@ def test_what_is_beyond_the_high_watermark_stays() -> None:
 
     report = look_at(home, replicas=3)
 
-    assert 3 == report.looked_at.log.high_watermark
+    assert 3 == report.opened.log.high_watermark
     stays, goes = words(home, report.segments[0])
     assert "beyond the high watermark" in stays
     assert goes.startswith("Not before the high watermark has passed it")
-    assert look_at(home, replicas=1).segments[0].departure.goes_by is not None
+    assert look_at(home, replicas=1).segments[0].lifetime.goes_by is not None
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_the_cleaner_checks_what_is_compacted(
 
     each = look_at(home, cleaner_enabled=cleaner_enabled).segments[0]
 
-    assert interval == each.departure.check_interval_ms
+    assert interval == each.lifetime.check_interval_ms
     assert expected in words(home, each)[1]
     assert cleaner_enabled or words(home, each)[1].startswith("Never: ")
 
@@ -244,12 +244,12 @@ def test_another_moment_and_other_settings_may_be_supposed() -> None:
     filled(home, 0, 1)
     supposed = LogConfig(internal_segment_bytes=900, retention_ms=MINUTE)
 
-    now = look_at(home, supposed=supposed).segments[0].departure
+    now = look_at(home, supposed=supposed).segments[0].lifetime
     later = look_at(home, supposed=supposed, now_ms=FIRST_TIMESTAMP + MINUTE + 1)
 
     assert now.goes_by is None
-    assert later.segments[0].departure.goes_by is not None
-    assert later.segments[1].departure.goes_by is None
+    assert later.segments[0].lifetime.goes_by is not None
+    assert later.segments[1].lifetime.goes_by is None
 
 
 def test_an_empty_active_segment_stays() -> None:
@@ -258,5 +258,5 @@ def test_an_empty_active_segment_stays() -> None:
 
     stays, goes = words(home, look_at(home).segments[0])
 
-    assert stays.startswith("It is the active segment, and has no records")
-    assert goes.startswith("Not by itself")
+    assert stays.startswith("It is the active segment, and has no record")
+    assert goes.startswith("Never while it is empty")

@@ -1,8 +1,8 @@
 """
-How a log finds a record: by its offset, as a fetch does, or by a time, as ListOffsets does.
+The lookup of a record: by its offset as in a Fetch, or by a time as in ListOffsets.
 
-The steps are those of ``LogSegment.translate_offset`` and ``find_offset_by_timestamp``, taken one
-by one with the same indexes and the same scans of the file, so that each can be told of.
+The steps are those of ``LogSegment.translate_offset`` and ``find_offset_by_timestamp``, one by one
+with the same indexes and the same scans of the file, so that each can be explained.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class IndexStep:
     target_offset: int
     entries: int
     slot: int | None
-    """Of the entry that was found, from 0 on; None if all entries are above the target."""
+    """The number of the entry, from 0 on; None if all entries are above the target."""
     offset: int
     position: int
-    """Where in the file the scan begins."""
+    """The position in the file at which the scan begins."""
 
 
 @struct
@@ -45,16 +45,16 @@ class TimeStep:
 @struct
 class OffsetPath:
     """
-    How the batch that holds an offset, or else the next one, is found.
+    The steps to the batch that has an offset, or else to the next batch.
     """
 
     offset: int
     segment: LogSegment
     passed: tuple[LogSegment, ...]
-    """Segments that should hold the offset, and have nothing from there on: compaction did that."""
+    """Segments in the range of the offset from which compaction has removed it and all above it."""
     index: IndexStep
     scanned_batches: int
-    """Headers that were looked at, with that of the batch that was found."""
+    """The number of headers that were read, that of the batch included."""
     batch_base_offset: int
     position: int
     size: int
@@ -63,12 +63,12 @@ class OffsetPath:
 @struct
 class TimePath:
     """
-    How the first record that is not older than a time is found.
+    The steps to the first record that is not older than a time.
     """
 
     timestamp: int
     passed_segments: int
-    """Older segments, all of whose records are older."""
+    """The number of segments in front, all of whose records are older."""
     segment: LogSegment
     time: TimeStep
     index: IndexStep
@@ -81,7 +81,7 @@ def find_offset(log: Log, offset: int) -> OffsetPath | None:
     None if the log has no batch at *offset* or behind it.
 
     Raises:
-        CorruptRecord: there is no batch where one should begin.
+        CorruptRecord: the bytes at the position of a batch are not a batch.
     """
     passed: list[LogSegment] = []
     segment = log.segments.floor_segment(offset)
@@ -119,7 +119,7 @@ def _look_up(segment: LogSegment, offset: int) -> IndexStep:
     index = segment.offset_index
     found = index.lookup(offset)
     entries = range(index.entries)
-    # What a lookup finds where nothing was, is the base offset at 0, which no entry is.
+    # Without an entry the lookup returns the base offset at position 0.
     slot = bisect_left(entries, found.offset, key=lambda at: index.entry(at).offset)
     is_entry = slot < index.entries and index.entry(slot) == found
     return IndexStep(offset, index.entries, slot if is_entry else None, *found)

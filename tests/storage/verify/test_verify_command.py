@@ -20,7 +20,7 @@ from barnabas.storage.fs.disk import DiskFile, DiskFiles
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.command import add_arguments, run
-from barnabas.storage.verify.rules import RULES
+from barnabas.storage.verify.invariants import INVARIANTS
 from barnabas.storage.verify.verification import no_topics
 from tests.support.disk import MemoryFiles
 from tests.support.logs import LogHome, produce
@@ -225,12 +225,12 @@ def documented() -> dict[str, tuple[str, str]]:
 
 def test_every_rule_is_on_its_page() -> None:
     expected: dict[str, Any] = {
-        rule.name: (rule.severity.value, rule.sentence) for rule in RULES.values()
+        rule.name: (rule.severity.value, rule.sentence) for rule in INVARIANTS.values()
     }
     assert list(expected.items()) == list(documented().items())
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", INVARIANTS.values(), ids=lambda rule: rule.name)
 def test_a_rule_is_a_sentence(rule: Any) -> None:
     assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
     assert rule.sentence.endswith(".")

@@ -8,39 +8,40 @@ only read.
 
 from __future__ import annotations
 
-import os
+import io
 import sys
 from collections.abc import Sequence
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, TextIO
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.storage.dump.failure import DumpFailure
 from barnabas.storage.dump.options import parse
 from barnabas.storage.dump.output import Output
+from barnabas.storage.readonly.command_line import EXIT_FAILED, exit_status
 
 KAFKA_VERSION: Final = "4.3.1"
 """The version of Kafka whose tool has the same output."""
-
-EXIT_FAILED: Final = 1
-EXIT_INTERRUPTED: Final = 130
-EXIT_BROKEN_PIPE: Final = 141
-"""The exit statuses of a shell for programs that SIGINT and SIGPIPE have ended."""
 
 
 def main(arguments: Sequence[str], out: BinaryIO | None = None, err: BinaryIO | None = None) -> int:
     """
     Dump the files that *arguments* name, and return the exit status.
     """
-    output = Output(out or sys.stdout.buffer, err or sys.stderr.buffer)
-    try:
+    output = Output(out or _bytes_of(sys.stdout), err or _bytes_of(sys.stderr))
+
+    def run() -> int:
         status = _run(arguments, output)
         output.flush()
-    except BrokenPipeError:
-        _forget_stdout()
-        return EXIT_BROKEN_PIPE
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
-    return status
+        return status
+
+    return exit_status(run)
+
+
+def _bytes_of(stream: TextIO | None) -> BinaryIO:
+    """
+    The bytes behind *stream*, which is None if the process was started without it.
+    """
+    return io.BytesIO() if stream is None else stream.buffer
 
 
 def _run(arguments: Sequence[str], output: Output) -> int:
@@ -71,12 +72,3 @@ def _show_usage(output: Output, message: str) -> int:
     output.remark(message)
     output.remark(usage().removesuffix("\n"))
     return EXIT_FAILED
-
-
-def _forget_stdout() -> None:
-    """
-    Discard the rest of the output: the interpreter writes it at its end, and would fail again.
-    """
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

@@ -13,6 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from barnabas.storage.readonly.command_line import (
+    EXIT_DONE,
+    EXIT_FAILED,
+    EXIT_USAGE,
+    exit_status,
+    local_directory,
+)
+
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import Cluster
@@ -23,8 +31,6 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 10
 """The number of attempts to read a log whose broker removes files meanwhile."""
-EXIT_FAILED = 1
-EXIT_USAGE = 2
 
 ReadCluster = Callable[[argparse.Namespace, "Files", "Clock"], "Cluster"]
 """
@@ -79,7 +85,7 @@ def add_log_directories(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         dest="data_dirs",
-        type=Path,
+        type=local_directory,
         metavar="DIR",
         help="the log directory; may be repeated. Default: those of the configuration",
     )
@@ -93,6 +99,10 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     Print the explanation. The exit status is 0, or 1 if there is no answer, or 2 if an option is
     wrong.
     """
+    return exit_status(partial(_run, options, read_cluster))
+
+
+def _run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     # --help does not load the engine.
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see above
@@ -112,17 +122,14 @@ def run(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     except ExplainError as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_FAILED
-    except BrokenPipeError:
-        # The reader has closed the pipe.
-        sys.stderr.close()
-    return 0
+    return EXIT_DONE
 
 
 def allow_many_files() -> None:
     """
     Raise the limit of descriptors: a log with thousands of segments has as many indexes.
     """
-    import resource  # noqa: PLC0415  # see run
+    import resource  # noqa: PLC0415  # see _run
 
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
@@ -137,13 +144,13 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
         ExplainError: there is no answer.
         ConfigError: a time is malformed.
     """
-    from barnabas.storage.explain.as_json import as_json  # noqa: PLC0415  # see run
-    from barnabas.storage.explain.as_text import (  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.as_json import as_json  # noqa: PLC0415  # see _run
+    from barnabas.storage.explain.as_text import (  # noqa: PLC0415  # see _run
         as_text,
         settings_text,
         summary_text,
     )
-    from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see _run
 
     logs = ReadOnlyLogs(cluster, files, clock)
     now_ms = clock.now_ms() if options.at is None else moment_of(options.at)
@@ -158,8 +165,8 @@ def explained(options: argparse.Namespace, cluster: Cluster, files: Files, clock
 def _reports(
     options: argparse.Namespace, cluster: Cluster, logs: ReadOnlyLogs, now_ms: int
 ) -> list[PartitionReport]:
-    from barnabas.storage.explain import report  # noqa: PLC0415  # see run
-    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see run
+    from barnabas.storage.explain import report  # noqa: PLC0415  # see _run
+    from barnabas.storage.explain.known import ExplainError  # noqa: PLC0415  # see _run
 
     partitions = logs.find(options.target)
     asks = [
@@ -191,7 +198,7 @@ def patiently(explain: Callable[[], PartitionReport]) -> PartitionReport:
     Raises:
         FilesChanged: it did so each time.
     """
-    from barnabas.storage.explain.known import FilesChanged  # noqa: PLC0415  # see run
+    from barnabas.storage.explain.known import FilesChanged  # noqa: PLC0415  # see _run
 
     for _ in range(ATTEMPTS - 1):
         with suppress(FilesChanged):
@@ -206,8 +213,8 @@ def moment_of(text: str) -> int:
     Raises:
         ConfigError: *text* is not a time.
     """
-    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see run
-    from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see run
+    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # see _run
+    from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see _run
 
     try:
         return parse_moment(text)

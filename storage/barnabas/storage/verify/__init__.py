@@ -1,22 +1,22 @@
 """
-Whether a log directory is what it should be: every invariant of every file, checked.
+``barnabas verify``: checks every invariant of every file of a log directory.
 
 ::
 
-    verify         several directories         which are log directories, which are logs
-    root           one of log.dirs             meta.properties, checkpoints, what is in it
-    cluster        what the metadata says      topic ids, logs that should be there, strays
-    partition      the directory of one log    left-overs, order of the segments, its ends
-    segment        one segment                 batch after batch, and with each:
+    verification   several directories         log directories and single logs
+    root           one of log.dirs             meta.properties, checkpoints, names
+    cluster        the metadata                topic ids, missing logs, strays
+    partition      the directory of one log    left-overs, order of the segments, its end
+    segment        one segment                 batch after batch, and for each:
       batch          header, checksum, records
-      indexes        the entries that concern it
+      indexes        its entries
       epochs         its leader epoch
       producers      sequences, transactions; snapshots and transaction indexes
 
-Each log is walked once, from its first byte to its last, and little more is remembered than what
-the engine itself remembers of a log: the state of its producers. What is found goes to a
-``Report``, by the name of a rule in ``rules``.
+Each log is read once, from its first byte to its last. The memory is that of the engine for a log:
+the state of its producers. A ``Report`` takes the violations, each by the name of one of the
+``invariants``.
 
-Nothing is changed. A broker may be at work: see ``verify`` for how its changes are told from
-damage. ``repair`` does what a start of the broker would do, with the code of the engine.
+Nothing is changed. A broker may be running: ``verification`` says how its changes are not taken for
+damage. ``repair`` does the work of a start after a crash, with the code of the engine.
 """

@@ -1,5 +1,5 @@
 """
-One batch, by itself: its header, its checksum, its records.
+One batch: its header, its checksum, its records.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from barnabas.protocol.records.batch import MAGIC, NO_SEQUENCE, LegacyBatch, Rec
 from barnabas.protocol.records.batch.layout import LOG_APPEND_TIME_FLAG
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.scan import RecordScan
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
+from barnabas.storage.verify.invariants import Invariant
 from barnabas.storage.verify.report import FileReport
-from barnabas.storage.verify.rules import Rule
 
 _CODECS: Final = 5
 _LEGACY_CODECS: Final = 4
 _MOST_CONTROL_BYTES: Final = 1 << 20
-"""No control batch is so large; one that says so is not taken into memory."""
+"""No control batch is larger. One whose header says so is not read into memory."""
 
 
 class _BatchReport:
@@ -34,22 +34,22 @@ class _BatchReport:
         self._position = position
         self._report = report
 
-    def add(self, rule: Rule, found: str, expected: str) -> None:
+    def add(self, invariant: Invariant, found: str, expected: str) -> None:
         self._report.add(
-            rule, found, expected, position=self._position, offset=self._batch.base_offset
+            invariant, found, expected, position=self._position, offset=self._batch.base_offset
         )
 
 
 def check_batch(batch: RecordBatch, position: int, file_report: FileReport) -> bool:
     """
-    Check a batch whose length is good; whether what its header says can be relied upon.
+    Check a batch whose length is right, and return whether its header can be trusted.
     """
     report = _BatchReport(batch, position, file_report)
     if batch.magic > MAGIC:
-        # Kafka takes any later format for this one; the checksum does not cover the number.
-        report.add(rules.BATCH_MAGIC, f"format {batch.magic}", f"format 0 to {MAGIC}")
+        # Kafka reads any later format as this one; the checksum does not cover the number.
+        report.add(invariants.BATCH_MAGIC, f"format {batch.magic}", f"format 0 to {MAGIC}")
     if not batch.is_valid():
-        report.add(rules.BATCH_CRC, f"checksum {batch.crc}", str(batch.computed_crc()))
+        report.add(invariants.BATCH_CRC, f"checksum {batch.crc}", str(batch.computed_crc()))
         return False
     if isinstance(batch, LegacyBatch):
         return _check_legacy(batch, report)
@@ -58,15 +58,15 @@ def check_batch(batch: RecordBatch, position: int, file_report: FileReport) -> b
 
 def _check_records(batch: RecordBatch, report: _BatchReport) -> bool:
     if batch.codec >= _CODECS:
-        report.add(rules.BATCH_CODEC, f"codec {batch.codec}", "0 to 4")
+        report.add(invariants.BATCH_CODEC, f"codec {batch.codec}", "0 to 4")
         return False
     try:
         scan = batch.scan()
     except CorruptCompressedData as error:
-        report.add(rules.BATCH_COMPRESSION, str(error), "a whole stream")
+        report.add(invariants.BATCH_COMPRESSION, str(error), "a whole stream")
         return False
     if scan.malformed:
-        report.add(rules.RECORD_FORMAT, scan.malformed, _records(batch))
+        report.add(invariants.RECORD_FORMAT, scan.malformed, _records(batch))
         return False
     _check_offsets(batch, scan, report)
     if not batch.attributes & LOG_APPEND_TIME_FLAG and batch.record_count:
@@ -75,28 +75,28 @@ def _check_records(batch: RecordBatch, report: _BatchReport) -> bool:
         return _check_control(batch, report)
     if batch.has_producer_id and batch.base_sequence < 0:
         found = f"sequence {batch.base_sequence} of producer {batch.producer_id}"
-        report.add(rules.BATCH_PRODUCER, found, "0 or more")
+        report.add(invariants.BATCH_PRODUCER, found, "0 or more")
     return True
 
 
 def _check_legacy(batch: LegacyBatch, report: _BatchReport) -> bool:
     """
-    Check a message of an old format, or all those in a wrapper.
+    Check a message of an old format, or all messages in a wrapper.
     """
     if batch.codec >= _LEGACY_CODECS:
-        report.add(rules.BATCH_CODEC, f"codec {batch.codec}", f"0 to {_LEGACY_CODECS - 1}")
+        report.add(invariants.BATCH_CODEC, f"codec {batch.codec}", f"0 to {_LEGACY_CODECS - 1}")
         return False
     try:
         offsets = [record.offset for record in batch.records()]
     except CorruptCompressedData as error:
-        report.add(rules.BATCH_COMPRESSION, str(error), "a whole stream")
+        report.add(invariants.BATCH_COMPRESSION, str(error), "a whole stream")
         return False
     except (CorruptMessage, InvalidRecord) as error:
-        report.add(rules.RECORD_FORMAT, str(error), _records(batch))
+        report.add(invariants.RECORD_FORMAT, str(error), _records(batch))
         return False
     if offsets != sorted(set(offsets)) or offsets[-1] != batch.last_offset:
         found = f"offsets {offsets[0]} to {offsets[-1]}"
-        report.add(rules.RECORD_OFFSETS, found, f"ascending up to {batch.last_offset}")
+        report.add(invariants.RECORD_OFFSETS, found, f"ascending up to {batch.last_offset}")
     return True
 
 
@@ -108,38 +108,38 @@ def _check_offsets(batch: RecordBatch, scan: RecordScan, report: _BatchReport) -
         found, expected = f"a record with offset delta {scan.last_offset_delta}", f"up to {last}"
     else:
         return
-    report.add(rules.RECORD_OFFSETS, found, expected)
+    report.add(invariants.RECORD_OFFSETS, found, expected)
 
 
 def _check_timestamp(batch: RecordBatch, scan: RecordScan, report: _BatchReport) -> None:
     if scan.max_timestamp != batch.max_timestamp:
         found = f"max timestamp {batch.max_timestamp}"
-        report.add(rules.BATCH_TIMESTAMP, found, str(scan.max_timestamp))
+        report.add(invariants.BATCH_TIMESTAMP, found, str(scan.max_timestamp))
 
 
 def _check_control(batch: RecordBatch, report: _BatchReport) -> bool:
     """
-    Compaction may have removed the records of a control batch, and may have left the header.
+    Check a control batch. Compaction may have removed its records and left the header.
     """
     if batch.has_producer_id and batch.base_sequence != NO_SEQUENCE:
         found = f"sequence {batch.base_sequence} in a control batch"
-        report.add(rules.BATCH_PRODUCER, found, str(NO_SEQUENCE))
+        report.add(invariants.BATCH_PRODUCER, found, str(NO_SEQUENCE))
     if batch.size > _MOST_CONTROL_BYTES:
         found = f"a control batch of {batch.size} bytes"
-        report.add(rules.CONTROL_RECORD, found, "a small one")
+        report.add(invariants.CONTROL_RECORD, found, "a small one")
         return False
     if batch.has_producer_id and batch.record_count > 1:
         found = f"{batch.record_count} records"
-        report.add(rules.CONTROL_RECORD, found, "one marker")
+        report.add(invariants.CONTROL_RECORD, found, "one marker")
         return False
     try:
         for record in batch.records():
             if batch.has_producer_id:
                 EndTransactionMarker.deserialize(record)
             elif ControlRecordType.of(record.key) is ControlRecordType.UNKNOWN:
-                report.add(rules.CONTROL_RECORD, repr(record.key), "a type")
+                report.add(invariants.CONTROL_RECORD, repr(record.key), "a type")
     except InvalidRecord as error:
-        report.add(rules.CONTROL_RECORD, str(error), "a control record")
+        report.add(invariants.CONTROL_RECORD, str(error), "a control record")
         return False
     return True
 

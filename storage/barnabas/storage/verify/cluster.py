@@ -1,5 +1,5 @@
 """
-The logs that there are, against those that the metadata of the cluster says there should be.
+The logs in the directories of a node, compared with the metadata of the cluster.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC, STRAY_DIR_SUFFIX
 from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
 from barnabas.storage.uuids import uuid_text
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.report import FileReport, Sink
 
 
 @struct
 class KnownTopic:
     """
-    A topic as the metadata has it.
+    A topic in the metadata.
     """
 
     topic_id: UUID
     configs: Mapping[str, str] = fresh(factory=dict)
-    """Those that were set on the topic."""
+    """The settings of the topic itself."""
     replicas: Mapping[int, Mapping[int, UUID]] = fresh(factory=dict)
-    """Of each partition, the nodes that have it and the id of the log directory on each."""
+    """For each partition, the ids of the log directories on the nodes that have it, by node."""
 
 
 Topics = Mapping[str, KnownTopic]
 ReadTopics = Callable[[LogRoot], Topics | None]
 """
-Reads the metadata log in a log directory; None if it is not there or cannot be understood.
+Reads the metadata log in a log directory; None if it is missing or cannot be read.
 """
 
 
@@ -46,8 +46,8 @@ def check_topics(
     Compare the logs of one node.
 
     Args:
-        roots: the log directories that are there; the node may have others.
-        clean: whether the broker was stopped cleanly, so that nothing is half done.
+        roots: the known log directories of the node; it may have others.
+        clean: whether the broker was stopped cleanly, so that no change is unfinished.
     """
     found: set[tuple[str, int]] = set()
     directory_ids: dict[UUID, Path] = {}
@@ -62,7 +62,7 @@ def check_topics(
             name = partition.topic_partition
             if partition.mark == STRAY_DIR_SUFFIX:
                 FileReport(add, partition.path).add(
-                    rules.STRAY_LOG, "a log that was put aside as a stray", "none"
+                    invariants.STRAY_LOG, "a log that was put aside as a stray", "none"
                 )
             elif partition.mark == "":
                 found.add((name.topic, name.partition))
@@ -73,7 +73,10 @@ def check_topics(
             path = None if directory is None else directory_ids.get(directory)
             if path is not None and (topic_name, number) not in found:
                 FileReport(add, path / f"{topic_name}-{number}").add(
-                    rules.LOG_MISSING, "no directory", "the log of the partition", mended=not clean
+                    invariants.LOG_MISSING,
+                    "no directory",
+                    "the log of the partition",
+                    mended=not clean,
                 )
 
 
@@ -81,21 +84,21 @@ def _check_log(
     partition: PartitionDirectory, topic: KnownTopic | None, node_id: int | None, add: Sink
 ) -> None:
     name = partition.topic_partition
-    assert name.topic != CLUSTER_METADATA_TOPIC, "it is none of the partitions of a root"
+    assert name.topic != CLUSTER_METADATA_TOPIC, "the partitions of a root are those of topics"
     try:
         metadata = partition.partition_metadata
     except CorruptCheckpoint:
         return
     if topic is None or name.partition not in topic.replicas:
         FileReport(add, partition.path).add(
-            rules.STRAY_LOG, "a log", "a partition that the metadata knows"
+            invariants.STRAY_LOG, "a log", "a partition that the metadata knows"
         )
     elif node_id is not None and node_id not in topic.replicas[name.partition]:
         nodes = ", ".join(map(str, topic.replicas[name.partition]))
         FileReport(add, partition.path).add(
-            rules.STRAY_LOG, f"a log of node {node_id}", f"one of the nodes {nodes}"
+            invariants.STRAY_LOG, f"a log of node {node_id}", f"one of the nodes {nodes}"
         )
     elif metadata is not None and metadata.topic_id != topic.topic_id:
         FileReport(add, partition.path / PARTITION_METADATA).add(
-            rules.TOPIC_ID, uuid_text(metadata.topic_id), uuid_text(topic.topic_id)
+            invariants.TOPIC_ID, uuid_text(metadata.topic_id), uuid_text(topic.topic_id)
         )

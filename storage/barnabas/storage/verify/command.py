@@ -1,13 +1,21 @@
 """
-``barnabas verify``.
+The command ``barnabas verify``.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
+
+from barnabas.storage.readonly.command_line import (
+    EXIT_DONE,
+    EXIT_FAILED,
+    EXIT_USAGE,
+    exit_status,
+    local_directory,
+)
 
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
@@ -15,24 +23,20 @@ if TYPE_CHECKING:
     from barnabas.storage.verify.cluster import ReadTopics
     from barnabas.storage.verify.output import Output
 
-EXIT_FINE = 0
-EXIT_VIOLATIONS = 1
-EXIT_USAGE = 2
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """
-    What can be verified.
+    Declare the options.
     """
     parser.description = (
         "Check every file of log directories: batches and records, indexes, producer snapshots,"
-        " checkpoints, and whether they fit each other. Works while a broker runs, and changes"
-        " nothing unless it is told to. Exit 0 if all is fine, 1 if not."
+        " checkpoints, and that they agree with each other. Works while a broker runs, and changes"
+        " nothing without --repair. Exit 0 without violations, 1 with any."
     )
     parser.add_argument(
         "directories",
         nargs="+",
-        type=Path,
+        type=local_directory,
         metavar="DIR",
         help="a directory of log.dirs, or that of one partition; name all of a node together",
     )
@@ -40,27 +44,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--repair",
         action="store_true",
-        help="first do what a broker does when it starts after a crash: cut off torn batches, make"
-        " indexes and snapshots anew, remove what is left over. No broker may run",
+        help="first do the work of a start after a crash: cut off torn batches, rebuild indexes and"
+        " snapshots, remove left-overs. No broker may run",
     )
 
 
 def run(options: argparse.Namespace, read_topics: ReadTopics) -> int:
     """
-    Print what is found; the exit status is 0 if that is nothing, 1 if not, 2 if used wrongly.
+    Print the violations. The exit status is 0 without any, 1 with any, 2 if an option is wrong.
     """
-    # Whoever asks for --help should not wait for the engine to be loaded.
+    # --help does not load the engine.
     from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
     from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above
     from barnabas.storage.verify.output import JsonOutput, TextOutput  # noqa: PLC0415  # see above
 
     output = JsonOutput(sys.stdout) if options.format == "json" else TextOutput(sys.stdout)
-    try:
-        return _run(options, read_topics, output, files=DiskFiles(), clock=SystemClock())
-    except BrokenPipeError:
-        # Whoever reads has seen enough.
-        sys.stderr.close()
-        return EXIT_VIOLATIONS
+    return exit_status(
+        partial(_run, options, read_topics, output, files=DiskFiles(), clock=SystemClock())
+    )
 
 
 def _run(
@@ -86,9 +87,9 @@ def _run(
         return EXIT_USAGE
     except KafkaError as error:
         print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_VIOLATIONS
+        return EXIT_FAILED
     output.summary(report, verification.states)
-    return EXIT_VIOLATIONS if report.errors or report.warnings else EXIT_FINE
+    return EXIT_FAILED if report.errors or report.warnings else EXIT_DONE
 
 
 def _repair(
@@ -100,7 +101,7 @@ def _repair(
     clock: Clock,
 ) -> None:
     """
-    Repair what needs it; directories without a violation are left as they are.
+    Repair the directories, unless they have no violation.
     """
     from barnabas.storage.verify.repair import repair  # noqa: PLC0415  # as in run
     from barnabas.storage.verify.report import Report  # noqa: PLC0415  # as in run

@@ -1,31 +1,37 @@
 """
-What is known about a log before its files are looked at.
+The facts about a log that are known before its files are read.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from barnabas.protocol.structs import struct
+from barnabas.storage.state_files.file_names import (
+    CLEANED_SUFFIX,
+    DELETE_DIR_SUFFIX,
+    DELETED_SUFFIX,
+)
 
 
 class DirectoryState(StrEnum):
     """
-    How the broker of a log directory ended, as far as it did.
+    The state of a log directory: whether a broker runs on it, or how the last one was stopped.
     """
 
     CLEAN = "stopped cleanly"
     CRASHED = "not stopped cleanly"
     IN_USE = "in use"
-    """A broker has the lock: the end of a log grows, and files come and go."""
+    """A broker has the lock: it appends to logs, and creates and deletes files."""
     UNKNOWN = "unknown"
-    """It is no log directory, or somebody has copied a log out of one."""
+    """It is not a log directory, for example a copy of single logs."""
 
 
 @struct(kw_only=True)
 class LogContext:
     """
-    What lies beside the directory of a log says about it; None where nothing does.
+    The facts about a log that are beside its own directory; None for those that are missing.
     """
 
     state: DirectoryState = DirectoryState.UNKNOWN
@@ -34,9 +40,27 @@ class LogContext:
     high_watermark: int | None = None
     cleaner_offset: int | None = None
     may_be_compacted: bool = True
-    """Whether batches may be missing in the middle."""
+    """Whether offsets may be missing between batches."""
     preallocate: bool | None = None
 
     @property
     def live(self) -> bool:
         return self.state is DirectoryState.IN_USE
+
+
+def is_legal_leftover(name: str, state: DirectoryState) -> bool:
+    """
+    Whether an unfinished or deleted file may exist. A clean stop waits for renames, but neither for
+    deletions nor for the cleaner.
+    """
+    if state is DirectoryState.CLEAN:
+        return name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, DELETE_DIR_SUFFIX))
+    return state is DirectoryState.IN_USE
+
+
+def names_in_short(names: Sequence[str]) -> str:
+    """
+    The first of *names*, and the number of the others.
+    """
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"{names[0]}{more}"

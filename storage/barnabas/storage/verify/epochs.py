@@ -1,8 +1,8 @@
 """
-The leader epochs of the batches, against ``leader-epoch-checkpoint``.
+The leader epochs of the batches, compared with ``leader-epoch-checkpoint``.
 
-The file may begin later than the log does: DeleteRecords cuts it, and after a crash the log start
-may have fallen back. Of batches before its first entry it says nothing.
+The file may begin later than the log: DeleteRecords cuts it, and after a crash the log start offset
+may be lower. The epochs of batches in front of its first entry are not checked.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from barnabas.protocol.records.batch import MAGIC, RecordBatch
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT, EpochEntry
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.report import FileReport
 
 
 class EpochCheck:
     """
-    Goes along the entries of the file.
+    Compares the entries of the file.
     """
 
     def __init__(self, partition: PartitionDirectory, report: FileReport) -> None:
@@ -28,18 +28,20 @@ class EpochCheck:
 
     def _read(self, partition: PartitionDirectory) -> tuple[EpochEntry, ...] | None:
         """
-        The entries; None if nothing can be said because of them.
+        The entries; None if they are damaged.
         """
         try:
             entries = partition.leader_epochs
         except CorruptCheckpoint as error:
-            self._report.add(rules.EPOCHS_FORMAT, str(error), "lines of an epoch and an offset")
+            self._report.add(
+                invariants.EPOCHS_FORMAT, str(error), "lines of an epoch and an offset"
+            )
             return None
         last = EpochEntry(-1, -1)
         for number, entry in enumerate(entries):
             if entry.epoch <= last.epoch or entry.start_offset <= last.start_offset:
                 self._report.add(
-                    rules.EPOCHS_ORDER,
+                    invariants.EPOCHS_ORDER,
                     f"epoch {entry.epoch} from {entry.start_offset}",
                     f"more than {last.epoch} from {last.start_offset}",
                     entry=number,
@@ -50,7 +52,7 @@ class EpochCheck:
 
     def batch(self, batch: RecordBatch, position: int, report: FileReport) -> None:
         """
-        The next batch of the log, in the segment of *report*.
+        Compare with the next batch of the log, in the segment of *report*.
         """
         entries, epoch = self._entries, batch.partition_leader_epoch
         if entries is None or batch.magic < MAGIC:
@@ -64,7 +66,7 @@ class EpochCheck:
                 self._unnamed = epoch
         elif at >= 0 and entries[at].epoch != epoch:
             report.add(
-                rules.EPOCHS_BATCH,
+                invariants.EPOCHS_BATCH,
                 f"leader epoch {epoch}",
                 f"{entries[at].epoch}, which begins at offset {entries[at].start_offset}",
                 position=position,
@@ -73,16 +75,16 @@ class EpochCheck:
 
     def end(self, end_offset: int) -> None:
         """
-        The log ends before *end_offset*, and is not damaged there.
+        Check the last entry. The log ends before *end_offset*, and is not damaged there.
         """
         if self._unnamed is not None:
             self._report.add(
-                rules.EPOCHS_MISSING, "no epoch", f"{self._unnamed}, as the batches have"
+                invariants.EPOCHS_MISSING, "no epoch", f"{self._unnamed}, as the batches have"
             )
         last = self._entries[-1] if self._entries else None
         if last is not None and last.start_offset > end_offset:
             self._report.add(
-                rules.EPOCHS_END,
+                invariants.EPOCHS_END,
                 f"epoch {last.epoch} from {last.start_offset}",
                 f"a start up to {end_offset}",
                 offset=last.start_offset,

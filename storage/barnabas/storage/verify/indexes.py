@@ -1,21 +1,19 @@
 """
-The offset index and the time index of a segment, against its batches.
+The offset index and the time index of a segment, compared with its batches.
 
-Both are read along with the batches, so that neither has to be in memory. Where a batch is damaged,
-or cannot even be told, the entries that lead there are passed over: nobody can say what they should
-be.
+An entry that leads to a damaged batch, or behind one whose length is damaged, is skipped: its right
+value is unknown.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterator
 
 from barnabas.protocol.records.batch import NO_TIMESTAMP, RecordBatch
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
 from barnabas.storage.readonly.index_file import IndexFile
 from barnabas.storage.readonly.segment import ReadOnlySegment
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
+from barnabas.storage.verify.entry_walk import EntryWalk
 from barnabas.storage.verify.report import FileReport
 
 
@@ -30,17 +28,17 @@ def check_index_file(index: IndexFile, report: FileReport, *, may_have_zeros: bo
         return
     if odd := index.size % index.entry_size:
         report.add(
-            rules.INDEX_SIZE,
+            invariants.INDEX_SIZE,
             f"{index.size} bytes",
             f"a multiple of {index.entry_size}, {odd} fewer or {index.entry_size - odd} more",
         )
     zeros = index.size - index.used
     if index.used == 0 and index.entry_size == TimeIndex.entry_size:
-        # This may be the entry of a batch of time 0 that ends at the base offset.
+        # This may be the entry of a batch of timestamp 0 whose last offset is the base offset.
         zeros -= TimeIndex.entry_size
     if zeros >= index.entry_size and not may_have_zeros:
         report.add(
-            rules.INDEX_TRIMMED,
+            invariants.INDEX_TRIMMED,
             f"{zeros} bytes of zeros behind {index.count} entries",
             "none, as the segment was rolled or closed",
         )
@@ -48,107 +46,72 @@ def check_index_file(index: IndexFile, report: FileReport, *, may_have_zeros: bo
 
 class OffsetIndexCheck:
     """
-    Goes along the entries of an offset index.
+    Compares the entries of an offset index.
 
     Args:
-        live: whether a broker may be appending: entries beyond what is seen are no error then.
+        live: whether a broker may be appending. Entries behind the known end are no error then.
     """
 
-    __slots__ = ("_entries", "_last", "_live", "_next", "_number", "_report")
-
     def __init__(self, segment: ReadOnlySegment, report: FileReport, *, live: bool) -> None:
-        self._report = report
         self._live = live
-        self._entries: Iterator[OffsetPosition] = segment.offset_entries()
-        self._number = -1
-        self._last = OffsetPosition(segment.base_offset - 1, -1)
-        self._next: OffsetPosition | None = None
-        self._advance()
-
-    def _advance(self) -> None:
-        """
-        Go on to the next entry that follows the one before.
-        """
-        for entry in self._entries:
-            self._number += 1
-            last = self._last
-            if entry.offset > last.offset and entry.position > last.position:
-                self._last = self._next = entry
-                return
-            self._report.add(
-                rules.OFFSET_INDEX_ORDER,
-                f"offset {entry.offset} at position {entry.position}",
-                f"more than {last.offset} and {last.position}",
-                entry=self._number,
-            )
-        self._next = None
-
-    @property
-    def next_position(self) -> int:
-        """
-        That of the next entry, -1 if there is none.
-        """
-        return -1 if self._next is None else self._next.position
+        self._entries = EntryWalk(
+            segment.offset_entries(),
+            OffsetPosition(segment.base_offset - 1, -1),
+            report,
+            invariants.OFFSET_INDEX_ORDER,
+            expected=_offset_order,
+            text=_offset_text,
+        )
 
     def batch(self, position: int, last_offset: int) -> None:
         """
-        A good batch is at *position*.
+        Compare with a good batch at *position*.
         """
-        while (entry := self._next) is not None and entry.position <= position:
+        while (entry := self._entries.next) is not None and entry.position <= position:
             if entry.position < position:
-                self._add(entry, f"the position of a batch; the next one is at {position}")
+                self._add(f"the position of a batch; the next one is at {position}")
             elif entry.offset != last_offset:
-                self._add(entry, f"offset {last_offset}")
-            self._advance()
+                self._add(f"offset {last_offset}")
+            self._entries.advance()
 
-    def unknown(self, end: int) -> OffsetPosition | None:
+    def skip(self, end: int) -> None:
         """
-        What lies before *end* cannot be relied upon; the first entry behind that, if there is one.
+        Skip the entries for positions below *end*, where a batch is damaged.
         """
-        while (entry := self._next) is not None and entry.position < end:
-            self._advance()
-        return self._next
+        while (entry := self._entries.next) is not None and entry.position < end:
+            self._entries.advance()
 
     def end(self, size: int) -> None:
         """
-        There are no more batches; what was told apart ends at byte *size*.
+        Report the entries behind the last batch, which ends before byte *size*.
         """
-        while (entry := self._next) is not None:
+        while self._entries.next is not None:
             if not self._live:
-                self._add(entry, f"a position below {size}, the end of the batches")
-            self._advance()
+                self._add(f"a position below {size}, the end of the batches")
+            self._entries.advance()
 
-    def _add(self, entry: OffsetPosition, expected: str) -> None:
-        self._report.add(
-            rules.OFFSET_INDEX_ENTRY,
-            f"offset {entry.offset} at position {entry.position}",
-            expected,
-            entry=self._number,
-        )
+    def _add(self, expected: str) -> None:
+        self._entries.add(invariants.OFFSET_INDEX_ENTRY, expected)
+
+
+def _offset_order(entry: OffsetPosition, last: OffsetPosition) -> str | None:
+    if entry.offset > last.offset and entry.position > last.position:
+        return None
+    return f"more than {last.offset} and {last.position}"
+
+
+def _offset_text(entry: OffsetPosition) -> str:
+    return f"offset {entry.offset} at position {entry.position}"
 
 
 class TimeIndexCheck:
     """
-    Goes along the entries of a time index.
+    Compares the entries of a time index.
 
     Args:
         live: as for the offset index.
-        closed: whether the segment was rolled or closed, so that its last entry is written.
+        closed: whether the segment was rolled or closed, which writes its last entry.
     """
-
-    __slots__ = (
-        "_closed",
-        "_entries",
-        "_exists",
-        "_largest",
-        "_last",
-        "_live",
-        "_next",
-        "_number",
-        "_report",
-        "_unknown_from",
-        "_with_unknown",
-    )
 
     def __init__(
         self, segment: ReadOnlySegment, report: FileReport, *, live: bool, closed: bool
@@ -157,56 +120,53 @@ class TimeIndexCheck:
         self._exists = segment.time_index.exists
         self._report = report
         self._live = live
-        self._entries: Iterator[TimestampOffset] = segment.time_entries()
-        self._number = -1
-        self._last = TimestampOffset(NO_TIMESTAMP, segment.base_offset)
-        self._next: TimestampOffset | None = None
-        self._largest = TimestampOffset(NO_TIMESTAMP, segment.base_offset)
+        none = TimestampOffset(NO_TIMESTAMP, segment.base_offset)
+        self._entries = EntryWalk(
+            segment.time_entries(),
+            none,
+            report,
+            invariants.TIME_INDEX_ORDER,
+            expected=_time_order,
+            text=_time_text,
+        )
+        self._largest = none
         self._unknown_from: int | None = None
         self._with_unknown = False
-        self._advance()
-
-    def _advance(self) -> None:
-        for entry in self._entries:
-            self._number += 1
-            last = self._last
-            if entry.timestamp > last.timestamp and entry.offset >= last.offset:
-                self._last = self._next = entry
-                return
-            self._report.add(
-                rules.TIME_INDEX_ORDER,
-                _text(entry),
-                f"a timestamp above {last.timestamp} and an offset from {last.offset} on",
-                entry=self._number,
-            )
-        self._next = None
 
     def batch(self, batch: RecordBatch) -> None:
         """
-        The next good batch.
+        Compare with the next good batch.
         """
-        first_offset, last_offset = batch.base_offset, batch.last_offset
-        max_timestamp = batch.max_timestamp
-        while (entry := self._next) is not None and entry.offset <= last_offset:
-            if entry.offset < first_offset:
-                if self._unknown_from is None or entry.offset < self._unknown_from:
-                    self._add(
-                        entry, f"the offset of a batch; the next one begins at {first_offset}"
-                    )
-            elif entry.timestamp != max_timestamp:
-                self._add(entry, f"timestamp {max_timestamp}, the largest of the batch")
-            elif entry.timestamp < self._largest.timestamp:
-                self._add(entry, f"timestamp {self._largest.timestamp}, the largest up to there")
-            elif entry.offset != last_offset and entry.offset != _offset_of_largest(batch):
-                self._add(entry, f"offset {last_offset}, the last of the batch")
-            self._advance()
+        last_offset = batch.last_offset
+        while (entry := self._entries.next) is not None and entry.offset <= last_offset:
+            expected = self._expected(entry, batch)
+            if expected is not None:
+                self._add(expected)
+            self._entries.advance()
         self._unknown_from = None
-        if max_timestamp > self._largest.timestamp:
-            self._largest = TimestampOffset(max_timestamp, last_offset)
+        if batch.max_timestamp > self._largest.timestamp:
+            self._largest = TimestampOffset(batch.max_timestamp, last_offset)
+
+    def _expected(self, entry: TimestampOffset, batch: RecordBatch) -> str | None:
+        """
+        The right value of an entry up to the end of *batch*; None if it has it, or it is unknown.
+        """
+        first_offset, largest = batch.base_offset, self._largest.timestamp
+        if entry.offset < first_offset:
+            if self._unknown_from is not None and entry.offset >= self._unknown_from:
+                return None
+            return f"the offset of a batch; the next one begins at {first_offset}"
+        if entry.timestamp != batch.max_timestamp:
+            return f"timestamp {batch.max_timestamp}, the largest of the batch"
+        if entry.timestamp < largest:
+            return f"timestamp {largest}, the largest up to there"
+        if entry.offset != batch.last_offset and entry.offset != _offset_of_largest(batch):
+            return f"offset {batch.last_offset}, the last of the batch"
+        return None
 
     def unknown(self, from_offset: int) -> None:
         """
-        What lies between *from_offset* and the next good batch cannot be relied upon.
+        A batch between *from_offset* and the next good batch is damaged.
         """
         self._with_unknown = True
         if self._unknown_from is None:
@@ -214,33 +174,40 @@ class TimeIndexCheck:
 
     def end(self, next_offset: int) -> None:
         """
-        There are no more batches; the last one ended before *next_offset*.
+        Report the entries behind the last batch, which ends before *next_offset*.
         """
-        while (entry := self._next) is not None:
+        while self._entries.next is not None:
             if not self._live and self._unknown_from is None:
-                self._add(entry, f"an offset below {next_offset}, the end of the batches")
-            self._advance()
+                self._add(f"an offset below {next_offset}, the end of the batches")
+            self._entries.advance()
         if not self._closed or self._with_unknown or not self._exists:
             return
-        # An entry of time 0 at the base offset is all zeros, and looks like none.
-        if self._largest.timestamp > max(self._last.timestamp, 0):
-            found = _text(self._last) if self._number >= 0 else "no entry"
-            self._report.add(rules.TIME_INDEX_LAST, found, _text(self._largest))
+        # An entry of timestamp 0 at the base offset is all zeros, like no entry.
+        last = self._entries.last
+        if self._largest.timestamp > max(last.timestamp, 0):
+            found = _time_text(last) if self._entries.number >= 0 else "no entry"
+            self._report.add(invariants.TIME_INDEX_LAST, found, _time_text(self._largest))
 
-    def _add(self, entry: TimestampOffset, expected: str) -> None:
-        self._report.add(rules.TIME_INDEX_ENTRY, _text(entry), expected, entry=self._number)
+    def _add(self, expected: str) -> None:
+        self._entries.add(invariants.TIME_INDEX_ENTRY, expected)
+
+
+def _time_order(entry: TimestampOffset, last: TimestampOffset) -> str | None:
+    if entry.timestamp > last.timestamp and entry.offset >= last.offset:
+        return None
+    return f"a timestamp above {last.timestamp} and an offset from {last.offset} on"
+
+
+def _time_text(entry: TimestampOffset) -> str:
+    return f"timestamp {entry.timestamp} at offset {entry.offset}"
 
 
 def _offset_of_largest(batch: RecordBatch) -> int:
     """
-    The offset of the first record that has the largest timestamp. Until 3.x that was what Kafka
-    wrote, unless the batch was compressed.
+    The offset of the first record with the largest timestamp. Kafka wrote this one until 3.x,
+    except for a compressed batch.
     """
     for record in batch.records():
         if record.timestamp == batch.max_timestamp:
             return record.offset
     return batch.last_offset
-
-
-def _text(entry: TimestampOffset) -> str:
-    return f"timestamp {entry.timestamp} at offset {entry.offset}"

@@ -19,7 +19,7 @@ from barnabas.protocol.records.control import ControlRecordType
 from barnabas.storage.errors import CorruptRecord, KafkaStorageError
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.segment.records import FileRecords
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.batch import check_batch
 from barnabas.storage.verify.report import FileReport
 
@@ -28,14 +28,14 @@ _FRAME: Final = (ControlRecordType.SNAPSHOT_HEADER, ControlRecordType.SNAPSHOT_F
 
 def check_metadata_snapshot(files: Files, report: FileReport, epoch: int) -> None:
     """
-    Check the snapshot *report* is about, which has *epoch* in its name.
+    Check the snapshot in the file of *report*, which has *epoch* in its name.
     """
     try:
         records = FileRecords.open(files, report.path, mutable=False)
     except FileNotFoundError:
         return
     except KafkaStorageError as error:
-        report.add(rules.UNREADABLE, str(error), "a file that can be read")
+        report.add(invariants.UNREADABLE, str(error), "a file that can be read")
         return
     position = offset = 0
     frame: list[ControlRecordType] = []
@@ -45,7 +45,7 @@ def check_metadata_snapshot(files: Files, report: FileReport, epoch: int) -> Non
                 return
             if batch.base_offset != offset or batch.partition_leader_epoch != epoch:
                 report.add(
-                    rules.METADATA_SNAPSHOT,
+                    invariants.METADATA_SNAPSHOT,
                     f"offset {batch.base_offset} in epoch {batch.partition_leader_epoch}",
                     f"offset {offset} in epoch {epoch}",
                     position=position,
@@ -57,13 +57,13 @@ def check_metadata_snapshot(files: Files, report: FileReport, epoch: int) -> Non
             position += batch.size
             offset = batch.next_offset
     except CorruptRecord as error:
-        report.add(rules.BATCH_SIZE, str(error), "a batch", position=error.position)
+        report.add(invariants.BATCH_SIZE, str(error), "a batch", position=error.position)
         return
     finally:
         records.close_handlers()
     if position != records.size or frame != list(_FRAME):
         report.add(
-            rules.METADATA_SNAPSHOT,
+            invariants.METADATA_SNAPSHOT,
             f"{position} of {records.size} bytes, with {[each.name for each in frame]}",
             "all bytes, with a header and a footer",
             position=position,

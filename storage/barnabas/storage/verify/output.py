@@ -1,5 +1,5 @@
 """
-Violations as text and as JSON, each on a line of its own as soon as it is found.
+Violations as text and as JSON, each printed on a line as soon as it is found.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from barnabas.storage.verify.report import Report, Violation
 
 class Output(Protocol):
     """
-    A way to tell what was found.
+    A form of output.
     """
 
     def violation(self, violation: Violation) -> None: ...
 
     def change(self, sentence: str) -> None:
         """
-        Something was repaired.
+        Print a change of a repair.
         """
 
     def summary(self, report: Report, states: Mapping[Path, DirectoryState]) -> None: ...
@@ -30,7 +30,7 @@ class Output(Protocol):
 
 class TextOutput:
     """
-    For people, and for ``grep``.
+    Lines for people and for ``grep``.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -65,14 +65,14 @@ class TextOutput:
 _STATES: Mapping[DirectoryState, str] = {
     DirectoryState.CLEAN: "was stopped cleanly",
     DirectoryState.CRASHED: "was not stopped cleanly: the next start recovers its logs",
-    DirectoryState.IN_USE: "is in use by a broker: what it may be writing was not judged",
-    DirectoryState.UNKNOWN: "has no recovery points: nobody knows how it was stopped",
+    DirectoryState.IN_USE: "is in use by a broker: the ends of active segments were not checked",
+    DirectoryState.UNKNOWN: "has no recovery points: it is unknown whether its stop was clean",
 }
 
 
 class JsonOutput:
     """
-    For programs: objects, the last one with the numbers.
+    One object a line; the last one has the numbers.
     """
 
     def __init__(self, out: TextIO) -> None:

@@ -1,11 +1,10 @@
 """
-The log of one partition: its files, its segments from the first to the last, and where it ends.
+The log of one partition: its files, its segments from the first to the last, and its end.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from barnabas.storage.clock import Clock
@@ -17,7 +16,6 @@ from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT
 from barnabas.storage.state_files.file_names import (
     CLEANED_SUFFIX,
     CLUSTER_METADATA_TOPIC,
-    DELETE_DIR_SUFFIX,
     DELETED_SUFFIX,
     INDEX_SUFFIX,
     LOG_SUFFIX,
@@ -32,13 +30,18 @@ from barnabas.storage.state_files.partition_metadata import (
     format_partition_metadata,
 )
 from barnabas.storage.state_files.quorum_state import QUORUM_STATE, QuorumState
-from barnabas.storage.verify import rules
-from barnabas.storage.verify.context import DirectoryState, LogContext
+from barnabas.storage.verify import invariants
+from barnabas.storage.verify.context import (
+    DirectoryState,
+    LogContext,
+    is_legal_leftover,
+    names_in_short,
+)
 from barnabas.storage.verify.epochs import EpochCheck
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.producers import ProducerCheck
 from barnabas.storage.verify.report import FileReport, Report
-from barnabas.storage.verify.segment import LogProgress, SegmentCheck, SegmentPlace
+from barnabas.storage.verify.segment import LogProgress, SegmentCheck, SegmentEnd
 
 _LEFTOVERS: Final = (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX, ".part")
 _INDEXES: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
@@ -47,24 +50,6 @@ _SEGMENT_FILE: Final = re.compile(
 )
 _METADATA_SNAPSHOT: Final = re.compile(r"[0-9]{20}-([0-9]{10})\.checkpoint")
 _OTHERS: Final = (LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA)
-
-
-def is_legal_leftover(name: str, state: DirectoryState) -> bool:
-    """
-    Whether a file that is to be removed is where it may be. A clean stop does not wait for the time
-    of deletions, nor for the cleaner; it does wait for what is renamed.
-    """
-    if state is DirectoryState.CLEAN:
-        return name.endswith((DELETED_SUFFIX, CLEANED_SUFFIX, DELETE_DIR_SUFFIX))
-    return state is DirectoryState.IN_USE
-
-
-def names_in_short(names: Sequence[str]) -> str:
-    """
-    The first of *names*, and how many more there are.
-    """
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{names[0]}{more}"
 
 
 class PartitionCheck:
@@ -96,8 +81,8 @@ class PartitionCheck:
         if self._context.state is not DirectoryState.CRASHED or not segments:
             return None
         if self._is_metadata:
-            # All of it is recovered at every start, and synced at every append: only the last
-            # append can have been cut short.
+            # Every start recovers all of it, and every append is synced: only the last append can
+            # be torn.
             return segments[-1].base_offset
         if point is None:
             return None
@@ -121,9 +106,9 @@ class PartitionCheck:
             following = segments[number] if number < len(segments) else None
             self._check_segment(segment, following, epochs, producers)
         if not segments and not self._context.live:
-            # A crash may have come between the making of the directory and that of the segment.
+            # A crash may come between the creation of the directory and that of the segment.
             is_new = not self._context.recovery_point
-            self._report.add(rules.SEGMENT_MISSING, "no segment", "one or more", mended=is_new)
+            self._report.add(invariants.SEGMENT_MISSING, "no segment", "one or more", mended=is_new)
         progress = self._progress
         if not self._context.live:
             epochs.end(2**63 if progress.end_damaged else progress.end_offset)
@@ -148,7 +133,7 @@ class PartitionCheck:
         report = FileReport(self._totals.add, segment.path, mended=mended)
         self._begin_segment(base, report, producers)
         active = following is None and context.state is not DirectoryState.CLEAN
-        place = SegmentPlace(
+        end = SegmentEnd(
             next_base_offset=None if following is None else following.base_offset,
             closed=not active,
             live=active and context.live,
@@ -158,7 +143,7 @@ class PartitionCheck:
         try:
             SegmentCheck(
                 segment,
-                place,
+                end,
                 self._progress,
                 report=report,
                 totals=self._totals,
@@ -166,10 +151,10 @@ class PartitionCheck:
                 producers=producers,
             ).run()
         except FileNotFoundError:
-            # A broker has removed it since, or compaction has put another one in its place.
+            # A broker has removed it, or compaction has replaced it.
             self._forget(producers)
         except KafkaStorageError as error:
-            report.add(rules.UNREADABLE, str(error), "a file that can be read")
+            report.add(invariants.UNREADABLE, str(error), "a file that can be read")
             self._forget(producers)
         finally:
             segment.give_back()
@@ -183,10 +168,10 @@ class PartitionCheck:
                     f"a segment that begins with {base}",
                     f"one that begins with {end}",
                 )
-                report.add(rules.SEGMENT_MISSING, found, expected, offset=end)
+                report.add(invariants.SEGMENT_MISSING, found, expected, offset=end)
             producers.gap(base)
         elif progress.end_offset > base:
-            # It was told as an overlap. What is there twice cannot be replayed.
+            # The overlap is reported already. Batches that are there twice cannot be replayed.
             producers.unknown()
         progress.end_offset = progress.next_offset = base
 
@@ -208,44 +193,44 @@ class PartitionCheck:
             elif _SEGMENT_FILE.fullmatch(name):
                 log = name[: name.index(".")] + LOG_SUFFIX
                 if name.endswith(_INDEXES) and log not in names and not self._context.live:
-                    report.add(rules.ORPHAN_INDEX, "an index", f"{log}, or no index")
+                    report.add(invariants.ORPHAN_INDEX, "an index", f"{log}, or no index")
             elif self._is_metadata and (snapshot := _METADATA_SNAPSHOT.fullmatch(name)):
                 epoch = int(snapshot[1])
                 check_metadata_snapshot(self._partition.files, report, epoch)
             elif self._is_metadata and name == QUORUM_STATE:
                 self._check_quorum_state(report)
             elif name not in _OTHERS:
-                report.add(rules.UNKNOWN_FILE, "a file", "none")
+                report.add(invariants.UNKNOWN_FILE, "a file", "none")
         if leftovers:
-            self._report.add(rules.LEFTOVER, names_in_short(leftovers), "none")
+            self._report.add(invariants.LEFTOVER, names_in_short(leftovers), "none")
 
     def _check_quorum_state(self, report: FileReport) -> None:
         try:
             QuorumState.read(self._partition.path, self._partition.files)
         except InvalidQuorumState as error:
-            report.add(rules.QUORUM_STATE, str(error), "the outcome of the last election")
+            report.add(invariants.QUORUM_STATE, str(error), "the outcome of the last election")
         except KafkaStorageError as error:
-            report.add(rules.UNREADABLE, str(error), "a file that can be read")
+            report.add(invariants.UNREADABLE, str(error), "a file that can be read")
 
     def _check_partition_metadata(self) -> None:
         report = self._report.beside(self._partition.path / PARTITION_METADATA)
         try:
             metadata = self._partition.partition_metadata
         except CorruptCheckpoint as error:
-            report.add(rules.PARTITION_METADATA, str(error), "a version and a topic id")
+            report.add(invariants.PARTITION_METADATA, str(error), "a version and a topic id")
             return
         if metadata is None and self._partition.mark == "":
-            # It is written soon after the log was made, and before the first record.
+            # A broker writes it soon after the creation of the log, and before the first record.
             is_new = not any(segment.size for segment in self._partition.segments)
             if not (is_new and self._context.live):
-                report.add(rules.PARTITION_METADATA, "no file", "a topic id", mended=is_new)
+                report.add(invariants.PARTITION_METADATA, "no file", "a topic id", mended=is_new)
         elif metadata is not None:
-            self._check_words(metadata, report)
+            self._check_text(metadata, report)
 
-    def _check_words(self, metadata: PartitionMetadata, report: FileReport) -> None:
+    def _check_text(self, metadata: PartitionMetadata, report: FileReport) -> None:
         """
-        Nobody looks at what stands in front of the colons, nor at the version; no release has
-        written anything else there.
+        Check the names in front of the colons and the version. No broker reads them, and no release
+        has written others.
         """
         try:
             data = self._partition.files.read_bytes(report.path)
@@ -253,23 +238,23 @@ class PartitionCheck:
             return
         expected = format_partition_metadata(metadata.topic_id)
         if data.split() != expected.split():
-            report.add(rules.PARTITION_METADATA, repr(data), repr(expected))
+            report.add(invariants.PARTITION_METADATA, repr(data), repr(expected))
 
     def _check_ends(self) -> None:
         """
-        What the checkpoints say about the log, against where it ends.
+        Compare the checkpoints with the end of the log.
         """
         context, progress = self._context, self._progress
         end, damaged = progress.end_offset, progress.end_damaged
-        # After a crash a damaged end is cut off, and that is no loss unless it had been flushed.
-        # After a clean stop there may be good batches behind the damage; the damage was told.
+        # After a crash a damaged end is cut off, which loses only records that were not flushed.
+        # After a clean stop good batches may be behind the damage, which is reported already.
         if not (damaged and context.state is DirectoryState.CLEAN):
-            self._check_end(rules.RECOVERY_POINT, context.recovery_point, end)
+            self._check_end(invariants.RECOVERY_POINT, context.recovery_point, end)
         if not damaged:
-            self._check_end(rules.LOG_START_OFFSET, context.log_start_offset, end)
-            self._check_end(rules.HIGH_WATERMARK, context.high_watermark, end)
-            self._check_end(rules.CLEANER_OFFSET, context.cleaner_offset, end)
+            self._check_end(invariants.LOG_START_OFFSET, context.log_start_offset, end)
+            self._check_end(invariants.HIGH_WATERMARK, context.high_watermark, end)
+            self._check_end(invariants.CLEANER_OFFSET, context.cleaner_offset, end)
 
-    def _check_end(self, rule: rules.Rule, offset: int | None, end: int) -> None:
+    def _check_end(self, invariant: invariants.Invariant, offset: int | None, end: int) -> None:
         if offset is not None and offset > end:
-            self._report.add(rule, f"offset {offset}", f"up to {end}", offset=offset)
+            self._report.add(invariant, f"offset {offset}", f"up to {end}", offset=offset)

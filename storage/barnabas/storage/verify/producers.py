@@ -1,15 +1,15 @@
 """
-What the batches of a log say of its producers: sequences, epochs, transactions.
+The producers of a log: sequences, epochs, transactions.
 
-The log is replayed by the engine's own ``ProducerStateManager``, from the snapshot at the base of
-the first segment if there is one. How much the replay can be relied upon:
+The engine's own ``ProducerStateManager`` replays the log, from the snapshot at the base of the
+first segment if there is one. The replay has one of three qualities:
 
 ::
 
-    exact     nothing is missing: the state is what the log knew when it was at that offset
-    partial   the beginning is unknown, or compaction has removed batches: what the state has was
-              so, but there may have been more
-    none      a batch is damaged: nothing is said any more
+    exact     nothing is missing: the state is that of the broker at the same offset
+    partial   the beginning is unknown, or compaction has removed batches: the state is right, but
+              may be incomplete
+    none      a batch is damaged: nothing is checked any more
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from barnabas.storage.producers.entry import ProducerStateEntry
 from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile, read_snapshot
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.report import FileReport
 from barnabas.storage.verify.snapshots import KnownProducers, check_snapshot, check_strays
 from barnabas.storage.verify.transactions import AbortMarker, TxnIndexCheck
@@ -37,12 +37,12 @@ from barnabas.storage.verify.transactions import AbortMarker, TxnIndexCheck
 
 class ProducerCheck:
     """
-    Replays one log, and compares on the way.
+    Replays one log, and compares its files with the state.
 
     Invariants:
 
-    1. The state is that of the batches so far, as far as they are there.
-    2. Snapshots are compared when the replay has come to their offset.
+    1. The state is that after the batches so far.
+    2. A snapshot is compared when the replay has reached its offset.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class ProducerCheck:
 
     def begin(self, first_offset: int) -> None:
         """
-        The first segment has this base offset.
+        Begin the replay at the base offset of the first segment.
         """
         self._first_offset = first_offset
         entries = self._beginning(first_offset)
@@ -84,14 +84,14 @@ class ProducerCheck:
 
     def gap(self, offset: int) -> None:
         """
-        Batches are missing before *offset*, or records of the batch there.
+        Batches in front of *offset* are missing, or records of the batch there.
         """
         self._partial = True
         self._gap_before = offset
 
     def unknown(self) -> None:
         """
-        There is a batch that cannot be relied upon.
+        A batch is damaged.
         """
         self._reliable = False
 
@@ -99,7 +99,7 @@ class ProducerCheck:
         self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
     ) -> None:
         """
-        The next good batch, at *position* of the segment of *report*.
+        Replay the next good batch, at *position* in the segment of *report*.
         """
         snapshots = self._snapshots
         if self._compared < len(snapshots) and (
@@ -113,7 +113,7 @@ class ProducerCheck:
             if batch.producer_epoch < entry.producer_epoch:
                 self._doubtful.add(batch.producer_id)
                 report.add(
-                    rules.PRODUCER_EPOCH,
+                    invariants.PRODUCER_EPOCH,
                     f"epoch {batch.producer_epoch} of producer {batch.producer_id}",
                     f"{entry.producer_epoch} or more",
                     position=position,
@@ -122,7 +122,7 @@ class ProducerCheck:
                 return
             if not batch.is_control:
                 self._check_sequence(entry, batch, position, report)
-        self._take_in(batch, position, report, txns)
+        self._replay(batch, position, report, txns)
 
     def _check_sequence(
         self, entry: ProducerStateEntry, batch: RecordBatch, position: int, report: FileReport
@@ -138,7 +138,7 @@ class ProducerCheck:
         expected = 0 if last == NO_SEQUENCE else increment_sequence(last, 1)
         if batch.base_sequence != expected and not self._is_coordinators:
             report.add(
-                rules.PRODUCER_SEQUENCE,
+                invariants.PRODUCER_SEQUENCE,
                 f"sequence {batch.base_sequence} of producer {batch.producer_id} in epoch"
                 f" {batch.producer_epoch}",
                 str(expected),
@@ -148,10 +148,10 @@ class ProducerCheck:
 
     @property
     def _is_coordinators(self) -> bool:
-        # What a coordinator writes in a transaction always has sequence 0, and is not checked.
+        # A coordinator writes every batch of a transaction with sequence 0.
         return self._partition.topic_partition.topic == "__consumer_offsets"
 
-    def _take_in(
+    def _replay(
         self, batch: RecordBatch, position: int, report: FileReport, txns: TxnIndexCheck
     ) -> None:
         state = self._state
@@ -161,7 +161,7 @@ class ProducerCheck:
         except InvalidTxnState:
             self._doubtful.add(batch.producer_id)
             report.add(
-                rules.TXN_STATE,
+                invariants.TXN_STATE,
                 f"a batch of producer {batch.producer_id} that is not transactional",
                 "one of its transaction, which is open since offset"
                 f" {info.updated_entry.current_txn_first_offset}",
@@ -180,14 +180,14 @@ class ProducerCheck:
             txns.abort(marker, exact=exact)
         if completed is not None:
             state.complete_txn(completed)
-            # Only the open ones matter here, and a log may have ended very many.
+            # Only open transactions are needed, and a log may have very many others.
             state.on_high_watermark_updated(completed.last_offset + 1)
 
     # Snapshots.
 
     def _beginning(self, first_offset: int) -> list[ProducerStateEntry] | None:
         """
-        The producers in front of the first segment; None if nobody knows them.
+        The producers in front of the first segment; None if they are unknown.
         """
         if first_offset == 0:
             return []
@@ -212,7 +212,7 @@ class ProducerCheck:
         try:
             entries = read_snapshot(self._partition.files, snapshot.path)
         except CorruptSnapshot as error:
-            report.add(rules.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
+            report.add(invariants.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
             return
         except FileNotFoundError:
             return
@@ -222,16 +222,16 @@ class ProducerCheck:
             exact=not self._partial,
             doubtful=self._doubtful,
         )
-        # Nothing is left of the records before the first segment to compare with.
+        # The records in front of the first segment were deleted.
         reliable = self._reliable and snapshot.offset > self._first_offset
         check_snapshot(snapshot.offset, entries, known if reliable else None, report)
 
     def end(self, end_offset: int, base_offsets: list[int], *, is_end_known: bool) -> None:
         """
-        The log ends before *end_offset*.
+        Compare the remaining snapshots. The log ends before *end_offset*.
 
         Args:
-            is_end_known: whether that is the end also if damage was found.
+            is_end_known: whether the end is certain in spite of damage.
         """
         self._compare_up_to(end_offset)
         if self._live:
@@ -242,11 +242,13 @@ class ProducerCheck:
             try:
                 read_snapshot(self._partition.files, snapshot.path)
             except CorruptSnapshot as error:
-                report.add(rules.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
+                report.add(invariants.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
             except FileNotFoundError:
                 continue
             if is_end_known:
-                report.add(rules.SNAPSHOT_END, f"offset {snapshot.offset}", f"up to {end_offset}")
+                report.add(
+                    invariants.SNAPSHOT_END, f"offset {snapshot.offset}", f"up to {end_offset}"
+                )
         kept = [snapshot for snapshot in self._snapshots if snapshot not in beyond]
         check_strays(kept, base_offsets, end_offset, self._report)
 

@@ -1,10 +1,10 @@
 """
-Doing what a broker does when it starts after a crash, and stops again.
+The work of a broker that starts after a crash and stops again.
 
-It is the engine itself that does it: logs are loaded without a mark of a clean stop, so that all
-segments from the recovery point on are recovered, left-overs are removed or finished, snapshots and
-checkpoints are written anew. What Kafka's recovery does not look at, segments below the recovery
-point for one, stays as it is. No log is taken for a stray: that is for a start to decide.
+The engine itself does it. It loads the logs without the file of a clean shutdown, so it recovers
+all segments from the recovery point on, removes or finishes left-overs, and writes new snapshots
+and checkpoints. Files that Kafka's recovery does not read, for example segments below the recovery
+point, do not change. No log is taken for a stray: only a start decides that.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from barnabas.storage.errors import KafkaStorageError, LogDirectoryLocked
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.manager.manager import LogManager, LogManagerSettings
+from barnabas.storage.readonly.files import opened
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
@@ -43,7 +44,7 @@ Tell = Callable[[str], None]
 
 class _File(NamedTuple):
     """
-    By what a file is seen to have changed. A segment is only ever cut, renamed or removed.
+    The state of a file, to find changes. A segment is only cut, renamed or removed.
     """
 
     size: int
@@ -57,14 +58,14 @@ def repair(
     Repair log directories, all of one node.
 
     Args:
-        read_topics: for the settings of topics.
-        tell: is told what the engine warns of, and at the end every file that has changed.
+        read_topics: reads the settings of topics.
+        tell: takes the warnings of the engine, and at the end a sentence for each changed file.
 
     Raises:
         ValueError: one of *paths* is the directory of a single log.
         LogDirectoryLocked: a broker uses one of them.
-        KafkaStorageError: a file cannot be read or written, or says nothing that makes sense.
-        InvalidLogDirectory: there are two logs for one partition, or a directory that is none.
+        KafkaStorageError: a file cannot be read or written, or has another form.
+        InvalidLogDirectory: a partition has two logs, or a directory is not that of a partition.
     """
     for path in paths:
         if is_log(path, files):
@@ -95,14 +96,14 @@ def repair(
     _tell_changes(before, dict(_contents([LogRoot(path, files) for path in paths], files)), tell)
     if not all_closed or manager.directories.offline:
         offline = ", ".join(map(str, manager.directories.offline))
-        raise KafkaStorageError(f"Not everything could be repaired: the disk failed in {offline}")
+        raise KafkaStorageError(f"The repair is incomplete: the disk failed in {offline}")
 
 
 def _recover(
     manager: LogManager, configs: Mapping[str, LogConfig], prepare: Callable[[], None]
 ) -> bool:
     """
-    Start, after having done *prepare*, and stop; whether all logs were closed.
+    Call *prepare*, start and stop; return whether all logs were closed.
     """
     try:
         prepare()
@@ -116,7 +117,7 @@ def _recover(
 
 class _Telling(logging.Handler):
     """
-    What the engine warns of while it recovers.
+    Takes the warnings of the engine during the recovery.
     """
 
     def __init__(self, tell: Tell) -> None:
@@ -148,16 +149,16 @@ _SETTINGS: Final = LogManagerSettings(
     producer_id_expiration_check_ms=_NEVER_MS,
     initial_task_delay_ms=_NEVER_MS,
     recovery_threads_per_directory=1,
-    # It is never started, and needs little.
+    # The cleaner is never started.
     cleaner=CleanerSettings(dedupe_buffer_bytes=1 << 20),
 )
 
 
 def _configs(roots: Sequence[LogRoot], topics: Topics | None) -> Mapping[str, LogConfig]:
     """
-    The settings of each topic, as far as recovery goes by them.
+    The settings of each topic that recovery uses.
 
-    A log in which batches may be missing must not be taken for one that has lost something.
+    A log that may be compacted must not be taken for one that has lost batches.
     """
     configs = {}
     for root in roots:
@@ -211,15 +212,12 @@ def _contents(roots: Sequence[LogRoot], files: Files) -> Iterator[tuple[Path, _F
 
 def _file(path: Path, files: Files) -> _File:
     checksum = 0
-    file = files.open(path, create=False, read_only=True)
-    try:
+    with opened(files, path) as file:
         size = file.size()
         position = size if path.name.endswith(LOG_SUFFIX) else 0
         while position < size and (data := file.read(position, _CHUNK)):
             checksum = crc32c(data, checksum)
             position += len(data)
-    finally:
-        file.close()
     return _File(size, checksum)
 
 
@@ -230,7 +228,7 @@ def _tell_changes(before: Mapping[Path, _File], after: Mapping[Path, _File], tel
         if old == new:
             continue
         if old is None:
-            assert new is not None, "it is in one of both"
+            assert new is not None, "the file is in one of both"
             original = path.with_name(path.name.removesuffix(DELETED_SUFFIX))
             if original == path or original in after or original not in before:
                 tell(f"made {path}, {new.size} bytes")
@@ -242,4 +240,4 @@ def _tell_changes(before: Mapping[Path, _File], after: Mapping[Path, _File], tel
         elif new.size < old.size and path.name.endswith(LOG_SUFFIX):
             tell(f"cut {path} from {old.size} to {new.size} bytes")
         else:
-            tell(f"wrote {path} anew, {new.size} bytes instead of {old.size}")
+            tell(f"rewrote {path}, {new.size} bytes instead of {old.size}")

@@ -1,5 +1,5 @@
 """
-What was found, one violation at a time.
+Violations, one at a time.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.protocol.structs import struct
-from barnabas.storage.verify.rules import Rule, Severity
+from barnabas.storage.verify.invariants import Invariant, Severity
 
 MOST_ALIKE: Final = 5
-"""So many violations of one rule in one file are told; of the others, only how many there are."""
+"""So many violations of one invariant in one file are printed; the others are counted."""
 
 
 @struct(kw_only=True)
 class Violation:
     """
-    Something that does not hold.
+    A violation of an invariant.
     """
 
     severity: Severity
@@ -29,9 +29,9 @@ class Violation:
     found: str
     expected: str
     position: int | None = None
-    """The byte of the file at which the batch begins."""
+    """The position of the batch in the file."""
     offset: int | None = None
-    """The first offset of the batch, or the one that is said in the file."""
+    """The first offset of the batch, or the offset in the file."""
     entry: int | None = None
     """The number of the entry in an index or a text file, from 0 on."""
 
@@ -41,12 +41,12 @@ Sink = Callable[[Violation], None]
 
 class Report:
     """
-    Takes violations, tells them at once, and counts.
+    Takes violations, hands them on at once, and counts.
 
     Invariants:
 
-    1. ``errors`` and ``warnings`` count all violations, told or not.
-    2. No more than ``MOST_ALIKE`` of the same rule in the same file are told.
+    1. ``errors`` and ``warnings`` count all violations.
+    2. No more than ``MOST_ALIKE`` of the same invariant in the same file are handed on.
     """
 
     def __init__(self, sink: Sink) -> None:
@@ -59,18 +59,18 @@ class Report:
         self.batches = 0
         self.records = 0
         self.bytes = 0
-        """Of batches that were looked at."""
+        """The bytes of the batches that were read."""
 
     @property
     def untold(self) -> dict[tuple[str, Path], int]:
         """
-        How many violations were counted only, by rule and file.
+        The number of violations that were only counted, by invariant and file.
         """
         return {key: n - MOST_ALIKE for key, n in self._alike.items() if n > MOST_ALIKE}
 
     def count(self, other: Report) -> None:
         """
-        Count what *other* has looked at, and not what it has found.
+        Add the numbers of logs, segments, batches, records and bytes of *other*.
         """
         self.logs += other.logs
         self.segments += other.segments
@@ -94,7 +94,7 @@ class FileReport:
     The violations in one file.
 
     Args:
-        mended: whether the next start makes the file good again; then there are no errors in it.
+        mended: whether the next start repairs the file; then its violations are warnings.
     """
 
     __slots__ = ("_add", "mended", "path")
@@ -106,13 +106,13 @@ class FileReport:
 
     def beside(self, path: Path) -> FileReport:
         """
-        A report for another file that is mended together with this one.
+        A report for another file that the next start repairs together with this one.
         """
         return FileReport(self._add, path, mended=self.mended)
 
     def add(
         self,
-        rule: Rule,
+        invariant: Invariant,
         found: str,
         expected: str,
         *,
@@ -121,11 +121,11 @@ class FileReport:
         entry: int | None = None,
         mended: bool = False,
     ) -> None:
-        warning = mended or self.mended or rule.severity is Severity.WARNING
+        warning = mended or self.mended or invariant.severity is Severity.WARNING
         self._add(
             Violation(
                 severity=Severity.WARNING if warning else Severity.ERROR,
-                rule=rule.name,
+                rule=invariant.name,
                 path=self.path,
                 found=found,
                 expected=expected,

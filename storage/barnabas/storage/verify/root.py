@@ -1,5 +1,5 @@
 """
-One of the directories in ``log.dirs``: what lies beside the logs in it.
+A log directory: the files beside the logs in it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,15 @@ from barnabas.storage.state_files.file_names import (
     parse_topic_partition_name,
 )
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.cluster import Topics
-from barnabas.storage.verify.context import DirectoryState, LogContext
+from barnabas.storage.verify.context import (
+    DirectoryState,
+    LogContext,
+    is_legal_leftover,
+    names_in_short,
+)
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
-from barnabas.storage.verify.partition import is_legal_leftover, names_in_short
 from barnabas.storage.verify.report import FileReport, Sink
 
 BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
@@ -41,20 +45,19 @@ _Offsets = Mapping[TopicPartition, int]
 
 class RootCheck:
     """
-    Checks the files of a log directory, and tells what they say about the logs.
-
-    What cannot be read counts as saying nothing.
+    Checks the files of a log directory, and has the facts about its logs. A file that cannot be
+    read counts as missing.
     """
 
     def __init__(self, root: LogRoot, add: Sink) -> None:
-        self._root = root
+        self.root = root
         self._report = FileReport(add, root.path)
         self.state = self._state()
         self.meta_properties: MetaProperties | None = None
         self._offsets: dict[str, _Offsets] = {}
 
     def _state(self) -> DirectoryState:
-        root = self._root
+        root = self.root
         if root.in_use:
             return DirectoryState.IN_USE
         if root.clean_shutdown:
@@ -69,17 +72,17 @@ class RootCheck:
         for name in CHECKPOINT_NAMES:
             self._offsets[name] = self._read_checkpoint(name)
         self._check_names()
-        if BOOTSTRAP_CHECKPOINT in self._root.names:
-            report = self._report.beside(self._root.path / BOOTSTRAP_CHECKPOINT)
-            check_metadata_snapshot(self._root.files, report, epoch=0)
+        if BOOTSTRAP_CHECKPOINT in self.root.names:
+            report = self._report.beside(self.root.path / BOOTSTRAP_CHECKPOINT)
+            check_metadata_snapshot(self.root.files, report, epoch=0)
 
     def context(self, partition: PartitionDirectory, topics: Topics | None) -> LogContext:
         """
-        What is known about a log in this directory.
+        The facts about a log in this directory.
         """
         name = partition.topic_partition
         if partition.mark:
-            # It is not in use any more, or not yet: the checkpoints are about another directory.
+            # The checkpoints are those of the log that is in use.
             live = self.state is DirectoryState.IN_USE
             state = DirectoryState.IN_USE if live else DirectoryState.UNKNOWN
             return LogContext(state=state)
@@ -104,22 +107,22 @@ class RootCheck:
     # Files.
 
     def _check_meta_properties(self) -> None:
-        report = self._report.beside(self._root.path / META_PROPERTIES)
+        report = self._report.beside(self.root.path / META_PROPERTIES)
         try:
-            self.meta_properties = self._root.meta_properties
+            self.meta_properties = self.root.meta_properties
         except CorruptCheckpoint as error:
-            report.add(rules.META_PROPERTIES, str(error), "a cluster id and a node id")
+            report.add(invariants.META_PROPERTIES, str(error), "a cluster id and a node id")
             return
         if self.meta_properties is None:
-            report.add(rules.META_PROPERTIES, "no file", "a cluster id and a node id")
+            report.add(invariants.META_PROPERTIES, "no file", "a cluster id and a node id")
         elif self.meta_properties.version == 0:
-            # From the time of ZooKeeper; no broker starts with it.
-            report.add(rules.META_PROPERTIES, "version 0", "version 1")
+            # It is from the time of ZooKeeper; no broker starts with it.
+            report.add(invariants.META_PROPERTIES, "version 0", "version 1")
 
     def _check_clean_shutdown(self) -> None:
-        path = self._root.path / CLEAN_SHUTDOWN_FILE
+        path = self.root.path / CLEAN_SHUTDOWN_FILE
         try:
-            data = self._root.files.read_bytes(path)
+            data = self.root.files.read_bytes(path)
         except FileNotFoundError:
             return
         try:
@@ -131,44 +134,48 @@ class RootCheck:
         if not good:
             report = self._report.beside(path)
             report.add(
-                rules.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with version 0 and a brokerEpoch"
+                invariants.CLEAN_SHUTDOWN, repr(data[:100]), "JSON with version 0 and a brokerEpoch"
             )
 
     def _read_checkpoint(self, name: str) -> _Offsets:
-        report = self._report.beside(self._root.path / name)
+        report = self._report.beside(self.root.path / name)
         try:
-            entries = self._root.checkpoints.entries(name)
+            entries = self.root.checkpoints.entries(name)
         except CorruptCheckpoint as error:
-            report.add(rules.CHECKPOINT_FORMAT, str(error), "lines of a partition and an offset")
+            report.add(
+                invariants.CHECKPOINT_FORMAT, str(error), "lines of a partition and an offset"
+            )
             return {}
         except KafkaStorageError as error:
-            report.add(rules.UNREADABLE, str(error), "a file that can be read")
+            report.add(invariants.UNREADABLE, str(error), "a file that can be read")
             return {}
-        here = {path.name for path in self._root.directories}
+        here = {path.name for path in self.root.directories}
         offsets: dict[TopicPartition, int] = {}
         for number, (partition, offset) in enumerate(entries):
             if partition in offsets or offset < 0:
                 found, expected = f"{partition} with {offset}", "each once, with 0 or more"
-                report.add(rules.CHECKPOINT_FORMAT, found, expected, offset=offset, entry=number)
+                report.add(
+                    invariants.CHECKPOINT_FORMAT, found, expected, offset=offset, entry=number
+                )
             elif str(partition) not in here and self.state is DirectoryState.CLEAN:
                 found, expected = f"{partition}, which is not here", "logs in this directory"
-                report.add(rules.CHECKPOINT_PARTITION, found, expected, entry=number)
+                report.add(invariants.CHECKPOINT_PARTITION, found, expected, entry=number)
             offsets[partition] = offset
         return offsets
 
     def _check_names(self) -> None:
         leftovers = []
-        strange = [path for path in self._root.directories if not _is_of_partition(path)]
-        for name in self._root.names:
-            path = self._root.path / name
+        strange = [path for path in self.root.directories if not _is_of_partition(path)]
+        for name in self.root.names:
+            path = self.root.path / name
             if name.endswith((DELETE_DIR_SUFFIX, TEMPORARY_SUFFIX)):
                 if not is_legal_leftover(name, self.state):
                     leftovers.append(name)
             elif path in strange:
                 report = self._report.beside(path)
-                report.add(rules.DIRECTORY_NAME, "a directory", "topic-partition")
+                report.add(invariants.DIRECTORY_NAME, "a directory", "topic-partition")
         if leftovers:
-            self._report.add(rules.LEFTOVER, names_in_short(leftovers), "none")
+            self._report.add(invariants.LEFTOVER, names_in_short(leftovers), "none")
 
 
 def _is_of_partition(path: Path) -> bool:

@@ -1,8 +1,8 @@
 """
 One segment, batch after batch.
 
-Where there is no batch though there should be one, the walk goes on at the next entry of the offset
-index that leads to a good one: what is wrong with the rest of the segment is told as well.
+Behind bytes that are not a batch, the walk continues at the next entry of the offset index that
+leads to a good batch, and checks the rest of the segment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.segment.records import LARGEST_FILE
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.batch import check_batch
 from barnabas.storage.verify.epochs import EpochCheck
 from barnabas.storage.verify.indexes import OffsetIndexCheck, TimeIndexCheck, check_index_file
@@ -33,24 +33,24 @@ _LENGTH_AND_MAGIC: Final = Struct(">8xi4xb")
 @struct(frozen=False, kw_only=True)
 class LogProgress:
     """
-    How far a log was walked.
+    The progress of the walk along a log.
     """
 
     end_offset: int
-    """Behind the last batch that could be told, whatever its segment."""
+    """The offset behind the last readable batch of all segments."""
     next_offset: int | None
-    """With which the next batch begins; None if that is not known because of damage."""
+    """The base offset of the next batch; None if damage hides it."""
     may_be_compacted: bool
     damaged: bool = False
-    """Whether a batch could not be relied upon."""
+    """Whether a batch is damaged."""
     end_damaged: bool = False
-    """Whether that was the last of its segment."""
+    """Whether the last batch of the segment is damaged."""
 
 
 @struct(kw_only=True)
-class SegmentPlace:
+class SegmentEnd:
     """
-    What is around a segment.
+    The end of a segment: the next segment, and the state of its files.
     """
 
     next_base_offset: int | None
@@ -58,9 +58,9 @@ class SegmentPlace:
     closed: bool
     """Whether it was rolled, or closed with its log."""
     live: bool
-    """Whether it is being written to."""
+    """Whether a broker may be appending to it."""
     may_have_zeros: bool
-    """Whether the space of its file may have been taken in advance."""
+    """Whether its file may be preallocated."""
 
 
 class SegmentCheck:
@@ -71,7 +71,7 @@ class SegmentCheck:
     def __init__(
         self,
         segment: ReadOnlySegment,
-        place: SegmentPlace,
+        end: SegmentEnd,
         progress: LogProgress,
         *,
         report: FileReport,
@@ -80,7 +80,7 @@ class SegmentCheck:
         producers: ProducerCheck,
     ) -> None:
         self._segment = segment
-        self._place = place
+        self._end = end
         self._progress = progress
         self._report = report
         self._totals = totals
@@ -89,18 +89,20 @@ class SegmentCheck:
         self._overlaps = False
         progress.end_damaged = False
         self._index = OffsetIndexCheck(
-            segment, report.beside(segment.offset_index.path), live=place.live
+            segment, report.beside(segment.offset_index.path), live=end.live
         )
         self._times = TimeIndexCheck(
-            segment, report.beside(segment.time_index.path), live=place.live, closed=place.closed
+            segment, report.beside(segment.time_index.path), live=end.live, closed=end.closed
         )
-        self._txns = TxnIndexCheck(segment, report.beside(segment.txn_index.path), live=place.live)
+        self._txns = TxnIndexCheck(segment, report.beside(segment.txn_index.path), live=end.live)
 
     def run(self) -> None:
         segment = self._segment
         self._check_index_files()
         if segment.size > LARGEST_FILE:
-            self._report.add(rules.SEGMENT_SIZE, f"{segment.size} bytes", f"up to {LARGEST_FILE}")
+            self._report.add(
+                invariants.SEGMENT_SIZE, f"{segment.size} bytes", f"up to {LARGEST_FILE}"
+            )
             self._unknown()
             self._progress.end_damaged = True
             return
@@ -111,24 +113,24 @@ class SegmentCheck:
             lost_at = self._walk(position)
             position = None if lost_at is None else self._resume(lost_at)
         if self._progress.end_damaged:
-            self._index.unknown(LARGEST_FILE + 1)
+            self._index.skip(LARGEST_FILE + 1)
         self._index.end(segment.size)
         self._times.end(self._progress.end_offset)
         self._txns.end()
 
     def _check_index_files(self) -> None:
-        segment, place = self._segment, self._place
+        segment, end = self._segment, self._end
         for index in (segment.offset_index, segment.time_index):
             report = self._report.beside(index.path)
-            if not index.exists and (place.closed or segment.size) and not place.live:
-                report.add(rules.INDEX_MISSING, "no file", "an index")
-            check_index_file(index, report, may_have_zeros=not place.closed)
+            if not index.exists and (end.closed or segment.size) and not end.live:
+                report.add(invariants.INDEX_MISSING, "no file", "an index")
+            check_index_file(index, report, may_have_zeros=not end.closed)
         txns = segment.txn_index
         check_index_file(txns, self._report.beside(txns.path), may_have_zeros=False)
 
     def _walk(self, position: int) -> int | None:
         """
-        Walk from *position* on; where there is no batch though there should be one, or None.
+        Walk from *position* on, and return the position of bytes that are not a batch, or None.
         """
         totals = self._totals
         end = position
@@ -142,10 +144,10 @@ class SegmentCheck:
         except CorruptRecord as error:
             return self._no_batch(error.position, str(error))
         rest = self._segment.size - end
-        if rest == 0 or self._place.live:
+        if rest == 0 or self._end.live:
             return None
         self._report.add(
-            rules.BATCH_INCOMPLETE,
+            invariants.BATCH_INCOMPLETE,
             f"{rest} bytes that are no whole batch",
             "whole batches up to the end",
             position=end,
@@ -155,29 +157,29 @@ class SegmentCheck:
 
     def _no_batch(self, position: int, sentence: str) -> int | None:
         if self._is_zero_from(position):
-            if not self._place.may_have_zeros:
+            if not self._end.may_have_zeros:
                 rest = self._segment.size - position
                 found, expected = f"{rest} bytes of zeros", "nothing behind the last batch"
-                self._report.add(rules.ZERO_TAIL, found, expected, position=position)
+                self._report.add(invariants.ZERO_TAIL, found, expected, position=position)
                 self._progress.end_damaged = True
             return None
         header = self._header(position)
         if header is None or header[0] < SMALLEST_LENGTH or header[1] >= 0:
-            self._report.add(rules.BATCH_SIZE, sentence, "a batch", position=position)
+            self._report.add(invariants.BATCH_SIZE, sentence, "a batch", position=position)
         else:
             found, expected = f"format {header[1]}", f"format 0 to {MAGIC}"
-            self._report.add(rules.BATCH_MAGIC, found, expected, position=position)
+            self._report.add(invariants.BATCH_MAGIC, found, expected, position=position)
         self._unknown()
         return position
 
     def _batch(self, batch: RecordBatch, position: int) -> None:
         """
-        Check a batch, and everything that concerns it.
+        Check a batch, and everything that belongs to it.
         """
         progress = self._progress
         if not check_batch(batch, position, self._report) or not self._in_order(batch, position):
             self._unknown()
-            self._index.unknown(position + batch.size)
+            self._index.skip(position + batch.size)
             return
         if progress.next_offset != batch.base_offset or (
             batch.record_count <= batch.last_offset_delta
@@ -192,37 +194,39 @@ class SegmentCheck:
 
     def _in_order(self, batch: RecordBatch, position: int) -> bool:
         """
-        Whether the offsets of a batch are where they can be.
+        Whether the offsets of a batch are in the range of the segment and behind earlier ones.
         """
         first, last = batch.base_offset, batch.last_offset
         lowest = max(self._segment.base_offset, self._progress.end_offset)
         highest = self._segment.base_offset + LARGEST_RELATIVE_OFFSET
         if first < lowest or last < first or last > highest:
             found, expected = f"offsets {first} to {last}", f"{lowest} to {highest}, ascending"
-            self._report.add(rules.BATCH_OFFSETS, found, expected, position=position, offset=first)
+            self._report.add(
+                invariants.BATCH_OFFSETS, found, expected, position=position, offset=first
+            )
             return False
-        limit = self._place.next_base_offset
+        limit = self._end.next_base_offset
         if limit is not None and last >= limit and not self._overlaps:
             self._overlaps = True
             found, expected = f"offset {last}", f"below {limit}, where the next segment begins"
             self._report.add(
-                rules.SEGMENT_OVERLAP, found, expected, position=position, offset=first
+                invariants.SEGMENT_OVERLAP, found, expected, position=position, offset=first
             )
         return True
 
     def _gap(self, batch: RecordBatch, position: int) -> None:
         """
-        Offsets are missing in front of a batch or in it: compaction, or damage.
+        Offsets are missing in front of a batch or in it, because of compaction or damage.
         """
         progress = self._progress
         if batch.record_count <= batch.last_offset_delta:
-            # No producer can write such a batch.
+            # No producer writes a batch with fewer records than offsets.
             progress.may_be_compacted = True
         expected = progress.next_offset
         is_gap = expected is not None and batch.base_offset > expected
         if is_gap and not progress.may_be_compacted:
             self._report.add(
-                rules.OFFSET_GAP,
+                invariants.OFFSET_GAP,
                 f"offset {batch.base_offset}",
                 str(expected),
                 position=position,
@@ -232,7 +236,7 @@ class SegmentCheck:
 
     def _unknown(self) -> None:
         """
-        What comes now cannot be relied upon, up to the next good batch.
+        A batch is damaged: nothing is known up to the next good one.
         """
         progress = self._progress
         progress.damaged = progress.end_damaged = True
@@ -241,17 +245,17 @@ class SegmentCheck:
         self._producers.unknown()
         self._txns.unknown()
 
-    # Finding the way back.
+    # Continuing behind damage.
 
     def _resume(self, position: int) -> int | None:
         """
-        The position of a good batch behind *position*, as the offset index has it.
+        The position of a good batch behind *position*, found in the offset index.
         """
         for number, entry in enumerate(self._segment.offset_entries()):
             if number > _MOST_RESUMPTIONS or entry.position >= self._segment.size:
                 return None
             if entry.position > position and self._leads_to_batch(entry):
-                self._index.unknown(entry.position)
+                self._index.skip(entry.position)
                 return entry.position
         return None
 
@@ -265,7 +269,7 @@ class SegmentCheck:
 
     def _header(self, position: int) -> tuple[int, int] | None:
         """
-        The length and the format that stand at *position*, if so much is there.
+        The length and the format at *position*; None if the file ends before.
         """
         data = self._segment.read(position, MAGIC_END)
         return _LENGTH_AND_MAGIC.unpack(data) if len(data) == MAGIC_END else None

@@ -1,9 +1,9 @@
 """
-A snapshot of producers, against what the records up to its offset say.
+A snapshot of producers, compared with the records below its offset.
 
-What a snapshot lacks is seldom wrong: producers are forgotten when they were idle for long, and all
-of them when a broker was stopped cleanly and somebody removed its snapshots. Only a producer with
-an open transaction is never forgotten. What a snapshot has must have been so.
+A missing producer is seldom an error: a broker forgets idle producers, and all producers if
+somebody removes the snapshots after a clean stop. It never forgets one with an open transaction. An
+entry of a snapshot must be right.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Collection, Mapping, Sequence
 from barnabas.protocol.structs import struct
 from barnabas.storage.producers.entry import NO_COORDINATOR_EPOCH, ProducerStateEntry
 from barnabas.storage.producers.snapshots import SnapshotFile
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.report import FileReport
 
 
 @struct
 class KnownProducers:
     """
-    What the records say.
+    The state of the producers after a replay.
     """
 
     producers: Mapping[int, ProducerStateEntry]
     first_offset: int
-    """Of the log; what was before is not known."""
+    """The first offset of the log. Earlier batches are unknown."""
     exact: bool
-    """Whether nothing is missing behind that."""
+    """Whether no later batch is missing."""
     doubtful: Collection[int]
-    """Producers of which something contradictory was found already."""
+    """Producers with a violation that was reported already."""
 
 
 def check_snapshot(
@@ -42,8 +42,8 @@ def check_snapshot(
     Check the entries of a readable snapshot.
 
     Args:
-        offset: that in the name of the snapshot.
-        known: None if the records say nothing.
+        offset: the offset in the name of the snapshot.
+        known: None if the replay is not reliable.
     """
     seen = set()
     for number, entry in enumerate(entries):
@@ -53,7 +53,7 @@ def check_snapshot(
         if problem is None and known is not None and entry.producer_id not in known.doubtful:
             problem = _contradiction(entry, known)
         if problem is not None:
-            report.add(rules.SNAPSHOT_PRODUCER, *problem, entry=number)
+            report.add(invariants.SNAPSHOT_PRODUCER, *problem, entry=number)
         seen.add(entry.producer_id)
     if known is None:
         return
@@ -61,7 +61,7 @@ def check_snapshot(
         first = producer.current_txn_first_offset
         if first is not None and producer_id not in seen and producer_id not in known.doubtful:
             report.add(
-                rules.SNAPSHOT_PRODUCER,
+                invariants.SNAPSHOT_PRODUCER,
                 f"no producer {producer_id}",
                 f"its transaction, which is open since offset {first}",
                 offset=first,
@@ -69,7 +69,7 @@ def check_snapshot(
 
 
 Problem = tuple[str, str]
-"""What was found, and what was expected."""
+"""The found and the expected value, in words."""
 
 
 def _beyond(entry: ProducerStateEntry, offset: int) -> Problem | None:
@@ -115,14 +115,14 @@ def _exact_pairs(entry: ProducerStateEntry, logged: ProducerStateEntry) -> list[
         ),
     ]
     if entry.coordinator_epoch != NO_COORDINATOR_EPOCH:
-        # None, if the producer was forgotten between its last marker and its last batch.
+        # It is -1 if the broker forgot the producer between its last marker and its last batch.
         pairs.append(("coordinator epoch", entry.coordinator_epoch, logged.coordinator_epoch))
     return pairs
 
 
 def _partial_pairs(entry: ProducerStateEntry, logged: ProducerStateEntry) -> list[Pair]:
     """
-    What must be so though some of the producer's batches and markers are gone.
+    The values that must be equal although some batches and markers of the producer are missing.
     """
     if entry.producer_epoch > logged.producer_epoch:
         return []
@@ -160,7 +160,7 @@ def check_strays(
         del strays[-1]
     for snapshot in strays[:-1]:
         report.beside(snapshot.path).add(
-            rules.SNAPSHOT_STRAY,
+            invariants.SNAPSHOT_STRAY,
             f"offset {snapshot.offset}",
             "the base offset of a segment, or where the log was opened or closed",
         )

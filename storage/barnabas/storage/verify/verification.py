@@ -1,9 +1,9 @@
 """
-Verifying directories: log directories, logs, or several of a node.
+Verifying log directories and single logs, all of one node together.
 
-While a broker has the lock of a directory, files come, go and grow under the eyes of who looks. The
-end of an active segment is then not judged, nor are left-overs. For everything else: what is found
-counts only if it is found twice, some time apart.
+While a broker has the lock of a directory, it creates, deletes and appends to files. The end of an
+active segment is then not checked, nor are left-overs. Every other violation counts only if it is
+found twice, some time apart.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.directories.directory import RECOVERY_POINT_CHECKPOINT
 from barnabas.storage.errors import InvalidLogDirectory
@@ -29,7 +28,7 @@ from barnabas.storage.state_files.file_names import (
 )
 from barnabas.storage.state_files.meta_properties import META_PROPERTIES, MetaProperties
 from barnabas.storage.state_files.partition_metadata import PARTITION_METADATA
-from barnabas.storage.verify import rules
+from barnabas.storage.verify import invariants
 from barnabas.storage.verify.cluster import ReadTopics, Topics, check_topics
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
@@ -37,25 +36,19 @@ from barnabas.storage.verify.report import FileReport, Report, Sink, Violation
 from barnabas.storage.verify.root import RootCheck
 
 SECOND_LOOK_SECONDS: Final = 0.25
-"""Longer than a broker takes to put one set of files in the place of another."""
+"""This is longer than a broker takes to replace one set of files by another."""
 
 
 def no_topics(_root: LogRoot) -> Topics | None:
     """
-    For who knows nothing of the cluster's metadata.
+    No metadata of the cluster.
     """
     return None
 
 
-@struct(frozen=False)
-class _CheckedRoot:
-    root: LogRoot
-    check: RootCheck
-
-
 class Verification:
     """
-    One look at some directories.
+    One verification of some directories.
 
     Args:
         read_topics: reads the metadata of the cluster, if it is in one of the directories.
@@ -74,12 +67,12 @@ class Verification:
         self._report = report
         self._read_topics = read_topics
         self.states: dict[Path, DirectoryState] = {}
-        """Of the log directories that were looked at, or around the logs that were."""
+        """The states of the log directories, those around single logs included."""
 
     def run(self, paths: Sequence[Path]) -> None:
         """
         Raises:
-            NotADirectoryError: one of *paths* is no directory.
+            NotADirectoryError: one of *paths* is not a directory.
         """
         for path in paths:
             if not self._files.is_directory(path):
@@ -103,14 +96,13 @@ class Verification:
                 if not directory.name.endswith(DELETE_DIR_SUFFIX):
                     self._check_log_of(known, directory, topics)
 
-    def _known(self, path: Path) -> _CheckedRoot:
+    def _known(self, path: Path) -> RootCheck:
         """
-        What the files beside the logs say. What is wrong with them was told, or is not asked for.
+        The facts in the files beside the logs. Their own violations are not reported here.
         """
-        root = LogRoot(path, self._files)
-        check = RootCheck(root, lambda _: None)
-        check.run()
-        return _CheckedRoot(root, check)
+        known = RootCheck(LogRoot(path, self._files), lambda _: None)
+        known.run()
+        return known
 
     def _topics(self, paths: Sequence[Path]) -> Topics | None:
         for path in paths:
@@ -122,33 +114,32 @@ class Verification:
     def _check_root_files(self, paths: Sequence[Path], report: Report) -> None:
         checked = []
         for path in paths:
-            root = LogRoot(path, self._files)
-            check = RootCheck(root, report.add)
+            check = RootCheck(LogRoot(path, self._files), report.add)
             check.run()
             self.states[path] = check.state
-            checked.append(_CheckedRoot(root, check))
+            checked.append(check)
         node_id = _check_same(checked, report.add)
         _check_duplicates([each.root for each in checked], report.add)
         topics = self._topics(paths)
         if topics is not None:
-            clean = all(each.check.state is DirectoryState.CLEAN for each in checked)
+            clean = all(each.state is DirectoryState.CLEAN for each in checked)
             roots = [each.root for each in checked]
             check_topics(topics, roots, node_id, report.add, clean=clean)
 
-    def _check_log_of(self, known: _CheckedRoot, path: Path, topics: Topics | None) -> None:
+    def _check_log_of(self, known: RootCheck, path: Path, topics: Topics | None) -> None:
         looks = iter([known])
 
         def check(report: Report) -> None:
-            # Before the second look, what lies beside the log may have become another.
+            # The files beside the log may change before the second check.
             root = next(looks, None) or self._known(known.root.path)
             try:
                 partition = PartitionDirectory(path, self._files)
             except (FileNotFoundError, InvalidLogDirectory):
                 return
-            context = root.check.context(partition, topics)
+            context = root.context(partition, topics)
             PartitionCheck(partition, context, report, self._clock).run()
 
-        self._confirm(check, known.check.state is DirectoryState.IN_USE)
+        self._confirm(check, known.state is DirectoryState.IN_USE)
 
     # Logs.
 
@@ -156,7 +147,7 @@ class Verification:
         parent = path.absolute().parent
         if self._files.exists(parent / RECOVERY_POINT_CHECKPOINT):
             known = self._known(parent)
-            self.states[parent] = known.check.state
+            self.states[parent] = known.state
             self._check_log_of(known, path, self._topics([parent]))
             return
         partition = PartitionDirectory(path, self._files)
@@ -164,7 +155,7 @@ class Verification:
 
     def _confirm(self, check: Callable[[Report], None], live: bool) -> None:
         """
-        Do *check*; if a broker may have been in the way, tell only what a second look finds too.
+        Run *check*; with a running broker, report only the violations that a second run finds too.
         """
         if not live:
             check(self._report)
@@ -190,7 +181,7 @@ def _identity(violation: Violation) -> tuple[object, ...]:
 
 def is_log(path: Path, files: Files) -> bool:
     """
-    Whether *path* is the directory of one log, and not one with logs in it.
+    Whether *path* is the directory of one log, and not a directory with logs in it.
     """
     try:
         parse_topic_partition_name(path.absolute())
@@ -202,28 +193,28 @@ def is_log(path: Path, files: Files) -> bool:
     return PARTITION_METADATA in names or any(name.endswith(LOG_SUFFIX) for name in names)
 
 
-def _check_same(checked: Sequence[_CheckedRoot], add: Sink) -> int | None:
+def _check_same(checked: Sequence[RootCheck], add: Sink) -> int | None:
     """
-    Whether all log directories are of one node; its id.
+    Check that all log directories are of one node, and return its id.
     """
     first: MetaProperties | None = None
     seen: dict[UUID, Path] = {}
     for each in checked:
-        meta = each.check.meta_properties
+        meta = each.meta_properties
         if meta is None:
             continue
         report = FileReport(add, each.root.path / META_PROPERTIES)
         first = first or meta
         if (meta.cluster_id, meta.node_id) != (first.cluster_id, first.node_id):
             report.add(
-                rules.META_PROPERTIES_SAME,
+                invariants.META_PROPERTIES_SAME,
                 f"cluster {meta.cluster_id}, node {meta.node_id}",
                 f"cluster {first.cluster_id}, node {first.node_id}",
             )
         directory_id = meta.directory_id
         if directory_id is not None and directory_id in seen:
             report.add(
-                rules.META_PROPERTIES_SAME,
+                invariants.META_PROPERTIES_SAME,
                 f"the directory id of {seen[directory_id]}",
                 "an id of its own",
             )
@@ -241,5 +232,5 @@ def _check_duplicates(roots: Sequence[LogRoot], add: Sink) -> None:
             other = seen.setdefault(partition.topic_partition, partition.path)
             if other != partition.path:
                 FileReport(add, partition.path).add(
-                    rules.DUPLICATE_LOG, "a log", f"one only, which is in {other.parent}"
+                    invariants.DUPLICATE_LOG, "a log", f"one only, which is in {other.parent}"
                 )

@@ -1,0 +1,69 @@
+"""
+What the commands ``dump-log``, ``explain`` and ``verify`` share: directories as arguments, and the
+exit status of a command that prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+EXIT_DONE: Final = 0
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+EXIT_BROKEN_PIPE: Final = 141
+"""The last two are those of a shell for programs that SIGINT and SIGPIPE have ended."""
+
+_URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+
+
+def local_directory(text: str) -> Path:
+    """
+    The path in an argument, for ``argparse``.
+
+    Raises:
+        ArgumentTypeError: *text* is a URL.
+    """
+    if _URL.match(text):
+        raise argparse.ArgumentTypeError(f"{text} is a URL; name a local directory")
+    return Path(text)
+
+
+def exit_status(command: Callable[[], int]) -> int:
+    """
+    Run *command*, which prints, and return its exit status.
+
+    The status is 141 if the reader has closed the pipe, 130 after Ctrl-C, and 1 with a line on
+    standard error if the output cannot be written.
+    """
+    try:
+        status = command()
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        _discard_output()
+        print(f"barnabas: {error.strerror or error}", file=sys.stderr)
+        return EXIT_FAILED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    return status
+
+
+def _discard_output() -> None:
+    """
+    Discard the rest of the output: the interpreter writes it at its end, and would fail again.
+    """
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

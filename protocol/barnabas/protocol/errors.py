@@ -407,3 +407,15 @@ class OutOfBounds(InvalidRecord):
     """
     A record ends before a field, for which Kafka throws Java's IndexOutOfBoundsException.
     """
+
+
+class BufferUnderflow(InvalidRecord):
+    """
+    A value ends before a field, for which Kafka throws Java's BufferUnderflowException.
+    """
+
+
+class NullValue(InvalidRecord):
+    """
+    A key or value is null, for which Kafka throws Java's NullPointerException.
+    """

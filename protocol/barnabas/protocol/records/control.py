@@ -30,7 +30,7 @@ from barnabas.protocol.codec.schema import (
     since,
     uint16,
 )
-from barnabas.protocol.errors import InvalidRecord
+from barnabas.protocol.errors import BufferUnderflow, InvalidRecord, NullValue
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import BatchOptions, control_batch
 from barnabas.protocol.records.record import Record
@@ -57,14 +57,33 @@ class ControlRecordType(IntEnum):
     def of(cls, key: bytes | None) -> ControlRecordType:
         """
         Raises:
-            InvalidRecord: *key* is none of a control record.
+            InvalidRecord: *key* is not that of a control record.
         """
-        if key is None or len(key) < _KEY.size:
-            raise InvalidRecord(f"The key of a control record is too short: {key!r}.")
-        version, number = _KEY.unpack_from(key)
-        if version < 0:
-            raise InvalidRecord(f"The key of a control record has version {version}.")
+        number = control_type_number(key)
         return cls(number) if 0 <= number <= cls.KRAFT_VOTERS else cls.UNKNOWN
+
+
+def control_type_number(key: bytes | None) -> int:
+    """
+    The number of the type in the key of a control record, known or not.
+
+    Raises:
+        InvalidRecord: *key* is not that of a control record (Kafka's
+        ControlRecordType.parseTypeId).
+    """
+    if key is None:
+        raise NullValue("A control record has no key.")
+    if len(key) < _KEY.size:
+        raise InvalidRecord(
+            "Invalid value size found for control record key. Must have at least "
+            f"{_KEY.size} bytes, but found only {len(key)}"
+        )
+    version, number = _KEY.unpack_from(key)
+    if version < 0:
+        raise InvalidRecord(
+            f"Invalid version found for control record: {version}. May indicate data corruption"
+        )
+    return int(number)
 
 
 def control_key(control_type: ControlRecordType) -> bytes:
@@ -91,12 +110,7 @@ class EndTransactionMarker(NamedTuple):
         control_type = ControlRecordType.of(record.key)
         if control_type not in {ControlRecordType.ABORT, ControlRecordType.COMMIT}:
             raise InvalidRecord(f"{control_type.name} does not end a transaction.")
-        if record.value is None or len(record.value) < _MARKER.size:
-            raise InvalidRecord(f"The value of a marker is too short: {record.value!r}.")
-        version, epoch = _MARKER.unpack_from(record.value)
-        if version < 0:
-            raise InvalidRecord(f"The value of a marker has version {version}.")
-        return cls(control_type, epoch)
+        return cls(control_type, coordinator_epoch(record.value))
 
     def value(self) -> bytes:
         return _MARKER.pack(0, self.coordinator_epoch)
@@ -111,6 +125,26 @@ class EndTransactionMarker(NamedTuple):
         return control_batch(
             self.control_type, self.value(), timestamp, base_offset=base_offset, **options
         )
+
+
+def coordinator_epoch(value: bytes | None) -> int:
+    """
+    The epoch of the coordinator in the value of a marker.
+
+    Raises:
+        InvalidRecord: *value* is not that of a marker (Kafka's EndTransactionMarker).
+    """
+    if value is None:
+        raise NullValue("A marker has no value.")
+    if len(value) < _MARKER.size:
+        raise BufferUnderflow(f"The value of a marker is too short: {value!r}.")
+    version, epoch = _MARKER.unpack_from(value)
+    if version < 0:
+        raise InvalidRecord(
+            f"Invalid version found for end transaction marker: {version}. "
+            "May indicate data corruption"
+        )
+    return int(epoch)
 
 
 @message

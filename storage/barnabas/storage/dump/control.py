@@ -4,10 +4,10 @@ Control records: markers of transactions, and the records of Raft in the metadat
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Any, Final
 
 from barnabas.protocol.codec.schema import ZERO_UUID, Message
+from barnabas.protocol.errors import NullValue
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.control import (
     ControlRecordType,
@@ -16,18 +16,15 @@ from barnabas.protocol.records.control import (
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
     VotersRecord,
+    control_type_number,
+    coordinator_epoch,
 )
 from barnabas.storage.dump.decoders.message_reader import (
     BadMessage,
     MessageReader,
 )
-from barnabas.storage.dump.failure import INVALID_RECORD, DumpFailure
+from barnabas.storage.dump.failure import DumpFailure
 from barnabas.storage.dump.java_text import json_text
-
-_KEY: Final = Struct(">hh")
-_MARKER: Final = Struct(">hi")
-_UNDERFLOW: Final = "java.nio.BufferUnderflowException"
-_NULL_POINTER: Final = "java.lang.NullPointerException"
 
 _MESSAGES: Final[dict[ControlRecordType, tuple[str, type[Message]]]] = {
     ControlRecordType.LEADER_CHANGE: ("LeaderChange:", LeaderChangeMessage),
@@ -62,49 +59,17 @@ class ControlRecord(NamedTuple):
 def control_record(key: bytes | None, value: bytes | None) -> ControlRecord:
     """
     Raises:
-        DumpFailure: the key or the value is not that of a control record.
+        InvalidRecord, DumpFailure: the key or the value is not that of a control record.
     """
-    number = _number(key)
-    known = 0 <= number <= ControlRecordType.KRAFT_VOTERS
-    control_type = ControlRecordType(number) if known else ControlRecordType.UNKNOWN
-    if not known:
+    number = control_type_number(key)
+    control_type = ControlRecordType.of(key)
+    if control_type is ControlRecordType.UNKNOWN:
         return ControlRecord(control_type, number, {})
     if value is None:
-        raise DumpFailure(_NULL_POINTER)
+        raise NullValue
     if control_type in _MESSAGES:
         return ControlRecord(control_type, number, _message(_MESSAGES[control_type][1], value))
-    return ControlRecord(control_type, number, {"coordinatorEpoch": _coordinator_epoch(value)})
-
-
-def _number(key: bytes | None) -> int:
-    if key is None:
-        raise DumpFailure(_NULL_POINTER)
-    if len(key) < _KEY.size:
-        raise DumpFailure(
-            INVALID_RECORD,
-            "Invalid value size found for control record key. Must have at least "
-            f"{_KEY.size} bytes, but found only {len(key)}",
-        )
-    version, number = _KEY.unpack_from(key)
-    if version < 0:
-        raise DumpFailure(
-            INVALID_RECORD,
-            f"Invalid version found for control record: {version}. May indicate data corruption",
-        )
-    return int(number)
-
-
-def _coordinator_epoch(value: bytes) -> int:
-    if len(value) < _MARKER.size:
-        raise DumpFailure(_UNDERFLOW)
-    version, epoch = _MARKER.unpack_from(value)
-    if version < 0:
-        raise DumpFailure(
-            INVALID_RECORD,
-            f"Invalid version found for end transaction marker: {version}. "
-            "May indicate data corruption",
-        )
-    return int(epoch)
+    return ControlRecord(control_type, number, {"coordinatorEpoch": coordinator_epoch(value)})
 
 
 def _message(cls: type[Message], value: bytes) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from typing import Final
 
 from barnabas.protocol.compression.types import UnknownCompression
 from barnabas.protocol.errors import (
+    BufferUnderflow,
     CorruptMessage,
     IllegalArgument,
     InvalidRecord,
     KafkaError,
+    NullValue,
     OutOfBounds,
 )
 from barnabas.storage.errors import CorruptIndex
@@ -24,6 +26,8 @@ CORRUPT_RECORD: Final = "org.apache.kafka.common.errors.CorruptRecordException"
 
 _JAVA_NAMES: Final[tuple[tuple[type[KafkaError], str], ...]] = (
     (OutOfBounds, "java.lang.IndexOutOfBoundsException"),
+    (BufferUnderflow, "java.nio.BufferUnderflowException"),
+    (NullValue, "java.lang.NullPointerException"),
     (IllegalArgument, ILLEGAL_ARGUMENT),
     (UnknownCompression, ILLEGAL_ARGUMENT),
     (InvalidRecord, INVALID_RECORD),
@@ -32,6 +36,7 @@ _JAVA_NAMES: Final[tuple[tuple[type[KafkaError], str], ...]] = (
     (KafkaError, KAFKA_EXCEPTION),
 )
 """The first class that fits an error of the engine has the name of Kafka's exception beside it."""
+_WITHOUT_MESSAGE: Final = (OutOfBounds, BufferUnderflow, NullValue)
 
 
 class DumpFailure(Exception):
@@ -57,4 +62,4 @@ class DumpFailure(Exception):
         Kafka's exception where the engine raises *error*, whose text is that of Kafka.
         """
         kind = next(name for kind, name in _JAVA_NAMES if isinstance(error, kind))
-        return cls(kind, None if isinstance(error, OutOfBounds) else str(error))
+        return cls(kind, None if isinstance(error, _WITHOUT_MESSAGE) else str(error))

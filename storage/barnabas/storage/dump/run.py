@@ -39,10 +39,10 @@ _EPOCH_END: Final = _OFFSET_DIGITS + 1 + 10
 _REPORTS: Final = {"text": ("text_report", "TextReport"), "json": ("json_report", "JsonReport")}
 _DECODERS: Final = {
     "offsets-decoder": ("coordinator", "OffsetsDecoder"),
-    "transaction-log-decoder": ("transactions", "TransactionLogDecoder"),
+    "transaction-log-decoder": ("coordinator", "TransactionLogDecoder"),
     "cluster-metadata-decoder": ("cluster_metadata", "ClusterMetadataDecoder"),
     "remote-log-metadata-decoder": ("remote_log", "RemoteLogDecoder"),
-    "share-group-state-decoder": ("share_state", "ShareStateDecoder"),
+    "share-group-state-decoder": ("coordinator", "ShareStateDecoder"),
 }
 """
 Module and class of each decoder. The first one counts if several are asked for. Only the one that

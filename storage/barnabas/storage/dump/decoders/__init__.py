@@ -1,5 +1,5 @@
 """
-What the keys and values of a topic mean.
+Decoders of the keys and values of a topic.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from barnabas.storage.dump.java_text import json_text, utf8_text
 @struct
 class Raw:
     """
-    Text that is shown as it is, where JSON would be put in quotes.
+    Text that is printed without the quotes of JSON.
     """
 
     text: str
@@ -22,9 +22,9 @@ class Raw:
 @struct
 class Decoded:
     """
-    What a decoder makes of a record. None is for nothing to show.
+    The key and value of a record, decoded. None is not printed.
 
-    A mapping is shown as JSON; what else there is, as ``text_of`` has it.
+    ``text_of`` is the text of a value; a mapping becomes JSON.
     """
 
     key: Any = None
@@ -49,19 +49,19 @@ class DumpedRecord(Protocol):
 
 class Decoder(Protocol):
     """
-    Understands the records of one kind of topic.
+    Decodes the records of one kind of topic.
     """
 
     def decode(self, record: DumpedRecord) -> Decoded:
         """
         Raises:
-            DumpFailure: Kafka's tool gives up on such a record.
+            DumpFailure: Kafka's tool ends at this record.
         """
 
 
 def text_of(value: Any) -> str:
     """
-    How a dump shows *value*, which is not None.
+    The text of *value*, which is not None.
     """
     if isinstance(value, Raw):
         return value.text

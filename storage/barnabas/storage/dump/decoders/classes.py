@@ -1,5 +1,5 @@
 """
-The decoders that Apache Kafka's tool is told by the names of their classes.
+The decoders that the user names by the Java classes of Apache Kafka.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def _long(data: bytes) -> Any:
 
 def _hexadecimal(data: bytes) -> Any:
     """
-    Bytes in hexadecimal. Kafka's tool shows the address of the array, of which nobody has anything.
+    Bytes in hexadecimal. Kafka's tool prints the useless address of the array.
     """
     return Raw(data.hex())
 
 
 def _number(data: bytes, format_: Struct) -> int:
     """
-    The number that *data* begin with.
+    The number at the beginning of *data*.
     """
     if len(data) < format_.size:
         raise DumpFailure("java.nio.BufferUnderflowException")
@@ -56,10 +56,10 @@ _CLASSES: Final[Mapping[str, FromBytes]] = {
 
 class ClassDecoder:
     """
-    Reads key and value each in its own way.
+    Decodes key and value by one class each.
 
     Raises:
-        DumpFailure: there is no such class.
+        DumpFailure: no decoder has this name.
     """
 
     def __init__(self, key_class: str, value_class: str) -> None:

@@ -1,5 +1,5 @@
 """
-``__cluster_metadata``: what the cluster is made of.
+The records of ``__cluster_metadata``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageRea
 
 class ClusterMetadataDecoder:
     """
-    Shows the values; keys there are none (Kafka's ClusterMetadataLogMessageParser).
+    Decodes the values; the records have no keys (Kafka's ClusterMetadataLogMessageParser).
     """
 
     def decode(self, record: DumpedRecord) -> Decoded:
@@ -36,6 +36,6 @@ class ClusterMetadataDecoder:
 @cache
 def type_name(class_name: str) -> str:
     """
-    The name of a type of record, which is that of its class in capitals.
+    The name of a type of record: that of its class in capitals.
     """
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", class_name).upper()

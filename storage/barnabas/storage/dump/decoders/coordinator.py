@@ -1,6 +1,5 @@
 """
-Topics in which coordinators keep their state: a key that tells the type of the record, and a value
-that tells its version.
+The topics of coordinators. The key of a record begins with its type, the value with its version.
 """
 
 from __future__ import annotations
@@ -10,7 +9,11 @@ from typing import Any
 
 from barnabas.protocol import consumer_protocol
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.internal_topics import group_records
+from barnabas.protocol.internal_topics import (
+    group_records,
+    share_state_records,
+    transaction_records,
+)
 from barnabas.storage.dump.decoders import Decoded, DumpedRecord, Raw
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader, contents_of
 from barnabas.storage.dump.failure import DumpFailure
@@ -62,14 +65,14 @@ class CoordinatorDecoder:
 
     def shown(self, number: int, data: dict[str, Any]) -> dict[str, Any]:
         """
-        What is shown of the value of a record of type *number*.
+        The fields of the value of a record of type *number* that are printed.
         """
         return data
 
 
 class OffsetsDecoder(CoordinatorDecoder):
     """
-    ``__consumer_offsets``: what the members of a consumer group say to each other is decoded too.
+    ``__consumer_offsets``: also decodes the subscriptions and assignments of consumers.
     """
 
     def __init__(self) -> None:
@@ -84,9 +87,28 @@ class OffsetsDecoder(CoordinatorDecoder):
         return data
 
 
+class TransactionLogDecoder(CoordinatorDecoder):
+    """
+    ``__transaction_state``.
+    """
+
+    def __init__(self) -> None:
+        key = transaction_records.TransactionLogKey
+        super().__init__({key.api.key: (key, transaction_records.TransactionLogValue)})
+
+
+class ShareStateDecoder(CoordinatorDecoder):
+    """
+    ``__share_group_state``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(share_state_records.RECORDS)
+
+
 def _replace(member: dict[str, Any], name: str, cls: type[Message]) -> None:
     """
-    Put in the place of bytes what they mean, if they mean something.
+    Replace bytes by the message in them, if they are one.
     """
     reader = MessageReader(member[name])
     try:
@@ -104,7 +126,7 @@ def _version(reader: MessageReader, name: str) -> int:
 
 def _read(reader: MessageReader, cls: type[Message], version: int, name: str) -> dict[str, Any]:
     """
-    Read a key, which is of version 0 whatever its type, or a value.
+    Read a key, whose version is always 0, or a value.
     """
     try:
         return reader.read(cls, 0 if name == "key" else version)

@@ -1,6 +1,6 @@
 """
-Values that begin with the version of their frame, their type and their version, as unsigned
-varints: those of ``__cluster_metadata`` and of ``__remote_log_metadata``.
+Values in a frame: the version of the frame, the type and the version of the value, as unsigned
+varints. ``__cluster_metadata`` and ``__remote_log_metadata`` have them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _LARGEST: Final = 2**15 - 1
 
 class FramedMessage(NamedTuple):
     """
-    A message out of its frame.
+    The message in a frame.
     """
 
     cls: type[Message]

@@ -1,10 +1,10 @@
 """
-Records of internal topics as what JSON can say, and Kafka's own words where they are broken.
+Records of internal topics as JSON, with Kafka's errors for broken ones.
 
-The codec of ``protocol`` reads the same bytes into objects, faster, and refuses what is broken in
-words of its own. A dump shows the fields under Kafka's names, of any version that a file may claim,
-and repeats what Kafka says about a broken one; so it reads the bytes itself, led by the same
-declarations (Kafka's generated ``read`` methods and JSON converters).
+The codec of ``protocol`` decodes the same bytes into objects, faster, and has errors of its own. A
+dump has Kafka's names of the fields, reads any version that a record claims, and repeats Kafka's
+errors. So it reads the bytes itself, with the same declarations (Kafka's generated ``read`` methods
+and JSON converters).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _UUID_BYTES: Final = 16
 
 class BadMessage(Exception):
     """
-    The bytes are no such message.
+    The bytes are not the expected message.
 
     Args:
         text: the message of Kafka's exception; None where it has none.
-        kind: the Java class of that exception, for those who let it end the tool.
+        kind: the Java class of that exception, if it ends the tool.
     """
 
     def __init__(self, text: str | None = None, kind: str = "java.lang.RuntimeException") -> None:
@@ -50,10 +50,10 @@ def _ends_early() -> BadMessage:
 
 def contents_of(record: DumpedRecord) -> tuple[bytes | None, bytes | None]:
     """
-    Key and value of a record, read where Kafka expects that they may be broken.
+    Key and value of a record, at a place where Kafka continues after an error.
 
     Raises:
-        BadMessage: key or value reach beyond the record, as they can in one of version 0 or 1.
+        BadMessage: key or value end behind the record, which is possible in versions 0 and 1.
     """
     try:
         return record.key(), record.value()
@@ -63,7 +63,7 @@ def contents_of(record: DumpedRecord) -> tuple[bytes | None, bytes | None]:
 
 class MessageReader:
     """
-    A walk through bytes that hold messages.
+    Reads messages from bytes.
     """
 
     __slots__ = ("data", "position")
@@ -79,7 +79,7 @@ class MessageReader:
     def read_int16(self) -> int:
         """
         Raises:
-            BadMessage: the data end before.
+            BadMessage: the data end too early.
         """
         number: int = self._unpack(_INT16)
         return number
@@ -87,7 +87,7 @@ class MessageReader:
     def read_uvarint(self) -> int:
         """
         Raises:
-            BadMessage: the number is not whole, or too long.
+            BadMessage: the number is cut or too long.
         """
         raw = 0
         for shift in range(0, 35, 7):
@@ -106,12 +106,11 @@ class MessageReader:
 
     def read(self, cls: type[Message], version: int) -> dict[str, Any]:
         """
-        A message, as a dictionary in the order of its declaration.
-
-        A version later than any that is known is read as far as that goes.
+        A message, as a dictionary in the order of its declaration. An unknown later version is read
+        like the latest one.
 
         Raises:
-            BadMessage: the bytes are none.
+            BadMessage: the bytes are not such a message.
         """
         version = max(version, 0)
         return self._struct(cls, version, cls.api.is_flexible(version), cls.api.versions.stop - 1)
@@ -218,7 +217,7 @@ class MessageReader:
 
 def _as_read(default: Any) -> Any:
     """
-    The default of a field, in the form in which it would be read.
+    The default of a field, in the form of a value that was read.
     """
     if not hasattr(type(default), "__match_args__"):
         return default
@@ -228,7 +227,7 @@ def _as_read(default: Any) -> Any:
 @cache
 def json_name(name: str) -> str:
     """
-    Kafka's name of a field, as it stands in JSON.
+    Kafka's name of a field in JSON.
     """
     if name in _NAMES:
         return _NAMES[name]

@@ -1,8 +1,8 @@
 """
-``__remote_log_metadata``: which segments tiered storage keeps.
+The records of ``__remote_log_metadata``, the segments in tiered storage.
 
-Kafka shows these as the ``toString`` of the classes that it makes of them (RemoteLogMetadataSerde
-and the transforms that it uses), which refuse some of what can be read.
+Kafka prints them by ``toString`` of its classes (RemoteLogMetadataSerde and its transforms), which
+refuse some values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NO_VALUE: Final = (
 
 class RemoteLogDecoder:
     """
-    Shows the values; keys there are none (Kafka's RemoteMetadataLogMessageParser).
+    Decodes the values; the records have no keys (Kafka's RemoteMetadataLogMessageParser).
     """
 
     def decode(self, record: DumpedRecord) -> Decoded:

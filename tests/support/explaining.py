@@ -12,10 +12,11 @@ from typing import Any
 from barnabas.server.config import load_settings
 from barnabas.server.tools.known_cluster import KnownCluster, Suppositions
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.explain.command import add_arguments, explained
+from barnabas.storage.explain.command import add_arguments
 from barnabas.storage.explain.known import BrokerTimes, TopicSettings
 from barnabas.storage.explain.logs import ReadOnlyLogs
 from barnabas.storage.explain.report import PartitionReport, report_on
+from barnabas.storage.explain.run import explained
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.storage.explain.command import ATTEMPTS
 from barnabas.storage.explain.known import ExplainError, FilesChanged
-from barnabas.storage.explain.logs import Condition
+from barnabas.storage.explain.logs import ATTEMPTS, Condition
 from barnabas.storage.fs.interface import File
 from barnabas.storage.readonly.overlay_files import OverlayFiles
 from tests.support.disk import MemoryFiles

@@ -12,18 +12,16 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from barnabas.storage.explain.command import (
-    ReadCluster,
-    add_log_directories,
+from barnabas.storage.explain.command import ReadCluster, add_log_directories
+from barnabas.storage.readonly.command_line import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_USAGE,
     allow_many_files,
 )
 
 if TYPE_CHECKING:
     from barnabas.storage.clock import Clock
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_INTERRUPTED = 130
 
 
 def add_logs(parser: argparse.ArgumentParser) -> None:

@@ -25,6 +25,7 @@ from barnabas.storage.index.base import Index
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex
 from barnabas.storage.index.txn_index import CURRENT_VERSION, ENTRY
+from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.index_file import BytesInMemory
 from barnabas.storage.segment.records import LARGEST_FILE
 from barnabas.storage.state_files.file_names import INDEX_SUFFIX, LOG_SUFFIX
@@ -44,10 +45,9 @@ def _read_index(cls: type[IndexT], files: Files, path: str, base_offset: int) ->
         DumpFailure: there is no such file. Kafka's tool makes an empty one and then fails.
     """
     with kafkas_exceptions(path):
-        try:
-            data = files.read_bytes(Path(path))
-        except FileNotFoundError as error:
-            raise DumpFailure(ILLEGAL_ARGUMENT, "Invalid max index size: -1") from error
+        data = read_if_exists(files, Path(path))
+    if data is None:
+        raise DumpFailure(ILLEGAL_ARGUMENT, "Invalid max index size: -1")
     return cls(BytesInMemory(Path(path), data), base_offset, -1)
 
 
@@ -218,10 +218,7 @@ def dump_txn_index(file: DumpedFile, report: Report) -> None:
     """
     file.base_offset  # noqa: B018  # Kafka's tool fails if the name has none.
     with kafkas_exceptions(file.path):
-        try:
-            data = file.files.read_bytes(Path(file.path))
-        except FileNotFoundError:
-            return
+        data = read_if_exists(file.files, Path(file.path)) or b""
     whole = memoryview(data)[: len(data) - len(data) % ENTRY.size]
     entries = [(version >> 8, *rest) for version, *rest in ENTRY.iter_unpack(whole)]
     for version, *_ in entries:

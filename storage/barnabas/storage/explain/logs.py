@@ -15,12 +15,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, KafkaError
-from barnabas.storage.explain.known import Cluster, ExplainError, TopicSettings, unreadable
+from barnabas.storage.explain.known import (
+    Cluster,
+    ExplainError,
+    FilesChanged,
+    TopicSettings,
+    unreadable,
+)
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
@@ -34,7 +40,13 @@ from barnabas.storage.state_files.file_names import DELETED_SUFFIX, TopicPartiti
 READ_ERRORS: Final = (KafkaError, ValueError, FileNotFoundError)
 """The errors of reading a log, also of one of which a broker has just removed a file."""
 
+ATTEMPTS: Final = 10
+"""The number of attempts to read a log whose broker removes files meanwhile."""
+
 _PARTITION: Final = re.compile(r"(.+)-([0-9]+)")
+
+
+Answer = TypeVar("Answer")
 
 
 class Condition(Enum):
@@ -209,6 +221,19 @@ class ReadOnlyLogs:
             else:
                 return log, recover
         raise unreadable(f"The log in {path}", failure) from failure
+
+
+def patiently(explain: Callable[[], Answer]) -> Answer:
+    """
+    Repeat *explain*, up to ten times, while a broker changes files in the middle of it.
+
+    Raises:
+        FilesChanged: it did so each time.
+    """
+    for _ in range(ATTEMPTS - 1):
+        with suppress(FilesChanged):
+            return explain()
+    return explain()
 
 
 def _condition(root: LogRoot) -> Condition:

@@ -42,6 +42,9 @@ class Window(NamedTuple):
     earliest_ms: int | None
     latest_ms: int | None
 
+    def later_by(self, delay_ms: int) -> Window:
+        return Window(*(None if ms is None else ms + delay_ms for ms in self))
+
 
 NEVER = Window(None, None)
 
@@ -129,7 +132,7 @@ def segment_lifetimes(
             base_offset=segment.base_offset,
             end_offset=end,
             log_start_offset=log.log_start_offset,
-            goes_by=_goes_by(stances),
+            goes_by=next((each.rule for each in stances if each.reason is Reason.BREACHED), None),
             stances=stances,
             is_empty=segment.size == 0,
             is_active=is_active,
@@ -144,7 +147,9 @@ def segment_lifetimes(
             unreadable=NEVER,
             removed=NEVER,
         )
-        found.append(_with_windows(lifetime, now_ms))
+        unreadable = _unreadable(lifetime, now_ms)
+        removed = unreadable.later_by(config.file_delete_delay_ms)
+        found.append(replace(lifetime, unreadable=unreadable, removed=removed))
     return found
 
 
@@ -157,10 +162,6 @@ def check_interval_ms(config: LogConfig, times: BrokerTimes) -> int | None:
     if not config.compact:
         return times.retention_check_interval_ms
     return times.cleaner_backoff_ms if times.cleaner_enabled else None
-
-
-def _goes_by(stances: Sequence[Stance]) -> Rule | None:
-    return next((stance.rule for stance in stances if stance.reason is Reason.BREACHED), None)
 
 
 def _latest_due_ms(config: LogConfig, latest_ms: int, ending: Ending) -> int | None:
@@ -188,26 +189,19 @@ def _stance(
     return Stance(decision.rule, decision.limit, None, None, at)
 
 
-def _with_windows(lifetime: SegmentLifetime, now_ms: int) -> SegmentLifetime:
+def _unreadable(lifetime: SegmentLifetime, now_ms: int) -> Window:
+    """
+    The time at which a check deletes a segment.
+    """
     interval = lifetime.check_interval_ms
-    held = any(
-        stance.reason in (Reason.ABOVE_HIGH_WATERMARK, Reason.LAST_AND_EMPTY)
-        for stance in lifetime.stances
-    )
-    if lifetime.goes_by is not None:
-        due: int = now_ms
-        latest_due: int | None = now_ms
-    elif lifetime.due_ms is None or held or (lifetime.is_empty and lifetime.is_active):
-        return lifetime
-    else:
-        due, latest_due = max(now_ms, lifetime.due_ms), lifetime.latest_due_ms
+    reasons = {stance.reason for stance in lifetime.stances}
+    held = not reasons.isdisjoint({Reason.ABOVE_HIGH_WATERMARK, Reason.LAST_AND_EMPTY})
     if interval is None:
-        return lifetime
-    delay = lifetime.file_delete_delay_ms
+        return NEVER
+    if lifetime.goes_by is not None:
+        return Window(now_ms, now_ms + interval)
+    if lifetime.due_ms is None or held or (lifetime.is_empty and lifetime.is_active):
+        return NEVER
+    latest_due = lifetime.latest_due_ms
     latest = None if latest_due is None else max(now_ms, latest_due) + interval
-    latest_removed = None if latest is None else latest + delay
-    return replace(
-        lifetime,
-        unreadable=Window(due, latest),
-        removed=Window(due + delay, latest_removed),
-    )
+    return Window(max(now_ms, lifetime.due_ms), latest)

@@ -8,6 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.config.options import DAYS, HOURS, LONG_MAX, MINUTES, SECONDS, GiB, KiB, MiB
 
 _UNITS: Final = (
@@ -85,14 +86,14 @@ def parse_moment(text: str) -> int:
     The ms since 1970 of *text*: an ISO 8601 time, in UTC unless it has a zone, or a number of ms.
 
     Raises:
-        ValueError: it is neither.
+        ConfigError: it is neither.
     """
     if re.fullmatch(r"-?[0-9]+", text):
         return int(text)
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(
+        raise ConfigError(
             f"{text!r} is not a time: write 2026-01-31T12:00:00Z, or ms since 1970"
         ) from None
     if at.tzinfo is None:

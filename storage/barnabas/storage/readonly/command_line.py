@@ -1,6 +1,6 @@
 """
-What the commands ``dump-log``, ``explain`` and ``verify`` share: directories as arguments, and the
-exit status of a command that prints.
+Functions that the commands for log directories share: directories as arguments, the limit of
+descriptors, and the exit status of a command that prints.
 """
 
 from __future__ import annotations
@@ -34,6 +34,17 @@ def local_directory(text: str) -> Path:
     if _URL.match(text):
         raise argparse.ArgumentTypeError(f"{text} is a URL; name a local directory")
     return Path(text)
+
+
+def allow_many_files() -> None:
+    """
+    Raise the limit of descriptors: a log with thousands of segments has as many indexes.
+    """
+    import resource  # noqa: PLC0415  # only here, and not on every system
+
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def exit_status(command: Callable[[], int]) -> int:

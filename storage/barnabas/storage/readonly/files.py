@@ -1,5 +1,5 @@
 """
-Opening a file to read it.
+Opening and reading single files.
 """
 
 from __future__ import annotations
@@ -24,3 +24,13 @@ def opened(files: Files, path: Path) -> Iterator[File]:
         yield file
     finally:
         file.close()
+
+
+def read_if_exists(files: Files, path: Path) -> bytes | None:
+    """
+    All bytes of the file *path*; None if there is no such file.
+    """
+    try:
+        return files.read_bytes(path)
+    except FileNotFoundError:
+        return None

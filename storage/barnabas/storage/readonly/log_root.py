@@ -19,6 +19,7 @@ from barnabas.storage.directories.directory import (
 )
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.fs.interface import Files
+from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.partition import PartitionDirectory, mark_of
 from barnabas.storage.state_files.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
@@ -65,11 +66,8 @@ class Checkpoints:
         The entries of the file *name*, one of ``CHECKPOINT_NAMES``, in their order.
         """
         path = self._path / name
-        try:
-            data = self._files.read_bytes(path)
-        except FileNotFoundError:
-            return []
-        return parse_checkpoint(data, path, parse_offset_entry)
+        data = read_if_exists(self._files, path)
+        return [] if data is None else parse_checkpoint(data, path, parse_offset_entry)
 
     @property
     def recovery_points(self) -> Offsets:
@@ -162,11 +160,8 @@ class LogRoot:
             CorruptCheckpoint: the file lacks a property, or the value of one is wrong.
         """
         path = self.path / META_PROPERTIES
-        try:
-            data = self.files.read_bytes(path)
-        except FileNotFoundError:
-            return None
-        return parse_meta_properties(data, path)
+        data = read_if_exists(self.files, path)
+        return None if data is None else parse_meta_properties(data, path)
 
     @property
     def clean_shutdown(self) -> bool:

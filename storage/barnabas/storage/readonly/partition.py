@@ -11,6 +11,7 @@ from typing import Final
 
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.producers.snapshots import SnapshotFile, list_snapshot_files
+from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.checkpoints import (
     LEADER_EPOCH_CHECKPOINT,
@@ -86,11 +87,8 @@ class PartitionDirectory:
             CorruptCheckpoint: the file has another form.
         """
         path = self.path / PARTITION_METADATA
-        try:
-            data = self.files.read_bytes(path)
-        except FileNotFoundError:
-            return None
-        return parse_partition_metadata(data, path)
+        data = read_if_exists(self.files, path)
+        return None if data is None else parse_partition_metadata(data, path)
 
     @property
     def leader_epochs(self) -> tuple[EpochEntry, ...]:
@@ -101,11 +99,8 @@ class PartitionDirectory:
             CorruptCheckpoint: the file has another form.
         """
         path = self.path / LEADER_EPOCH_CHECKPOINT
-        try:
-            data = self.files.read_bytes(path)
-        except FileNotFoundError:
-            return ()
-        return tuple(parse_checkpoint(data, path, parse_epoch_entry))
+        data = read_if_exists(self.files, path)
+        return () if data is None else tuple(parse_checkpoint(data, path, parse_epoch_entry))
 
     @property
     def snapshots(self) -> tuple[SnapshotFile, ...]:

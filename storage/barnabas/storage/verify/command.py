@@ -5,23 +5,13 @@ The command ``barnabas verify``.
 from __future__ import annotations
 
 import argparse
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from barnabas.storage.readonly.command_line import (
-    EXIT_DONE,
-    EXIT_FAILED,
-    EXIT_USAGE,
-    exit_status,
-    local_directory,
-)
+from barnabas.storage.readonly.command_line import exit_status, local_directory
 
 if TYPE_CHECKING:
-    from barnabas.storage.clock import Clock
-    from barnabas.storage.fs.interface import Files
     from barnabas.storage.verify.cluster import ReadTopics
-    from barnabas.storage.verify.output import Output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,67 +43,6 @@ def run(options: argparse.Namespace, read_topics: ReadTopics) -> int:
     """
     Print the violations. The exit status is 0 without any, 1 with any, 2 if an option is wrong.
     """
-    # --help does not load the engine.
-    from barnabas.storage.clock import SystemClock  # noqa: PLC0415  # see above
-    from barnabas.storage.fs.disk import DiskFiles  # noqa: PLC0415  # see above
-    from barnabas.storage.verify.output import JsonOutput, TextOutput  # noqa: PLC0415  # see above
+    from barnabas.storage.verify.run import verify  # noqa: PLC0415  # --help loads no engine
 
-    output = JsonOutput(sys.stdout) if options.format == "json" else TextOutput(sys.stdout)
-    return exit_status(
-        partial(_run, options, read_topics, output, files=DiskFiles(), clock=SystemClock())
-    )
-
-
-def _run(
-    options: argparse.Namespace,
-    read_topics: ReadTopics,
-    output: Output,
-    *,
-    files: Files,
-    clock: Clock,
-) -> int:
-    from barnabas.storage.errors import KafkaError, LogDirectoryLocked  # noqa: PLC0415  # as in run
-    from barnabas.storage.verify.report import Report  # noqa: PLC0415  # as in run
-    from barnabas.storage.verify.verification import Verification  # noqa: PLC0415  # as in run
-
-    report = Report(output.violation)
-    verification = Verification(files, clock, report, read_topics=read_topics)
-    try:
-        if options.repair:
-            _repair(options, read_topics, output, files=files, clock=clock)
-        verification.run(options.directories)
-    except (NotADirectoryError, ValueError, LogDirectoryLocked) as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_USAGE
-    except KafkaError as error:
-        print(f"barnabas: {error}", file=sys.stderr)
-        return EXIT_FAILED
-    output.summary(report, verification.states)
-    return EXIT_FAILED if report.errors or report.warnings else EXIT_DONE
-
-
-def _repair(
-    options: argparse.Namespace,
-    read_topics: ReadTopics,
-    output: Output,
-    *,
-    files: Files,
-    clock: Clock,
-) -> None:
-    """
-    Repair the directories, unless they have no violation.
-    """
-    from barnabas.storage.verify.repair import repair  # noqa: PLC0415  # as in run
-    from barnabas.storage.verify.report import Report  # noqa: PLC0415  # as in run
-    from barnabas.storage.verify.verification import Verification  # noqa: PLC0415  # as in run
-
-    report = Report(lambda _: None)
-    Verification(files, clock, report, read_topics=read_topics).run(options.directories)
-    if report.errors or report.warnings:
-        repair(
-            options.directories,
-            files=files,
-            clock=clock,
-            read_topics=read_topics,
-            tell=output.change,
-        )
+    return exit_status(partial(verify, options, read_topics))

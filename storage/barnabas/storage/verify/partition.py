@@ -10,6 +10,7 @@ from typing import Final
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import CorruptCheckpoint, InvalidQuorumState, KafkaStorageError
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
+from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.checkpoints import LEADER_EPOCH_CHECKPOINT
@@ -232,12 +233,9 @@ class PartitionCheck:
         Check the names in front of the colons and the version. No broker reads them, and no release
         has written others.
         """
-        try:
-            data = self._partition.files.read_bytes(report.path)
-        except FileNotFoundError:
-            return
+        data = read_if_exists(self._partition.files, report.path)
         expected = format_partition_metadata(metadata.topic_id)
-        if data.split() != expected.split():
+        if data is not None and data.split() != expected.split():
             report.add(invariants.PARTITION_METADATA, repr(data), repr(expected))
 
     def _check_ends(self) -> None:

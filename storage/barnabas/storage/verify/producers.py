@@ -209,12 +209,8 @@ class ProducerCheck:
 
     def _compare(self, snapshot: SnapshotFile) -> None:
         report = self._report.beside(snapshot.path)
-        try:
-            entries = read_snapshot(self._partition.files, snapshot.path)
-        except CorruptSnapshot as error:
-            report.add(invariants.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
-            return
-        except FileNotFoundError:
+        entries = self._read(snapshot)
+        if entries is None:
             return
         known = KnownProducers(
             self._state.active_producers,
@@ -225,6 +221,19 @@ class ProducerCheck:
         # The records in front of the first segment were deleted.
         reliable = self._reliable and snapshot.offset > self._first_offset
         check_snapshot(snapshot.offset, entries, known if reliable else None, report)
+
+    def _read(self, snapshot: SnapshotFile) -> list[ProducerStateEntry] | None:
+        """
+        The entries of a snapshot; None if it is corrupt, which is reported, or was removed.
+        """
+        try:
+            return read_snapshot(self._partition.files, snapshot.path)
+        except CorruptSnapshot as error:
+            report = self._report.beside(snapshot.path)
+            report.add(invariants.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
+        except FileNotFoundError:
+            pass
+        return None
 
     def end(self, end_offset: int, base_offsets: list[int], *, is_end_known: bool) -> None:
         """
@@ -238,17 +247,10 @@ class ProducerCheck:
             return
         beyond = self._snapshots[self._compared :]
         for snapshot in beyond:
-            report = self._report.beside(snapshot.path)
-            try:
-                read_snapshot(self._partition.files, snapshot.path)
-            except CorruptSnapshot as error:
-                report.add(invariants.SNAPSHOT_FORMAT, str(error), "a whole snapshot")
-            except FileNotFoundError:
-                continue
-            if is_end_known:
-                report.add(
-                    invariants.SNAPSHOT_END, f"offset {snapshot.offset}", f"up to {end_offset}"
-                )
+            self._read(snapshot)
+            if is_end_known and self._partition.files.exists(snapshot.path):
+                found, expected = f"offset {snapshot.offset}", f"up to {end_offset}"
+                self._report.beside(snapshot.path).add(invariants.SNAPSHOT_END, found, expected)
         kept = [snapshot for snapshot in self._snapshots if snapshot not in beyond]
         check_strays(kept, base_offsets, end_offset, self._report)
 

@@ -17,6 +17,7 @@ from barnabas.storage.directories.directory import (
 )
 from barnabas.storage.errors import CorruptCheckpoint, InvalidLogDirectory, KafkaStorageError
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
+from barnabas.storage.readonly.files import read_if_exists
 from barnabas.storage.readonly.log_root import CHECKPOINT_NAMES, LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
@@ -121,9 +122,8 @@ class RootCheck:
 
     def _check_clean_shutdown(self) -> None:
         path = self.root.path / CLEAN_SHUTDOWN_FILE
-        try:
-            data = self.root.files.read_bytes(path)
-        except FileNotFoundError:
+        data = read_if_exists(self.root.files, path)
+        if data is None:
             return
         try:
             content = json.loads(data) if data else {"version": 0, "brokerEpoch": -1}

@@ -86,10 +86,10 @@ def _reported(
         partitions_of,
     )
     from barnabas.pipeline.spark.session import spark_session  # noqa: PLC0415  # see _report
-    from barnabas.storage.explain.command import moment_of  # noqa: PLC0415  # see _report
     from barnabas.storage.explain.logs import ReadOnlyLogs  # noqa: PLC0415  # see _report
+    from barnabas.storage.explain.units import parse_moment  # noqa: PLC0415  # see _report
 
-    now_ms = clock.now_ms() if options.at is None else moment_of(options.at)
+    now_ms = clock.now_ms() if options.at is None else parse_moment(options.at)
     partitions = partitions_of(ReadOnlyLogs(cluster, files, clock), options.targets)
     scope = Scope(partitions, not options.headers_only, now_ms)
     print(_plan(options, cluster, scope, files), file=sys.stderr)

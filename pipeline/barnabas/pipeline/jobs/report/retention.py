@@ -10,9 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from barnabas.pipeline.jobs.report.facts import Counts, Life, Pin
-from barnabas.storage.explain.command import patiently
 from barnabas.storage.explain.known import BrokerTimes
-from barnabas.storage.explain.logs import ReadOnlyLogs
+from barnabas.storage.explain.logs import ReadOnlyLogs, patiently
 from barnabas.storage.explain.report import PartitionReport, report_on
 from barnabas.storage.explain.retention import SegmentLifetime
 from barnabas.storage.log.retention import Reason

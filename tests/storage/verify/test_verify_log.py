@@ -169,11 +169,19 @@ def test_a_bomb_is_found_where_it_is(codec: CompressionType) -> None:
 
 
 def test_fewer_records_than_the_header_says_are_found() -> None:
+    """
+    With the error that Kafka has for them, as in a dump.
+    """
     data = batch(0, 1)
     data[60] = 3
     seal(data)
 
-    assert ["record-format"] == rules(Files(data))
+    (found,) = check(Files(data))
+
+    assert ("record-format", "Incorrect declared batch size, premature EOF reached") == (
+        found.rule,
+        found.found,
+    )
 
 
 def test_offsets_of_records_outside_of_their_batch_are_found() -> None:

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from barnabas.protocol.structs import is_struct, items
+from barnabas.storage.cleaner.plan import NEVER
 from barnabas.storage.explain.cleaning import Cleaning
 from barnabas.storage.explain.records import RecordAt
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
@@ -103,7 +104,7 @@ def _segment(report: PartitionReport, each: SegmentReport) -> Json:
 
 
 def _unless_never(ms: int) -> int | None:
-    return None if ms == 2**63 - 1 else ms
+    return None if ms == NEVER else ms
 
 
 def _cleaning(report: PartitionReport, cleaning: Cleaning) -> Json:

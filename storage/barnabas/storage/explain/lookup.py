@@ -10,6 +10,8 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from barnabas.protocol.structs import struct
+from barnabas.storage.index.offset_index import OffsetIndex, OffsetPosition
+from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.records import TimestampAndOffset
 from barnabas.storage.segment.segment import LogSegment
@@ -118,20 +120,22 @@ def find_time(log: Log, timestamp: int) -> TimePath | None:
 def _look_up(segment: LogSegment, offset: int) -> IndexStep:
     index = segment.offset_index
     found = index.lookup(offset)
-    entries = range(index.entries)
-    # Without an entry the lookup returns the base offset at position 0.
-    slot = bisect_left(entries, found.offset, key=lambda at: index.entry(at).offset)
-    is_entry = slot < index.entries and index.entry(slot) == found
-    return IndexStep(offset, index.entries, slot if is_entry else None, *found)
+    return IndexStep(offset, index.entries, _slot_of(index, found), *found)
 
 
 def _look_up_time(segment: LogSegment, timestamp: int) -> TimeStep:
     index = segment.time_index
     found = index.lookup(timestamp)
-    entries = range(index.entries)
-    slot = bisect_left(entries, found.timestamp, key=lambda at: index.entry(at).timestamp)
-    is_entry = slot < index.entries and index.entry(slot) == found
-    return TimeStep(index.entries, slot if is_entry else None, *found)
+    return TimeStep(index.entries, _slot_of(index, found), *found)
+
+
+def _slot_of(index: OffsetIndex | TimeIndex, found: OffsetPosition | TimestampOffset) -> int | None:
+    """
+    The number of the entry *found*. A lookup without a result returns no entry of the index.
+    """
+    entries = index.entries
+    slot = bisect_left(range(entries), found[0], key=lambda at: index.entry(at)[0])
+    return slot if slot < entries and index.entry(slot) == found else None
 
 
 def _batches_between(segment: LogSegment, start: int, last: int) -> int:

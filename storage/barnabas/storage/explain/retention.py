@@ -34,7 +34,7 @@ from barnabas.storage.log.retention import (
 from barnabas.storage.segment.segment import LogSegment
 
 
-class Window(NamedTuple):
+class TimeBounds(NamedTuple):
     """
     The earliest and the latest time of an event, in ms; None if it is unknown.
     """
@@ -42,11 +42,11 @@ class Window(NamedTuple):
     earliest_ms: int | None
     latest_ms: int | None
 
-    def later_by(self, delay_ms: int) -> Window:
-        return Window(*(None if ms is None else ms + delay_ms for ms in self))
+    def later_by(self, delay_ms: int) -> TimeBounds:
+        return TimeBounds(*(None if ms is None else ms + delay_ms for ms in self))
 
 
-NEVER = Window(None, None)
+NEVER = TimeBounds(None, None)
 
 
 @struct
@@ -92,8 +92,8 @@ class SegmentLifetime:
     check_interval_ms: int | None
     """None if there are no checks: the log is compacted, and the cleaner is switched off."""
     file_delete_delay_ms: int
-    unreadable: Window
-    removed: Window
+    unreadable: TimeBounds
+    removed: TimeBounds
 
 
 def segment_lifetimes(
@@ -189,7 +189,7 @@ def _stance(
     return Stance(decision.rule, decision.limit, None, None, at)
 
 
-def _unreadable(lifetime: SegmentLifetime, now_ms: int) -> Window:
+def _unreadable(lifetime: SegmentLifetime, now_ms: int) -> TimeBounds:
     """
     The time at which a check deletes a segment.
     """
@@ -199,9 +199,9 @@ def _unreadable(lifetime: SegmentLifetime, now_ms: int) -> Window:
     if interval is None:
         return NEVER
     if lifetime.goes_by is not None:
-        return Window(now_ms, now_ms + interval)
+        return TimeBounds(now_ms, now_ms + interval)
     if lifetime.due_ms is None or held or (lifetime.is_empty and lifetime.is_active):
         return NEVER
     latest_due = lifetime.latest_due_ms
     latest = None if latest_due is None else max(now_ms, latest_due) + interval
-    return Window(max(now_ms, lifetime.due_ms), latest)
+    return TimeBounds(max(now_ms, lifetime.due_ms), latest)

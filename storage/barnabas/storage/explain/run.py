@@ -11,6 +11,7 @@ from functools import partial
 
 from barnabas.storage.clock import Clock, SystemClock
 from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.errors import KafkaError
 from barnabas.storage.explain.as_json import as_json
 from barnabas.storage.explain.as_text import as_text, settings_text, summary_text
 from barnabas.storage.explain.command import ReadCluster
@@ -45,7 +46,7 @@ def explain(options: argparse.Namespace, read_cluster: ReadCluster) -> int:
     files, clock = DiskFiles(), SystemClock()
     try:
         print(explained(options, read_cluster(options, files, clock), files, clock), end="")
-    except (ConfigError, ExplainError) as error:
+    except (ConfigError, ExplainError, KafkaError) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE if isinstance(error, ConfigError) else EXIT_FAILED
     return EXIT_DONE

@@ -63,7 +63,8 @@ def exit_status(command: Callable[[], int]) -> int:
         return EXIT_BROKEN_PIPE
     except OSError as error:
         _discard_output()
-        print(f"barnabas: {error.strerror or error}", file=sys.stderr)
+        where = "" if error.filename is None else f"{error.filename}: "
+        print(f"barnabas: {where}{error.strerror or error}", file=sys.stderr)
         return EXIT_FAILED
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED

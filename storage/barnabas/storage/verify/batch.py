@@ -66,7 +66,7 @@ def _check_records(batch: RecordBatch, report: _BatchReport) -> bool:
         report.add(invariants.BATCH_COMPRESSION, str(error), "a whole stream")
         return False
     if scan.malformed:
-        report.add(invariants.RECORD_FORMAT, scan.malformed, _records(batch))
+        report.add(invariants.RECORD_FORMAT, _flaw(batch) or scan.malformed, _records(batch))
         return False
     _check_offsets(batch, scan, report)
     if not batch.attributes & LOG_APPEND_TIME_FLAG and batch.record_count:
@@ -142,6 +142,18 @@ def _check_control(batch: RecordBatch, report: _BatchReport) -> bool:
         report.add(invariants.CONTROL_RECORD, str(error), "a control record")
         return False
     return True
+
+
+def _flaw(batch: RecordBatch) -> str | None:
+    """
+    Kafka's error for the records of a malformed batch, as ``dump-log`` prints it.
+    """
+    try:
+        for _ in batch.records():
+            pass
+    except (CorruptCompressedData, InvalidRecord) as error:
+        return str(error)
+    return None
 
 
 def _records(batch: RecordBatch) -> str:

@@ -21,6 +21,7 @@ from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import COMPACT, LogConfig
 from barnabas.storage.config.option_values import ConfigError
+from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import KafkaStorageError, LogDirectoryLocked
 from barnabas.storage.fs.failure import LogDirFailureChannel
@@ -36,7 +37,6 @@ from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.root import RootCheck
 from barnabas.storage.verify.verification import is_log
 
-_NEVER_MS: Final = 2**63 - 1
 _CHUNK: Final = 1 << 20
 
 Tell = Callable[[str], None]
@@ -140,14 +140,14 @@ def _telling(tell: Tell) -> Iterator[None]:
 
 
 _SETTINGS: Final = LogManagerSettings(
-    retention_check_ms=_NEVER_MS,
-    flush_check_ms=_NEVER_MS,
-    recovery_point_checkpoint_ms=_NEVER_MS,
-    log_start_offset_checkpoint_ms=_NEVER_MS,
-    high_watermark_checkpoint_ms=_NEVER_MS,
+    retention_check_ms=LONG_MAX,
+    flush_check_ms=LONG_MAX,
+    recovery_point_checkpoint_ms=LONG_MAX,
+    log_start_offset_checkpoint_ms=LONG_MAX,
+    high_watermark_checkpoint_ms=LONG_MAX,
     producer_id_expiration_ms=86_400_000,
-    producer_id_expiration_check_ms=_NEVER_MS,
-    initial_task_delay_ms=_NEVER_MS,
+    producer_id_expiration_check_ms=LONG_MAX,
+    initial_task_delay_ms=LONG_MAX,
     recovery_threads_per_directory=1,
     # The cleaner is never started.
     cleaner=CleanerSettings(dedupe_buffer_bytes=1 << 20),

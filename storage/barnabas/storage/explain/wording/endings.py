@@ -14,6 +14,15 @@ from barnabas.storage.explain.endings import Cause, Ending
 from barnabas.storage.explain.units import counted, duration, moment
 from barnabas.storage.log.rolling import RollReason
 
+_COMPACTED: Final = (
+    "Compaction wrote it and chose its end (inferred: it is below the cleaner's checkpoint). The"
+    " ends of the original segments are not stored."
+)
+_NOTHING_FOLLOWS: Final = (
+    "Unknown: the next segment has no records. Retention begins a new segment before it deletes all"
+    " others; or a batch began one and was then refused, for example as a duplicate."
+)
+
 
 def ending_sentence(ending: Ending, config: LogConfig) -> str:
     """
@@ -21,21 +30,6 @@ def ending_sentence(ending: Ending, config: LogConfig) -> str:
         config: the configuration of the topic, for the names of the settings.
     """
     return _SENTENCES[ending.cause](ending, config)
-
-
-def _compacted(_ending: Ending, _config: LogConfig) -> str:
-    return (
-        "Compaction wrote it and chose its end (inferred: it is below the cleaner's checkpoint)."
-        " The ends of the original segments are not stored."
-    )
-
-
-def _nothing_follows(_ending: Ending, _config: LogConfig) -> str:
-    return (
-        "Unknown: the next segment has no records. Retention begins a new segment before it"
-        " deletes all others; or a batch began one and was then refused, for example as a"
-        " duplicate."
-    )
 
 
 def _by_the_clock(ending: Ending, config: LogConfig) -> str:
@@ -163,7 +157,7 @@ _SENTENCES: Final[Mapping[Cause, Callable[[Ending, LogConfig], str]]] = {
     Cause.ROLLED: _rolled,
     Cause.JITTER: _jitter,
     Cause.CLOCK: _by_the_clock,
-    Cause.COMPACTED: _compacted,
-    Cause.NOTHING_FOLLOWS: _nothing_follows,
+    Cause.COMPACTED: lambda _ending, _config: _COMPACTED,
+    Cause.NOTHING_FOLLOWS: lambda _ending, _config: _NOTHING_FOLLOWS,
     Cause.UNEXPLAINED: _unexplained,
 }

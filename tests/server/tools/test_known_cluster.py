@@ -218,7 +218,7 @@ async def test_a_topic_that_the_metadata_does_not_know_is_told_of(
     await broker.stop()
     (data / "orders-0").rename(data / "stray-0")
 
-    assert "does not know the topic" in Explainer(data).facts("stray")["settings_note"]
+    assert "does not have the topic" in Explainer(data).facts("stray")["settings_note"]
     assert "" == Explainer(data).facts("plain-0")["settings_note"]
     assert "" == Explainer(data).facts("__cluster_metadata")["settings_note"]
 

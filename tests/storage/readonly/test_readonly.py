@@ -32,6 +32,26 @@ def contents(files: MemoryFiles) -> dict[Path, bytes]:
     return {path: bytes(node.data) for path, node in files.nodes.items()}
 
 
+def test_the_logs_of_a_directory_are_those_in_use() -> None:
+    """
+    The log of the metadata is one of them; marked logs and other names are not.
+    """
+    files = MemoryFiles()
+    there = ("a-0", "a-1", "__cluster_metadata-0", "other", "remote-log-index-cache")
+    marked = ("a-2.abc-delete", "a-3.abc-future", "a-4.abc-stray")
+    for name in (*there, *marked):
+        files.make_directory(ROOT / name)
+    files.open(ROOT / "a-9")
+    root = LogRoot(ROOT, files)
+
+    logs = [TopicPartition("__cluster_metadata", 0), TopicPartition("a", 0), TopicPartition("a", 1)]
+    assert logs == sorted(root.logs)
+    assert [ROOT / name for name in ("__cluster_metadata-0", "a-0", "a-1")] == sorted(
+        root.logs.values()
+    )
+    assert ["-delete", "-future", "-stray"] == [each.mark for each in root.partitions if each.mark]
+
+
 def test_segments_show_their_batches_and_entries() -> None:
     home = LogHome(segment_bytes=450, index_interval_bytes=150)
     log = home.open()

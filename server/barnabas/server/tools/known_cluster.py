@@ -1,8 +1,8 @@
 """
-What is known of a broker from its files and its configuration, without it running.
+The settings of a broker and its topics, read from its files and its configuration.
 
-Topic settings are read from the metadata log as a start reads them, on a file system whose changes
-stay in memory. What is only supposed (``explain --set``) comes on top.
+The metadata log is read as at a start of the broker, on a file system whose changes stay in memory.
+The settings of ``explain --set`` take precedence.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _SOURCES: Final = {
 @struct
 class Suppositions:
     """
-    What is to be taken as set, though it is not.
+    The settings of ``--set``, which are not stored.
     """
 
     of_topics: Mapping[str, str]
@@ -83,7 +83,7 @@ class Suppositions:
 
 class KnownCluster:
     """
-    The settings of a broker, with what is supposed and without.
+    The settings of a broker, with and without suppositions.
     """
 
     def __init__(
@@ -200,10 +200,10 @@ class KnownCluster:
     def _note(self, topic: str) -> str:
         image = self._image
         if image is None:
-            return f"{self._problem} What is set for the topic is not known."
+            return f"{self._problem} The settings of the topic itself are unknown."
         if topic == CLUSTER_METADATA_TOPIC or topic in image.topics_by_name:
             return ""
-        return "The metadata of the cluster does not know the topic, nor what was set for it."
+        return "The metadata of the cluster does not have the topic and its settings."
 
     def _log_config(self, topic: str, configs: TopicConfigs) -> LogConfig:
         if topic == CLUSTER_METADATA_TOPIC:

@@ -403,6 +403,26 @@ class RecordReader:
             at += max(size, 0)
         return found
 
+    def numbers(self) -> tuple[int, int, int, int, int, int]:
+        """
+        Offset, timestamp, sizes of key and value, sequence and number of headers of the current
+        record. One call costs less than six attributes for a caller that is compiled apart.
+        """
+        return (
+            self.offset,
+            self.timestamp,
+            self.key_size,
+            self.value_size,
+            self.sequence,
+            self.header_count,
+        )
+
+    def contents(self) -> tuple[bytes | None, bytes | None]:
+        """
+        Key and value of the current record, in one call.
+        """
+        return self.key(), self.value()
+
     def record(self) -> Record:
         """
         The current record as an object. Bytes of a header's name that are not UTF-8 become U+FFFD.

@@ -47,8 +47,7 @@ def plain_contents(reader: RecordReader) -> str:
     """
     Key and value as text (Kafka's StringDecoder).
     """
-    key = reader.key()
-    value = reader.value()
+    key, value = reader.contents()
     text = "" if key is None else f" key: {utf8_text(key)}"
     return text if value is None else f"{text} payload: {utf8_text(value)}"
 
@@ -80,8 +79,16 @@ def append_lines(
         if not reader.advance():
             return False
         count += 1
-        gaps.see(reader.offset)
-        line = metadata_text(reader, timestamp_name) if metadata else ""
+        offset, timestamp, key_size, value_size, sequence, headers = reader.numbers()
+        gaps.see(offset)
+        line = ""
+        if metadata:
+            names = "" if headers == 0 else header_names(reader)
+            line = (
+                f"| offset: {offset} {timestamp_name}: {timestamp}"
+                f" keySize: {key_size} valueSize: {value_size}"
+                f" sequence: {sequence} headerKeys: [{names}]"
+            )
         if plain:
             line += plain_contents(reader)
         elif contents is not None:
@@ -93,15 +100,6 @@ def append_lines(
         lines.append(line + "\n")
         size += len(line)
     return True
-
-
-def metadata_text(reader: RecordReader, timestamp_name: str) -> str:
-    names = "" if reader.header_count == 0 else header_names(reader)
-    return (
-        f"| offset: {reader.offset} {timestamp_name}: {reader.timestamp}"
-        f" keySize: {reader.key_size} valueSize: {reader.value_size}"
-        f" sequence: {reader.sequence} headerKeys: [{names}]"
-    )
 
 
 def header_names(reader: RecordReader) -> str:

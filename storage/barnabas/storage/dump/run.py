@@ -52,7 +52,7 @@ is used is imported, and so is the report.
 
 def dump(options: DumpOptions, output: Output) -> None:
     """
-    Dump all files, then print what is wrong with them.
+    Dump all files, then print the findings.
 
     Raises:
         DumpFailure, KafkaError: a file cannot be dumped to its end. The files after it are not

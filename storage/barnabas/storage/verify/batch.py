@@ -4,6 +4,8 @@ One batch: its header, its checksum, its records.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from barnabas.protocol.compression import CorruptCompressedData
@@ -22,85 +24,71 @@ _MOST_CONTROL_BYTES: Final = 1 << 20
 """No control batch is larger. One whose header says so is not read into memory."""
 
 
-class _BatchReport:
-    """
-    The violations in one batch.
-    """
-
-    __slots__ = ("_batch", "_position", "_report")
-
-    def __init__(self, batch: RecordBatch, position: int, report: FileReport) -> None:
-        self._batch = batch
-        self._position = position
-        self._report = report
-
-    def add(self, invariant: Invariant, found: str, expected: str) -> None:
-        self._report.add(
-            invariant, found, expected, position=self._position, offset=self._batch.base_offset
-        )
+Add = Callable[[Invariant, str, str], None]
+"""Reports a violation in one batch: the invariant, what was found, and what was expected."""
 
 
-def check_batch(batch: RecordBatch, position: int, file_report: FileReport) -> bool:
+def check_batch(batch: RecordBatch, position: int, report: FileReport) -> bool:
     """
     Check a batch whose length is right, and return whether its header can be trusted.
     """
-    report = _BatchReport(batch, position, file_report)
+    add: Add = partial(report.add, position=position, offset=batch.base_offset)
     if batch.magic > MAGIC:
         # Kafka reads any later format as this one; the checksum does not cover the number.
-        report.add(invariants.BATCH_MAGIC, f"format {batch.magic}", f"format 0 to {MAGIC}")
+        add(invariants.BATCH_MAGIC, f"format {batch.magic}", f"format 0 to {MAGIC}")
     if not batch.is_valid():
-        report.add(invariants.BATCH_CRC, f"checksum {batch.crc}", str(batch.computed_crc()))
+        add(invariants.BATCH_CRC, f"checksum {batch.crc}", str(batch.computed_crc()))
         return False
     if isinstance(batch, LegacyBatch):
-        return _check_legacy(batch, report)
-    return _check_records(batch, report)
+        return _check_legacy(batch, add)
+    return _check_records(batch, add)
 
 
-def _check_records(batch: RecordBatch, report: _BatchReport) -> bool:
+def _check_records(batch: RecordBatch, add: Add) -> bool:
     if batch.codec >= _CODECS:
-        report.add(invariants.BATCH_CODEC, f"codec {batch.codec}", "0 to 4")
+        add(invariants.BATCH_CODEC, f"codec {batch.codec}", "0 to 4")
         return False
     try:
         scan = batch.scan()
     except CorruptCompressedData as error:
-        report.add(invariants.BATCH_COMPRESSION, str(error), "a whole stream")
+        add(invariants.BATCH_COMPRESSION, str(error), "a whole stream")
         return False
     if scan.malformed:
-        report.add(invariants.RECORD_FORMAT, _flaw(batch) or scan.malformed, _records(batch))
+        add(invariants.RECORD_FORMAT, _flaw(batch) or scan.malformed, _records(batch))
         return False
-    _check_offsets(batch, scan, report)
+    _check_offsets(batch, scan, add)
     if not batch.attributes & LOG_APPEND_TIME_FLAG and batch.record_count:
-        _check_timestamp(batch, scan, report)
+        _check_timestamp(batch, scan, add)
     if batch.is_control:
-        return _check_control(batch, report)
+        return _check_control(batch, add)
     if batch.has_producer_id and batch.base_sequence < 0:
         found = f"sequence {batch.base_sequence} of producer {batch.producer_id}"
-        report.add(invariants.BATCH_PRODUCER, found, "0 or more")
+        add(invariants.BATCH_PRODUCER, found, "0 or more")
     return True
 
 
-def _check_legacy(batch: LegacyBatch, report: _BatchReport) -> bool:
+def _check_legacy(batch: LegacyBatch, add: Add) -> bool:
     """
     Check a message of an old format, or all messages in a wrapper.
     """
     if batch.codec >= _LEGACY_CODECS:
-        report.add(invariants.BATCH_CODEC, f"codec {batch.codec}", f"0 to {_LEGACY_CODECS - 1}")
+        add(invariants.BATCH_CODEC, f"codec {batch.codec}", f"0 to {_LEGACY_CODECS - 1}")
         return False
     try:
         offsets = [record.offset for record in batch.records()]
     except CorruptCompressedData as error:
-        report.add(invariants.BATCH_COMPRESSION, str(error), "a whole stream")
+        add(invariants.BATCH_COMPRESSION, str(error), "a whole stream")
         return False
     except (CorruptMessage, InvalidRecord) as error:
-        report.add(invariants.RECORD_FORMAT, str(error), _records(batch))
+        add(invariants.RECORD_FORMAT, str(error), _records(batch))
         return False
     if offsets != sorted(set(offsets)) or offsets[-1] != batch.last_offset:
         found = f"offsets {offsets[0]} to {offsets[-1]}"
-        report.add(invariants.RECORD_OFFSETS, found, f"ascending up to {batch.last_offset}")
+        add(invariants.RECORD_OFFSETS, found, f"ascending up to {batch.last_offset}")
     return True
 
 
-def _check_offsets(batch: RecordBatch, scan: RecordScan, report: _BatchReport) -> None:
+def _check_offsets(batch: RecordBatch, scan: RecordScan, add: Add) -> None:
     last = batch.last_offset_delta
     if not scan.ascending:
         found, expected = "offset deltas that do not grow", f"0 to {last}, ascending"
@@ -108,38 +96,38 @@ def _check_offsets(batch: RecordBatch, scan: RecordScan, report: _BatchReport) -
         found, expected = f"a record with offset delta {scan.last_offset_delta}", f"up to {last}"
     else:
         return
-    report.add(invariants.RECORD_OFFSETS, found, expected)
+    add(invariants.RECORD_OFFSETS, found, expected)
 
 
-def _check_timestamp(batch: RecordBatch, scan: RecordScan, report: _BatchReport) -> None:
+def _check_timestamp(batch: RecordBatch, scan: RecordScan, add: Add) -> None:
     if scan.max_timestamp != batch.max_timestamp:
         found = f"max timestamp {batch.max_timestamp}"
-        report.add(invariants.BATCH_TIMESTAMP, found, str(scan.max_timestamp))
+        add(invariants.BATCH_TIMESTAMP, found, str(scan.max_timestamp))
 
 
-def _check_control(batch: RecordBatch, report: _BatchReport) -> bool:
+def _check_control(batch: RecordBatch, add: Add) -> bool:
     """
     Check a control batch. Compaction may have removed its records and left the header.
     """
     if batch.has_producer_id and batch.base_sequence != NO_SEQUENCE:
         found = f"sequence {batch.base_sequence} in a control batch"
-        report.add(invariants.BATCH_PRODUCER, found, str(NO_SEQUENCE))
+        add(invariants.BATCH_PRODUCER, found, str(NO_SEQUENCE))
     if batch.size > _MOST_CONTROL_BYTES:
         found = f"a control batch of {batch.size} bytes"
-        report.add(invariants.CONTROL_RECORD, found, "a small one")
+        add(invariants.CONTROL_RECORD, found, "a small one")
         return False
     if batch.has_producer_id and batch.record_count > 1:
         found = f"{batch.record_count} records"
-        report.add(invariants.CONTROL_RECORD, found, "one marker")
+        add(invariants.CONTROL_RECORD, found, "one marker")
         return False
     try:
         for record in batch.records():
             if batch.has_producer_id:
                 EndTransactionMarker.deserialize(record)
             elif ControlRecordType.of(record.key) is ControlRecordType.UNKNOWN:
-                report.add(invariants.CONTROL_RECORD, repr(record.key), "a type")
+                add(invariants.CONTROL_RECORD, repr(record.key), "a type")
     except InvalidRecord as error:
-        report.add(invariants.CONTROL_RECORD, str(error), "a control record")
+        add(invariants.CONTROL_RECORD, str(error), "a control record")
         return False
     return True
 

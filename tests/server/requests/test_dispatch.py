@@ -49,7 +49,6 @@ def dispatcher(
         handler=handler,
         versions=versions,
         advertised=versions,
-        error_response=None,
         read_question=read_question,
     )
     table = {12: registration, 18: HANDLERS[18]}

@@ -193,16 +193,6 @@ def too_many_entries(name: str) -> NoReturn:
     raise TooManyEntries(f"too many entries at {name}")
 
 
-def bad_tag(name: str, tag: int, left: int) -> NoReturn:
-    """
-    Complain about a tagged field of the struct *name* which leaves *left* bytes of its own unread.
-
-    Raises:
-        DecodeError: always.
-    """
-    raise DecodeError(f"{name}: tagged field {tag} is {-left} bytes longer than it says")
-
-
 def bad_tag_count(name: str, count: int) -> NoReturn:
     """
     Complain about the number of tagged fields of the struct *name*.

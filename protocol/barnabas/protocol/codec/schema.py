@@ -43,8 +43,7 @@ from typing import (
 )
 from uuid import UUID
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import MISSING, make_struct, replace, struct
+from barnabas.protocol.structs import MISSING, NamedTuple, make_struct, replace, struct
 
 __all__ = [
     "ZERO_UUID",

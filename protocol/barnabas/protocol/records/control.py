@@ -31,9 +31,9 @@ from barnabas.protocol.codec.schema import (
     uint16,
 )
 from barnabas.protocol.errors import InvalidRecord
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import BatchOptions, control_batch
 from barnabas.protocol.records.record import Record
+from barnabas.protocol.structs import NamedTuple
 
 _KEY: Final = Struct(">hh")
 _MARKER: Final = Struct(">hi")

@@ -25,7 +25,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.fetch.plain_offsets import read_ends_wanted
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.requests.context import Context

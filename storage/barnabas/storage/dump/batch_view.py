@@ -7,7 +7,6 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import (
     COMPRESSION_MASK,
     CONTROL_FLAG,
@@ -18,6 +17,7 @@ from barnabas.protocol.records.batch import (
     TRANSACTIONAL_FLAG,
 )
 from barnabas.protocol.records.crc32c import crc32c
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.failure import (
     INVALID_RECORD,
     OUT_OF_BOUNDS,

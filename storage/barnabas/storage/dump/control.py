@@ -8,7 +8,6 @@ from struct import Struct
 from typing import Any, Final
 
 from barnabas.protocol.codec.schema import ZERO_UUID, Message
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.control import (
     ControlRecordType,
     KRaftVersionRecord,
@@ -17,6 +16,7 @@ from barnabas.protocol.records.control import (
     SnapshotHeaderRecord,
     VotersRecord,
 )
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.decoders.message_reader import (
     BadMessage,
     MessageReader,

@@ -23,9 +23,9 @@ from struct import Struct, error
 from typing import Final
 from zlib import crc32
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import COMPRESSION_MASK, LOG_APPEND_TIME_FLAG, NO_TIMESTAMP
 from barnabas.protocol.records.batch.legacy import with_lz4_checksum
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.batch_view import (
     CREATE_TIME,
     LOG_APPEND_TIME,

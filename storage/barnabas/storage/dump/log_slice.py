@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.failure import (
     CORRUPT_RECORD,
     ILLEGAL_ARGUMENT,

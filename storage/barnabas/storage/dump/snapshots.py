@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.crc32c import crc32c
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.java_text import int32
 
 _VERSION: Final = Struct(">h")

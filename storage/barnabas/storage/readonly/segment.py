@@ -10,8 +10,8 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.offset_index import OffsetPosition

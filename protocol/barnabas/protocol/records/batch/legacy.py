@@ -28,7 +28,6 @@ from zlib import crc32
 from barnabas.protocol.compression import CompressionType, decompress
 from barnabas.protocol.compression.xxhash32 import xxhash32
 from barnabas.protocol.errors import CorruptMessage, InvalidRecord, UnknownServerError
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch.layout import (
     COMPRESSION_MASK,
     LOG_APPEND_TIME_FLAG,
@@ -43,6 +42,7 @@ from barnabas.protocol.records.batch.layout import (
 )
 from barnabas.protocol.records.batch.view import RecordBatch
 from barnabas.protocol.records.record import Record
+from barnabas.protocol.structs import NamedTuple
 
 MAGIC_VALUES: Final = (0, 1)
 

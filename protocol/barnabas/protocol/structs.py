@@ -96,7 +96,7 @@ MISSING: Final = Missing.MISSING
 
 class Fresh(NamedTuple):
     """
-    A default that is made anew for each object.
+    A default that a factory makes for each object.
     """
 
     factory: Callable[[], Any]
@@ -104,8 +104,8 @@ class Fresh(NamedTuple):
 
 class _Constructor(NamedTuple):
     """
-    What the constructor of a class takes: defaults by the names of the fields, ``MISSING`` where
-    there is none; and whether the names must be given.
+    The parameters of a constructor: defaults by the names of the fields, ``MISSING`` where there is
+    none; and whether the names must be given.
     """
 
     defaults: Mapping[str, Any]

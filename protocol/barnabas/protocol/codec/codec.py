@@ -11,7 +11,8 @@ from typing import Any, Final, TypeVar
 
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.codec.wire_types import Reader, StructOf, Writer
+from barnabas.protocol.codec.struct_of import StructOf
+from barnabas.protocol.codec.wire_types import Reader, Writer
 from barnabas.protocol.errors import DecodeError
 
 M = TypeVar("M", bound=Message)

@@ -76,7 +76,7 @@ def control_key(control_type: ControlRecordType) -> bytes:
 
 class EndTransactionMarker(NamedTuple):
     """
-    How a transaction ended, and the epoch of the coordinator that says so.
+    The end of a transaction, and the epoch of the coordinator that wrote it.
     """
 
     control_type: ControlRecordType

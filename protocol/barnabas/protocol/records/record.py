@@ -13,7 +13,7 @@ The records inside a batch.
     of each header   varint    name length         name, in UTF-8
                      varint    -1: no value        value
 
-Whoever needs the records themselves - coordinators, compaction, tools - reads them with
+Coordinators, compaction and tools, which need the records themselves, read them with
 ``iter_records``. The path of a produced batch makes no object of a record: see ``record_scan``.
 
 This module is compiled when there is a compiler; see ``varints``.

@@ -121,7 +121,7 @@ class LegacyBatch(RecordBatch):
 
     def entries(self) -> list[Entry]:
         """
-        What a wrapper wraps, with the offsets that are written there.
+        The messages inside a wrapper, with the offsets that are written there.
 
         Raises: as ``records``.
         """
@@ -140,7 +140,7 @@ class LegacyBatch(RecordBatch):
 
     def _base_of(self, inner: list[Entry]) -> int:
         """
-        What to add to the offsets inside.
+        The number to add to the offsets inside.
         """
         last, last_inner = self.last_offset, inner[-1].offset
         if self.magic == 0 or last == 0:  # Some versions of librdkafka left it at 0.

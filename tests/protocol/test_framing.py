@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.framing import (
     CHUNK_BYTES,
     FIRST_ROOM_BYTES,
@@ -23,7 +22,6 @@ from barnabas.protocol.framing import (
     FrameMemory,
     FrameReceiver,
     InvalidFrame,
-    size_prefix,
 )
 
 LIMIT = 100 * 1024 * 1024
@@ -101,7 +99,7 @@ def test_however_a_stream_is_split_its_frames_are_the_same(
     receiver = receiving()
 
     assert bodies == put_all(receiver, pieces)
-    assert not receiver.is_inside_frame
+    assert not receiver.has_frame
 
 
 def test_bytes_that_come_one_by_one_make_the_same_frames() -> None:
@@ -482,12 +480,3 @@ def test_frames_before_one_that_is_refused_are_not_lost() -> None:
     assert [b"first", b"second"] == [bytes(frame) for frame in frames if frame is not None]
     with pytest.raises(InvalidFrame):
         receiver.take_frame()
-
-
-def test_a_size_prefix_counts_all_buffers() -> None:
-    """
-    A response is written in parts.
-    """
-    parts: list[Buffer] = [b"header", memoryview(b"records"), bytearray(b"!")]
-
-    assert [b"headerrecords!"] == put_all(receiving(), [size_prefix(parts) + b"".join(parts)])

@@ -60,7 +60,6 @@ def test_handlers_are_loaded_when_their_api_is_asked_for(loaded: set[str]) -> No
     "module",
     [
         "barnabas.pipeline",
-        "barnabas.protocol.codec.decoder",  # It makes functions, of what is met more than once.
         "barnabas.server.config.reference",
         "barnabas.server.dynamic_config.admin",
         "barnabas.server.groups.coordinator",

@@ -218,9 +218,7 @@ async def ask(node: ClusterNode, request: Message, version: int) -> Any:
         if inspect.isawaitable(answer):
             answer = await answer
     except KafkaError as error:
-        answer = error_response(registration, received, version, error.code, str(error))
-        if inspect.isgenerator(answer):
-            answer = finished(cast(Steps[Any], answer))
+        answer = finished(error_response(registration, received, version, error.code, str(error)))
     assert answer is not None
     return decode(registration.response, version, encode(answer, version))
 

@@ -1,8 +1,8 @@
 """
 The APIs of the wire: their keys and versions.
 
-They are apart from their messages because a broker lists all of them to whoever asks, and has the
-messages of a few: ``messages`` loads the module of an API, which has its name, on first use.
+They are apart from their messages because a broker lists all APIs and loads the messages of a few:
+``messages`` imports the module of an API, which has its name, on first use.
 """
 
 from __future__ import annotations

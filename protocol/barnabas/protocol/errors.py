@@ -1,5 +1,5 @@
 """
-Kafka's error codes, an exception for each, and what is raised for bytes that make no sense.
+Kafka's error codes, an exception for each, and the exceptions for malformed bytes.
 
 A handler lets a ``KafkaError`` pass and its code becomes the answer. ``DecodeError`` has no code:
 who sends bytes that cannot be read is disconnected.
@@ -15,7 +15,7 @@ E = TypeVar("E", bound=BaseException)
 
 class ErrorCode(IntEnum):
     """
-    A number that stands in an ``error_code`` of the wire, with what it means.
+    The value of an ``error_code`` on the wire, with its meaning.
     """
 
     sentence: str
@@ -211,7 +211,7 @@ class KafkaError(Exception):
     Invariants:
 
     1. Each code has one exception, found by ``error_for``; it is named like the code.
-    2. A class made from one of them keeps its code: it only adds what it knows about the case.
+    2. A subclass of one of them keeps its code, and adds data about the case.
 
     Args:
         sentence: the reason, for the ``error_message`` of an answer and for the log. Without it
@@ -248,7 +248,7 @@ _ERRORS: dict[int, type[KafkaError]] = {}
 
 def error_for(code: int) -> type[KafkaError]:
     """
-    The exception of *code*. Codes that nobody knows are ``UnknownServerError``, as in Kafka.
+    The exception of *code*. Unknown codes are ``UnknownServerError``, as in Kafka.
 
     Raises:
         ValueError: *code* is 0, which is no error.

@@ -1,8 +1,8 @@
 """
 Cutting what arrives on a connection into frames: a size (int32), then that many bytes.
 
-A receiver fits ``asyncio.BufferedProtocol``: it is asked for a buffer, then told how many bytes
-were put there, then asked for the frames. Nothing is read twice, and hardly anything is copied::
+A receiver fits ``asyncio.BufferedProtocol``: it gives a buffer, gets the number of bytes that were
+put there, and gives the frames. Nothing is read twice, and hardly anything is copied::
 
     chunk    | size frame size frame size fr|             shared by all connections
                     -----      -----      --
@@ -26,10 +26,8 @@ Memory that nobody looks at any more is used again, for new memory has to be fil
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
 from typing import Final
 
-from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.errors import DecodeError
 
 CHUNK_BYTES: Final = 256 * 1024
@@ -227,13 +225,6 @@ class FrameReceiver:
         self._position = 0
         self._stop = 0
         self._was_large = False  # the last frame, or the one in _view
-
-    @property
-    def is_inside_frame(self) -> bool:
-        """
-        Whether a part of a frame has arrived and the rest has not.
-        """
-        return self._view is not None
 
     @property
     def has_frame(self) -> bool:
@@ -449,10 +440,3 @@ class FrameReceiver:
         else:
             sentence = f"a frame of {size} bytes"
         return InvalidFrame(sentence)
-
-
-def size_prefix(buffers: Iterable[Buffer]) -> bytes:
-    """
-    What to send before *buffers* to make a frame of them.
-    """
-    return _SIZE.pack(sum(map(len, buffers)))

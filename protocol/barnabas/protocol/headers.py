@@ -1,5 +1,5 @@
 """
-What stands before the body of a request and of a response.
+The headers of requests and of responses.
 
 ============  ==========================================================================
 request v1    api_key int16, api_version int16, correlation_id int32, client_id (classic,
@@ -66,7 +66,7 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     """
     The header of a request, and the position of the body after it.
 
-    The version may be one that nobody knows: ApiVersions answers those.
+    The version may be unknown: ApiVersions answers those requests too.
 
     Raises:
         DecodeError: the frame is too short, or no API has the key.
@@ -85,7 +85,7 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
             client_id = bytes(frame[position:end]).decode("utf-8", "replace")
             position = end
         if api_version >= _first_flexible(api_key):
-            # Nobody sends tagged fields here so far.
+            # No client sends tagged fields here so far.
             position = skip_tagged_fields(frame, position) if frame[position] else position + 1
     except (struct.error, IndexError) as error:
         raise DecodeError(f"request header: {error}") from error
@@ -94,7 +94,7 @@ def decode_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
 
 def encode_request_header(header: RequestHeader) -> bytes:
     """
-    What a client sends before the body of a request.
+    The header before the body of a request.
 
     Raises:
         DecodeError: no API has the key.
@@ -108,7 +108,7 @@ def encode_request_header(header: RequestHeader) -> bytes:
 
 def response_header(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """
-    What stands before the body of a response in *api_version*.
+    The header before the body of a response in *api_version*.
 
     Raises:
         DecodeError: no API has the key.

@@ -25,7 +25,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from typing import Final, TypeAlias
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 
 LARGEST_REPEAT: Final = 1000
 """Of ``{n,m}``, also of one inside another; the limit of RE2/J."""

@@ -42,7 +42,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     KafkaStorageError,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 
 __all__ = [
     "BatchTakesLong",

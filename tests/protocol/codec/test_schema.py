@@ -5,7 +5,6 @@ Declaring messages.
 from __future__ import annotations
 
 import copy
-import linecache
 import pickle
 from dataclasses import FrozenInstanceError
 from typing import ClassVar
@@ -31,7 +30,6 @@ from barnabas.protocol.codec.schema import (
     replace,
     since,
 )
-from barnabas.protocol.generated import FEW
 from barnabas.protocol.structs import MISSING
 
 
@@ -291,15 +289,3 @@ def test_a_message_fits_its_protocol() -> None:
     cls: type[Message] = Village
 
     assert 7 == cls.api.key
-
-
-def test_a_debugger_sees_generated_lines() -> None:
-    """
-    The source of a constructor can be looked up like that of a file.
-    """
-    for _ in range(FEW + 1):
-        Village(population=1)
-
-    lines = linecache.getlines(Village.__init__.__code__.co_filename)
-
-    assert "    self.population = population\n" in lines

@@ -5,14 +5,13 @@ Requests about groups in every version, from bytes to bytes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from typing import Any, cast
 from uuid import UUID
 
 import pytest
 import pytest_asyncio
 
-from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -53,7 +52,6 @@ from barnabas.protocol.messages.sync_group import (
 )
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.handlers.client_host import client_host
-from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.turns import finished
 from tests.support.group_handlers import HandlerBroker
 
@@ -527,52 +525,6 @@ async def test_delete_offsets_of_an_unknown_group(broker: Broker) -> None:
     answer = await broker.ask(request, 0)
 
     assert (69, []) == (answer.error_code, answer.topics)
-
-
-@pytest.mark.parametrize("key", [8, 9, 11, 15, 42])
-@pytest.mark.parametrize("version", range(11))
-async def test_a_request_that_fails_as_a_whole_says_so(
-    broker: Broker, key: int, version: int
-) -> None:
-    """
-    In every version, in the places where clients look.
-    """
-    registration = HANDLERS[key]
-    if version not in registration.versions:
-        return
-    requests: dict[int, Any] = {
-        8: OffsetCommitRequest(
-            group_id=GROUP,
-            member_id="",
-            topics=[
-                OffsetCommitRequestTopic(
-                    name="t",
-                    topic_id=TOPIC_ID,
-                    partitions=[
-                        OffsetCommitRequestPartition(
-                            partition_index=0, committed_offset=0, committed_metadata=None
-                        )
-                    ],
-                )
-            ],
-        ),
-        9: fetch_request(version, [0]),
-        11: JoinGroupRequest(
-            group_id=GROUP, session_timeout_ms=1, member_id="m", protocol_type="", protocols=[]
-        ),
-        15: DescribeGroupsRequest(groups=[GROUP]),
-        42: DeleteGroupsRequest(groups_names=[GROUP]),
-    }
-    request = decode(type(requests[key]), version, encode(requests[key], version))
-    assert registration.error_response is not None
-
-    answer = registration.error_response(
-        request, version, ErrorCode.GROUP_AUTHORIZATION_FAILED, None
-    )
-    if isinstance(answer, Generator):
-        answer = finished(answer)
-
-    assert b"\0\x1e" in encode(answer, version)
 
 
 @pytest.mark.parametrize(

@@ -86,9 +86,7 @@ def group(protocol_type: str, subscription: bytes) -> bytes:
     return b"\0\1" + encode(value, 1)
 
 
-SUBSCRIPTION = consumers.encode_with_version(
-    consumers.ConsumerProtocolSubscription(topics=["t"]), 1
-)
+SUBSCRIPTION = b"\0\1" + encode(consumers.ConsumerProtocolSubscription(topics=["t"]), 1)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,5 @@
 """
 Messages to bytes and back.
-
-The first few structs of each version are read and written field by field. Where there are more, a
-function for just that is written, compiled and kept, which is many times as quick, and takes as
-long to make as a hundred structs: most of what a process meets, at its start above all, it meets
-once. The function also has what that finds wrong, so that errors are in one place.
 """
 
 from __future__ import annotations
@@ -12,16 +7,13 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
-from barnabas.protocol.codec.first_structs import Allowance, Refused, read_struct, write_struct
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.codec.struct_of import StructOf
+from barnabas.protocol.codec.wire_types import Reader, Writer
 from barnabas.protocol.errors import DecodeError
-
-if TYPE_CHECKING:
-    from barnabas.protocol.codec.decoder import Decoder, StepDecoder
-    from barnabas.protocol.codec.encoder import Encoder, StepEncoder
 
 M = TypeVar("M", bound=Message)
 
@@ -30,10 +22,7 @@ ANY_NUMBER: Final = sys.maxsize
 As many entries as there are.
 """
 
-_DECODERS: Final[dict[tuple[type[Message], int], Decoder]] = {}
-_ENCODERS: Final[dict[tuple[type[Message], int], Encoder]] = {}
-_STEP_DECODERS: Final[dict[tuple[type[Message], int], StepDecoder]] = {}
-_STEP_ENCODERS: Final[dict[tuple[type[Message], int], StepEncoder]] = {}
+_TYPES: Final[dict[tuple[type[Message], int], StructOf]] = {}
 
 _MALFORMED: Final = (DecodeError, struct.error, IndexError)
 _NOT_ENCODABLE: Final = (struct.error, TypeError, AttributeError, ValueError)
@@ -46,7 +35,7 @@ def decode(cls: type[M], version: int, data: Buffer) -> M:
     Fields of records are slices of *data*, writable if it is.
 
     Raises:
-        DecodeError: the data is too short, or says something that cannot be.
+        DecodeError: the data is too short, or is not a valid message.
         ValueError: there is no such version.
     """
     return decode_from(cls, version, data, 0)[0]
@@ -59,15 +48,14 @@ def decode_from(
     The message at *position* of *data*, and the position after it.
 
     Raises:
-        DecodeError: the data is too short, or says something that cannot be.
+        DecodeError: the data is too short, or is not a valid message.
         TooManyEntries: its arrays have more than *most_entries*, all together.
         ValueError: there is no such version.
     """
-    decoder = _DECODERS.get((cls, version))
-    if decoder is None:
-        decoder = _DECODERS[cls, version] = _first_decoder(cls, version)
+    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    reader = Reader(memoryview(data), position, most_entries)
     try:
-        return decoder(memoryview(data), position, most_entries)
+        return wire_type.read(reader), reader.position
     except _MALFORMED as error:
         raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
 
@@ -81,17 +69,13 @@ def decode_in_steps(
     Raises:
         DecodeError, TooManyEntries, ValueError: as in ``decode_from``.
     """
-    decoder = _STEP_DECODERS.get((cls, version))
-    if decoder is None:
-        from barnabas.protocol.codec.decoder import compile_step_decoder  # noqa: PLC0415  # seldom needed
-
-        flexible = _check_version(cls, version)
-        decoder = compile_step_decoder(cls, version, flexible=flexible)
-        _STEP_DECODERS[cls, version] = decoder
+    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    reader = Reader(memoryview(data), position, most_entries)
     try:
-        return (yield from decoder(memoryview(data), position, most_entries))
+        message: Any = yield from wire_type.read_in_steps(reader)
     except _MALFORMED as error:
         raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
+    return message, reader.position
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -116,13 +100,13 @@ def encode_parts(message: Message, version: int, most_entries: int = ANY_NUMBER)
         ValueError: as in ``encode``.
     """
     cls = type(message)
-    encoder = _ENCODERS.get((cls, version))
-    if encoder is None:
-        encoder = _ENCODERS[cls, version] = _first_encoder(cls, version)
+    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    writer = Writer(most_entries)
     try:
-        return encoder(message, most_entries)
+        wire_type.write(writer, message)
     except _NOT_ENCODABLE as error:
         raise ValueError(f"{cls.__name__} version {version}: {error}") from error
+    return writer.finished()
 
 
 def encode_in_steps(message: Message, version: int) -> Generator[None, None, list[Buffer]]:
@@ -133,61 +117,24 @@ def encode_in_steps(message: Message, version: int) -> Generator[None, None, lis
         ValueError: as in ``encode``.
     """
     cls = type(message)
-    encoder = _STEP_ENCODERS.get((cls, version))
-    if encoder is None:
-        from barnabas.protocol.codec.encoder import compile_step_encoder  # noqa: PLC0415  # seldom needed
-
-        flexible = _check_version(cls, version)
-        encoder = compile_step_encoder(cls, version, flexible=flexible)
-        _STEP_ENCODERS[cls, version] = encoder
+    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    writer = Writer(ANY_NUMBER)
     try:
-        return (yield from encoder(message, ANY_NUMBER))
+        yield from wire_type.write_in_steps(writer, message)
     except _NOT_ENCODABLE as error:
         raise ValueError(f"{cls.__name__} version {version}: {error}") from error
+    return writer.finished()
 
 
-def _first_decoder(cls: type[Message], version: int) -> Decoder:
+def _make_type(cls: type[Message], version: int) -> StructOf:
     """
-    What decodes the first structs, and makes the function that takes its place.
-    """
-    flexible = _check_version(cls, version)
-    left = Allowance()
+    The type of *version* of *cls*, from now on.
 
-    def decode_first(data: memoryview, position: int, most_entries: int) -> tuple[Any, int]:
-        try:
-            return read_struct(cls, version, data, position, flexible=flexible, left=left)
-        except (Refused, struct.error, IndexError, TypeError, DecodeError):
-            from barnabas.protocol.codec.decoder import compile_decoder  # noqa: PLC0415  # only for many
-
-            decoder = _DECODERS[cls, version] = compile_decoder(cls, version, flexible=flexible)
-            return decoder(data, position, most_entries)
-
-    return decode_first
-
-
-def _first_encoder(cls: type[Message], version: int) -> Encoder:
-    """
-    What encodes the first structs, and makes the function that takes its place.
-    """
-    flexible = _check_version(cls, version)
-    left = Allowance()
-
-    def encode_first(message: Message, most_entries: int) -> list[Buffer]:
-        try:
-            return write_struct(message, version, flexible=flexible, left=left)
-        except (Refused, struct.error, TypeError, AttributeError, ValueError):
-            from barnabas.protocol.codec.encoder import compile_encoder  # noqa: PLC0415  # only for many
-
-            encoder = _ENCODERS[cls, version] = compile_encoder(cls, version, flexible=flexible)
-            return encoder(message, most_entries)
-
-    return encode_first
-
-
-def _check_version(cls: type[Message], version: int) -> bool:
-    """
-    Whether *version* of *cls* is flexible.
+    Raises:
+        TypeError: the declaration of the message makes no sense in this version.
+        ValueError: there is no such version.
     """
     if version not in cls.api.versions:
         raise ValueError(f"{cls.__name__} has no version {version}")
-    return cls.api.is_flexible(version)
+    made = StructOf(cls, version, flexible=cls.api.is_flexible(version))
+    return _TYPES.setdefault((cls, version), made)

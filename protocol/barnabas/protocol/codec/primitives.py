@@ -1,5 +1,5 @@
 """
-The types of the wire that ``struct`` does not know, and what makes a length a bad one.
+The types of the wire that ``struct`` does not know, and the errors of lengths and counts.
 
 =====================  =========================  ==========================
 type                   classic                    compact (KIP-482)
@@ -26,6 +26,10 @@ from uuid import UUID
 from barnabas.protocol.errors import DecodeError, TooManyEntries
 
 Buffer = bytes | bytearray | memoryview
+
+INT32_MIN: Final = -(2**31)
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1
 
 MAX_STRING_BYTES: Final = 2**15 - 1
 """
@@ -73,7 +77,7 @@ def uvarint(value: int) -> bytes:
 
 def compact_length(length: int) -> bytes:
     """
-    What stands before a compact array or compact bytes of that *length*, -1 for null.
+    The prefix of a compact array or of compact bytes of *length*, -1 for null.
 
     Raises:
         ValueError: there is no such length.
@@ -191,16 +195,6 @@ def too_many_entries(name: str) -> NoReturn:
         TooManyEntries: always.
     """
     raise TooManyEntries(f"too many entries at {name}")
-
-
-def bad_tag(name: str, tag: int, left: int) -> NoReturn:
-    """
-    Complain about a tagged field of the struct *name* which leaves *left* bytes of its own unread.
-
-    Raises:
-        DecodeError: always.
-    """
-    raise DecodeError(f"{name}: tagged field {tag} is {-left} bytes longer than it says")
 
 
 def bad_tag_count(name: str, count: int) -> NoReturn:

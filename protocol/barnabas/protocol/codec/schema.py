@@ -2,7 +2,7 @@
 Declaring the messages of the wire and the records of Kafka's internal logs.
 
 A message is a class with annotated fields. One class stands for all versions: ``since`` says which
-of them have a field, and what it is where they do not::
+of them have a field, and its value in all others::
 
     API = Api(12, versions=range(5), flexible=4)
 
@@ -43,8 +43,7 @@ from typing import (
 )
 from uuid import UUID
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import MISSING, make_struct, replace, struct
+from barnabas.protocol.structs import MISSING, NamedTuple, make_struct, replace, struct
 
 __all__ = [
     "ZERO_UUID",
@@ -79,7 +78,7 @@ The UUID that stands for none.
 @struct
 class Api:
     """
-    What identifies a kind of message: an API of the wire, or a type of record.
+    The identity of a message: an API of the wire, or a type of record.
 
     Args:
         key: the API key, or the type of the record.
@@ -177,7 +176,7 @@ _TYPES: Final[dict[type, Type]] = {
 
 class Since(NamedTuple):
     """
-    What ``since`` was told.
+    The arguments of ``since``.
     """
 
     version: int
@@ -204,7 +203,7 @@ def since(
         version: the first version that has it.
         until: the last version that has it.
         default: its value in all other versions, and where the constructor is not given one. An
-            empty list is made anew for each message.
+            empty list stands for a new one for each message.
         nullable: the first version in which it may be null, for a field annotated ``| None``.
         tag: makes it a tagged field. It is left out when it has its default.
         compact: false for a string that keeps its two-byte length in flexible versions.
@@ -308,8 +307,8 @@ def fields(cls: type) -> tuple[Field, ...]:
 
 def _hint(cls: type, annotation: str) -> Any:
     """
-    What an annotation stands for: ``typing.get_type_hints`` compiles each of them, and most are one
-    of a few names.
+    The value of an annotation. Most are one of a few names, and ``typing.get_type_hints`` would
+    compile each of them.
     """
     scope = vars(sys.modules[cls.__module__])
     if annotation in scope:

@@ -19,6 +19,7 @@ from functools import cache
 from importlib import import_module
 from typing import Final, Protocol, cast
 
+from barnabas.protocol.codec.primitives import INT32_MAX
 from barnabas.protocol.compression.types import (
     Buffer,
     CompressionType,
@@ -41,19 +42,19 @@ __all__ = [
 ]
 
 CHUNK_BYTES: Final = 16 * 1024
-"""As much as Kafka's streams take at once: of what is wrong, the first such piece decides."""
+"""The size of the pieces that Kafka's streams read: the first damaged piece decides."""
 
 
 LEAST_LIMIT_BYTES: Final = 64 * 1024 * 1024
 LARGEST_RATIO: Final = 256
-LARGEST_BYTES: Final = 2**31 - 1
+LARGEST_BYTES: Final = INT32_MAX
 """The largest buffer of Java: Kafka can neither compact nor compress again what becomes more."""
 
 
 def most_decompressed_bytes(compressed_bytes: int) -> int:
     """
-    What a stream of that many bytes may become. Records of real producers compress to a hundredth
-    at the most, and a producer that sends the same byte again and again makes batches of a few MiB.
+    The limit for the content of a stream of that many bytes. Records of real producers compress to
+    a hundredth at the most, and a producer that repeats one byte makes batches of a few MiB.
     """
     return min(LARGEST_BYTES, max(LEAST_LIMIT_BYTES, LARGEST_RATIO * compressed_bytes))
 
@@ -99,7 +100,7 @@ def decompress_chunks(
     most_bytes: int = LARGEST_BYTES,
 ) -> Iterator[bytes]:
     """
-    What *data* become, piece by piece, none of them empty.
+    The content of *data*, piece by piece, none of them empty.
 
     Pieces of gzip and zstd are no larger than *chunk_bytes*. LZ4 and snappy come in blocks and give
     one block after the other: at most 4 MiB of LZ4, and of snappy 22 times what is compressed.

@@ -110,7 +110,7 @@ def decompress_chunks(data: Buffer, _chunk_bytes: int) -> Iterator[bytes]:
 
 def _decompress_block(block: memoryview, room: BytesIO) -> bytes:
     """
-    What *block* becomes, decompressed into *room*.
+    The content of *block*, decompressed into *room*.
 
     These are the very bytes of *room*, which takes others only if somebody still has them when the
     next block comes: who looks at one piece after the other does so without a copy.

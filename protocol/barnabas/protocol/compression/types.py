@@ -1,5 +1,5 @@
 """
-What the codecs share.
+Types that the codecs share.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class UnknownCompression(UnknownServerError):
 
 class CorruptCompressedData(UnknownServerError):
     """
-    What should be a stream of some codec is none. Kafka foresaw no answer to it.
+    The data are not a stream of their codec. Kafka has no error code for it.
     """
 
 

@@ -17,12 +17,12 @@ else:
 
 _DEFAULT_LEVEL: Final = 3
 _PORTION_BYTES: Final = 131_075
-"""How much of a stream Kafka's decompressor takes at once: the largest block with its header."""
+"""The size of the pieces that Kafka's decompressor reads: the largest block with its header."""
 
 
 def compress(data: Buffer, level: int | None) -> bytes:
     """
-    One frame that does not tell its size, closed after a flush, as Kafka's nested streams do it.
+    One frame without its size, closed after a flush, as Kafka's nested streams do it.
     """
     compressor = ZstdCompressor(level=_DEFAULT_LEVEL if level is None else level)
     return (

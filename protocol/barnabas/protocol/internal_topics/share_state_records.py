@@ -2,8 +2,8 @@
 Records of ``__share_group_state``: how far the members of a share group are (KIP-932).
 
 Key and value begin with an int16: the type of the record, and the version of its value. A key is of
-version 0 and never flexible. A snapshot tells all that is known of a partition, an update what has
-changed since. The delivery state of a batch is 0 Available, 2 Acknowledged or 4 Archived.
+version 0 and never flexible. A snapshot has the whole state of a partition, an update the changes
+since then. The delivery state of a batch is 0 Available, 2 Acknowledged or 4 Archived.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """
 ApiVersions (18): which versions of which APIs the broker understands.
 
-* v0 is also what a version that nobody knows is answered in (KIP-511).
+* v0 is the response to an unknown version, too (KIP-511).
 * v1 adds the throttle time.
 * v3 is flexible, though not in the header of the response; adds client software and features.
 * v4 lists features whose lowest version is 0 (KAFKA-17011).

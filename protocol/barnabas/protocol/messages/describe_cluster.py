@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import DESCRIBE_CLUSTER
+from barnabas.protocol.codec.primitives import INT32_MIN
 from barnabas.protocol.codec.schema import Api, int8, int16, int32, message, since
 
 
@@ -42,4 +43,4 @@ class DescribeClusterResponse:
     cluster_id: str
     controller_id: int32 = -1
     brokers: list[DescribeClusterBroker]
-    cluster_authorized_operations: int32 = -(2**31)
+    cluster_authorized_operations: int32 = INT32_MIN

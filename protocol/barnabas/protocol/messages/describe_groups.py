@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from barnabas.protocol.apis import DESCRIBE_GROUPS
+from barnabas.protocol.codec.primitives import INT32_MIN
 from barnabas.protocol.codec.schema import Api, int16, int32, message, since
 
 
@@ -43,7 +44,7 @@ class DescribedGroup:
     protocol_type: str
     protocol_data: str
     members: list[DescribedGroupMember]
-    authorized_operations: int32 = since(3, default=-(2**31))
+    authorized_operations: int32 = since(3, default=INT32_MIN)
 
 
 @message

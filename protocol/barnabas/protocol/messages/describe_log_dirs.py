@@ -5,7 +5,7 @@ DescribeLogDirs (35): the log directories of the broker and the sizes of the log
 * v2 is flexible.
 * v3 adds an error code for the whole answer.
 * v4 adds the size of the volume (KIP-827).
-* v5 tells which directories get no new logs (KIP-1066).
+* v5 marks directories that get no new logs (KIP-1066).
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import DESCRIBE_TOPIC_PARTITIONS
+from barnabas.protocol.codec.primitives import INT32_MIN
 from barnabas.protocol.codec.schema import Api, int16, int32, message
 
 
@@ -51,7 +52,7 @@ class DescribeTopicPartitionsResponseTopic:
     topic_id: UUID
     is_internal: bool = False
     partitions: list[DescribeTopicPartitionsResponsePartition]
-    topic_authorized_operations: int32 = -(2**31)
+    topic_authorized_operations: int32 = INT32_MIN
 
 
 @message

@@ -2,7 +2,7 @@
 Fetch (1): records of partitions, from an offset on.
 
 * v4 is the oldest still understood; it has the isolation level (KIP-98).
-* v5 tells the log start offset.
+* v5 adds the log start offset.
 * v7 adds fetch sessions (KIP-227).
 * v9 fences by leader epoch (KIP-320).
 * v10 allows zstd (KIP-110).
@@ -11,7 +11,7 @@ Fetch (1): records of partitions, from an offset on.
 * v13 has topic ids in place of names (KIP-516).
 * v14 may answer OFFSET_MOVED_TO_TIERED_STORAGE (KIP-405).
 * v15 moves the replica id into a tagged struct with its epoch (KIP-903).
-* v16 tells the endpoints of new leaders (KIP-951).
+* v16 adds the endpoints of new leaders (KIP-951).
 * v17 adds the directory of the replica (KIP-853).
 * v18 adds the high watermark that the replica knows (KIP-1166).
 """
@@ -22,6 +22,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import FETCH
+from barnabas.protocol.codec.primitives import INT32_MAX, INT64_MAX
 from barnabas.protocol.codec.schema import (
     ZERO_UUID,
     Api,
@@ -50,7 +51,7 @@ class FetchPartition:
     log_start_offset: int64 = since(5, default=-1)
     partition_max_bytes: int32
     replica_directory_id: UUID = since(17, default=ZERO_UUID, tag=0)
-    high_watermark: int64 = since(18, default=2**63 - 1, tag=1)
+    high_watermark: int64 = since(18, default=INT64_MAX, tag=1)
 
 
 @message(frozen=False)
@@ -76,7 +77,7 @@ class FetchRequest:
     replica_state: ReplicaState = since(15, default=ReplicaState(), tag=1)
     max_wait_ms: int32
     min_bytes: int32
-    max_bytes: int32 = 2**31 - 1
+    max_bytes: int32 = INT32_MAX
     isolation_level: int8 = 0
     session_id: int32 = since(7, default=0)
     session_epoch: int32 = since(7, default=-1)

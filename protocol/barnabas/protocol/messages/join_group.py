@@ -8,7 +8,7 @@ JoinGroup (11): enters a group, or its next generation.
 * v6 is flexible.
 * v7 answers with the protocol type (KIP-559).
 * v8 adds the reason for joining (KIP-800).
-* v9 can tell the leader to leave the assignment as it is (KIP-814).
+* v9 adds ``skip_assignment``, with which the leader keeps the assignment (KIP-814).
 """
 
 from __future__ import annotations

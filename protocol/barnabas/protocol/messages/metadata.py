@@ -22,6 +22,7 @@ from typing import ClassVar
 from uuid import UUID
 
 from barnabas.protocol.apis import METADATA
+from barnabas.protocol.codec.primitives import INT32_MIN
 from barnabas.protocol.codec.schema import ZERO_UUID, Api, int16, int32, message, since
 
 
@@ -67,7 +68,7 @@ class MetadataResponseTopic:
     topic_id: UUID = since(10, default=ZERO_UUID)
     is_internal: bool = since(1, default=False)
     partitions: list[MetadataResponsePartition]
-    topic_authorized_operations: int32 = since(8, default=-(2**31))
+    topic_authorized_operations: int32 = since(8, default=INT32_MIN)
 
 
 @message
@@ -79,5 +80,5 @@ class MetadataResponse:
     cluster_id: str | None = since(2, default=None)
     controller_id: int32 = since(1, default=-1)
     topics: list[MetadataResponseTopic]
-    cluster_authorized_operations: int32 = since(8, until=10, default=-(2**31))
+    cluster_authorized_operations: int32 = since(8, until=10, default=INT32_MIN)
     error_code: int16 = since(13, default=0)

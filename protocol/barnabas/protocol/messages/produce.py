@@ -7,7 +7,7 @@ Produce (0): appends records to partitions.
 * v7 allows zstd (KIP-110).
 * v8 answers with the records that spoiled a batch (KIP-467).
 * v9 is flexible.
-* v10 tells a producer that asks the wrong broker who leads (KIP-951).
+* v10 adds the current leader, for producers that ask the wrong broker (KIP-951).
 * v11 may answer TRANSACTION_ABORTABLE (KIP-890).
 * v12 adds partitions to the transaction by itself (KIP-890).
 * v13 has topic ids in place of names (KIP-516).

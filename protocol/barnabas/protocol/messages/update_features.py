@@ -1,7 +1,7 @@
 """
 UpdateFeatures (57): sets the finalized versions of features (KIP-584).
 
-* v1 can try without doing it, and tells a downgrade that is safe from one that is not (KIP-778).
+* v1 can validate only, and distinguishes safe and unsafe downgrades (KIP-778).
 * v2 does not answer for each feature any more (KIP-1022).
 """
 

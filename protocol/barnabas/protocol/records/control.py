@@ -31,9 +31,9 @@ from barnabas.protocol.codec.schema import (
     uint16,
 )
 from barnabas.protocol.errors import BufferUnderflow, InvalidRecord, NullValue
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import BatchOptions, control_batch
 from barnabas.protocol.records.record import Record
+from barnabas.protocol.structs import NamedTuple
 
 _KEY: Final = Struct(">hh")
 _MARKER: Final = Struct(">hi")
@@ -95,7 +95,7 @@ def control_key(control_type: ControlRecordType) -> bytes:
 
 class EndTransactionMarker(NamedTuple):
     """
-    How a transaction ended, and the epoch of the coordinator that says so.
+    The end of a transaction, and the epoch of the coordinator that wrote it.
     """
 
     control_type: ControlRecordType

@@ -1,5 +1,5 @@
 """
-What a topic demands of the records that it is given.
+The rules of a topic for the records that are appended to it.
 
 A record may lack a key only where the log is not compacted, and its timestamp must be near the
 broker's clock (KIP-937). The decisions are those of Kafka's LogValidator; sums of timestamps wrap
@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.protocol.codec.primitives import INT64_MAX
+
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 MOST_RECORD_ERRORS: Final = 1 << 16
 """An answer lists no more records than this; Kafka has no limit and would run out of memory."""
 
-_INT64_MAX: Final = 2**63 - 1
 _SAFE: Final = 1 << 61
 """Timestamps within this can be added and subtracted without care."""
 
@@ -105,7 +106,7 @@ class RecordJudge:
             self._after = rules.after_max_ms
         self.lowest_delta: i64 = 1
         self.highest_delta: i64 = 0
-        self.least_delta: i64 = _INT64_MAX
+        self.least_delta: i64 = INT64_MAX
         """A good delta above it leads to a timestamp that is larger than -1."""
         if self._fixed:
             self._accept_fixed_timestamp()
@@ -117,8 +118,8 @@ class RecordJudge:
         If the one timestamp is good, all deltas are; if not, every record has to be shown.
         """
         if not self._is_wrong(self._fixed_timestamp):
-            self.lowest_delta = -_INT64_MAX - 1
-            self.highest_delta = _INT64_MAX
+            self.lowest_delta = -INT64_MAX - 1
+            self.highest_delta = INT64_MAX
             if self._fixed_timestamp > -1:
                 self.max_timestamp = self._fixed_timestamp
                 self.max_index = 0
@@ -164,10 +165,10 @@ def wrapping_sum(a: i64, b: i64) -> i64:
     """
     The sum, modulo 2**64, without leaving 64 bits on the way.
     """
-    if b > 0 and a > _INT64_MAX - b:
-        return (a - _INT64_MAX - 1) + (b - _INT64_MAX - 1)
-    if b < 0 and a < -_INT64_MAX - 1 - b:
-        return (a + _INT64_MAX + 1) + (b + _INT64_MAX + 1)
+    if b > 0 and a > INT64_MAX - b:
+        return (a - INT64_MAX - 1) + (b - INT64_MAX - 1)
+    if b < 0 and a < -INT64_MAX - 1 - b:
+        return (a + INT64_MAX + 1) + (b + INT64_MAX + 1)
     return a + b
 
 

@@ -54,7 +54,7 @@ _ENDS_EARLY: Final = "the records end early"
 
 class RecordScan:
     """
-    One walk over the records of one batch, and what it found.
+    One walk over the records of one batch, and its result.
 
     Invariants:
 
@@ -224,7 +224,7 @@ class RecordScan:
 
     def feed(self, data: bytes, position: i64 = 0) -> i64:
         """
-        Walk what there is in *data* from *position* on, and tell how far.
+        Walk over *data* from *position* on; returns the end of the walk.
 
         Returns:
             Less than there is in *data* if the last number is cut; more, if what follows *data*
@@ -472,7 +472,7 @@ def scan_by_rules(
 ) -> RecordScan:
     """
     A ``RecordScan``, at a third of its price for who is compiled apart from it: arguments of a
-    class that have names are sorted anew with every call.
+    class that have names are sorted with every call.
     """
     return RecordScan(
         record_count, base_timestamp, log_append_time=log_append_time, rules=rules, exact=exact

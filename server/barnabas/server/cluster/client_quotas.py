@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord, EntityData
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import MetadataImage, Versioned
 
 USER: Final = "user"

@@ -14,7 +14,7 @@ from typing import Final
 
 from barnabas.protocol.errors import InvalidUpdateVersion
 from barnabas.protocol.internal_topics import metadata_records as records
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.features import (
     ELIGIBLE_LEADER_REPLICAS,
     KRAFT_VERSION,

@@ -25,13 +25,13 @@ from uuid import UUID
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import RecordBatch, batches, control_batch
 from barnabas.protocol.records.control import (
     ControlRecordType,
     LeaderChangeMessage,
     VotersRecord,
 )
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.errors import ForeignQuorum
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.record_frames import (

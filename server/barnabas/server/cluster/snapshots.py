@@ -25,7 +25,6 @@ from typing import Final
 
 from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import RecordBatch, batches, build_batch, read_batch
 from barnabas.protocol.records.control import (
     ControlRecordType,
@@ -34,6 +33,7 @@ from barnabas.protocol.records.control import (
     control_key,
 )
 from barnabas.protocol.records.record import SimpleRecord
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import divided_batches
 from barnabas.server.cluster.replay import Replay

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import MetadataImage, ResourceType
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.fetch import (
     FetchRequest,
     PartitionData,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.turns import Steps

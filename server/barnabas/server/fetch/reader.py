@@ -26,7 +26,7 @@ from barnabas.protocol.messages.fetch import (
     FetchPartition,
     PartitionData,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.fetch.cached_partition import UNKNOWN, CachedPartition, Empty
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition, Watermarks

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from barnabas.protocol.codec.codec import decode
 from barnabas.protocol.internal_topics import group_records as schemas
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.group_type import GroupType
 
 VERSION: Final = Struct(">h")

@@ -32,7 +32,7 @@ from barnabas.protocol.internal_topics.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.modern_records import VERSION, ModernRecord, modern_record
 
 M = TypeVar("M", bound=Message)

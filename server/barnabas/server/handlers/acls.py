@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.errors import SecurityDisabled
 from barnabas.protocol.messages.create_acls import (
-    AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
 from barnabas.protocol.messages.delete_acls import (
     DeleteAclsFilter,
-    DeleteAclsFilterResult,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
@@ -33,20 +31,6 @@ What the kind of a resource, a pattern, an operation or a permission is that nob
 """
 
 NO_AUTHORIZER: Final = "No Authorizer is configured."
-
-
-def _not_created(
-    request: CreateAclsRequest, _version: int, code: ErrorCode, message: str | None
-) -> CreateAclsResponse:
-    result = AclCreationResult(error_code=code, error_message=message)
-    return CreateAclsResponse(results=[result] * len(request.creations))
-
-
-def _not_deleted(
-    request: DeleteAclsRequest, _version: int, code: ErrorCode, message: str | None
-) -> DeleteAclsResponse:
-    result = DeleteAclsFilterResult(error_code=code, error_message=message, matching_acls=[])
-    return DeleteAclsResponse(filter_results=[result] * len(request.filters))
 
 
 def _reject_unknown(kinds: Iterable[int]) -> None:
@@ -71,15 +55,11 @@ def _of_filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> tuple[int, ...
 @handles(DescribeAclsRequest)
 def describe_acls(request: DescribeAclsRequest, _context: Context) -> DescribeAclsResponse:
     _reject_unknown(_of_filter(request))
-    return DescribeAclsResponse(
-        error_code=ErrorCode.SECURITY_DISABLED,
-        error_message="No Authorizer is configured on the broker",
-        resources=[],
-    )
+    raise SecurityDisabled("No Authorizer is configured on the broker")
 
 
-@handles(CreateAclsRequest, error_response=_not_created)
-def create_acls(request: CreateAclsRequest, context: Context) -> Steps[CreateAclsResponse]:
+@handles(CreateAclsRequest)
+def create_acls(request: CreateAclsRequest, _context: Context) -> Steps[CreateAclsResponse]:
     for creation in request.creations:
         yield
         _reject_unknown(
@@ -90,12 +70,12 @@ def create_acls(request: CreateAclsRequest, context: Context) -> Steps[CreateAcl
                 creation.permission_type,
             )
         )
-    return _not_created(request, context.version, ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+    raise SecurityDisabled(NO_AUTHORIZER)
 
 
-@handles(DeleteAclsRequest, error_response=_not_deleted)
-def delete_acls(request: DeleteAclsRequest, context: Context) -> Steps[DeleteAclsResponse]:
+@handles(DeleteAclsRequest)
+def delete_acls(request: DeleteAclsRequest, _context: Context) -> Steps[DeleteAclsResponse]:
     for wanted in request.filters:
         yield
         _reject_unknown(_of_filter(wanted))
-    return _not_deleted(request, context.version, ErrorCode.SECURITY_DISABLED, NO_AUTHORIZER)
+    raise SecurityDisabled(NO_AUTHORIZER)

@@ -34,20 +34,7 @@ FIRST_BROKER_VERSION: Final = 4
 Errors = Mapping[TopicPartition, ErrorCode]
 
 
-def error_response(
-    request: AddPartitionsToTxnRequest, version: int, code: ErrorCode, _message: str | None
-) -> Steps[AddPartitionsToTxnResponse]:
-    """
-    The same error for every partition, or for all of the request where there is room for that.
-    """
-    if version >= FIRST_BROKER_VERSION:
-        return AddPartitionsToTxnResponse(error_code=code)
-    [transaction] = _transactions(request, version)
-    results = yield from _as_asked(transaction, code)
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
-
-
-@handles(AddPartitionsToTxnRequest, error_response=error_response)
+@handles(AddPartitionsToTxnRequest)
 async def add_partitions_to_txn(
     request: AddPartitionsToTxnRequest, context: Context
 ) -> AddPartitionsToTxnResponse:

@@ -36,16 +36,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 
-def _error_response(
-    request: AlterClientQuotasRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[AlterClientQuotasResponse]:
-    def refuse(entry: RequestEntryData) -> ResponseEntryData:
-        return ResponseEntryData(error_code=code, error_message=message, entity=list(entry.entity))
-
-    return AlterClientQuotasResponse(entries=(yield from map_in_steps(refuse, request.entries)))
-
-
-@handles(AlterClientQuotasRequest, error_response=_error_response)
+@handles(AlterClientQuotasRequest)
 async def alter_client_quotas(
     request: AlterClientQuotasRequest, context: Context
 ) -> AlterClientQuotasResponse:

@@ -17,16 +17,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 
-def _error_response(
-    request: AlterConfigsRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[AlterConfigsResponse]:
-    refused = yield from map_in_steps(
-        lambda resource: _answer(resource, code, message), request.resources
-    )
-    return AlterConfigsResponse(responses=refused)
-
-
-@handles(AlterConfigsRequest, error_response=_error_response)
+@handles(AlterConfigsRequest)
 async def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
     """
     Set the options that are named and no others; each resource succeeds or fails by itself.

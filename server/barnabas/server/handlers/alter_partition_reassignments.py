@@ -17,40 +17,17 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsResponse,
     ReassignablePartition,
     ReassignablePartitionResponse,
-    ReassignableTopic,
     ReassignableTopicResponse,
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 from barnabas.server.topics.reassignment import PartitionPlan
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.turns import Steps, map_in_steps
 
 logger = logging.getLogger(__name__)
 
 
-def _error_response(
-    request: AlterPartitionReassignmentsRequest,
-    _version: int,
-    code: ErrorCode,
-    message: str | None,
-) -> Steps[AlterPartitionReassignmentsResponse]:
-    def refuse_one(partition: ReassignablePartition) -> ReassignablePartitionResponse:
-        return ReassignablePartitionResponse(
-            partition_index=partition.partition_index, error_code=code, error_message=message
-        )
-
-    def refuse(topic: ReassignableTopic) -> Steps[ReassignableTopicResponse]:
-        refused = yield from map_in_steps(refuse_one, topic.partitions)
-        return ReassignableTopicResponse(name=topic.name, partitions=refused)
-
-    return AlterPartitionReassignmentsResponse(
-        error_code=code,
-        error_message=message,
-        responses=(yield from each_in_steps(refuse, request.topics)),
-    )
-
-
-@handles(AlterPartitionReassignmentsRequest, error_response=_error_response)
+@handles(AlterPartitionReassignmentsRequest)
 async def alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: Context
 ) -> AlterPartitionReassignmentsResponse:

@@ -70,13 +70,7 @@ def _wanted(request: AlterReplicaLogDirsRequest) -> Steps[dict[TopicPartition, s
     return wanted
 
 
-def _error_response(
-    request: AlterReplicaLogDirsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[AlterReplicaLogDirsResponse]:
-    return (yield from _response(dict.fromkeys((yield from _wanted(request)), code)))
-
-
-@handles(AlterReplicaLogDirsRequest, error_response=_error_response)
+@handles(AlterReplicaLogDirsRequest)
 def alter_replica_log_dirs(
     request: AlterReplicaLogDirsRequest, context: Context
 ) -> Steps[AlterReplicaLogDirsResponse]:

@@ -33,28 +33,12 @@ from barnabas.server.cluster.scram_credentials import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.turns import Steps
 
 Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
-def _error_response(
-    request: AlterUserScramCredentialsRequest,
-    _version: int,
-    code: ErrorCode,
-    message: str | None,
-) -> Steps[AlterUserScramCredentialsResponse]:
-    wanted: list[Change] = [*request.deletions, *request.upsertions]
-    refused = yield from map_in_steps(
-        lambda user: AlterUserScramCredentialsResult(
-            user=user, error_code=code, error_message=message
-        ),
-        sorted({change.name for change in wanted}),
-    )
-    return AlterUserScramCredentialsResponse(results=refused)
-
-
-@handles(AlterUserScramCredentialsRequest, error_response=_error_response)
+@handles(AlterUserScramCredentialsRequest)
 async def alter_user_scram_credentials(
     request: AlterUserScramCredentialsRequest, context: Context
 ) -> AlterUserScramCredentialsResponse:

@@ -14,19 +14,10 @@ from barnabas.protocol.messages.create_partitions import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.turns import map_in_steps
 
 
-def _error_response(
-    request: CreatePartitionsRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[CreatePartitionsResponse]:
-    refused = yield from map_in_steps(
-        lambda topic: _result(topic.name, code, message), request.topics
-    )
-    return CreatePartitionsResponse(results=refused)
-
-
-@handles(CreatePartitionsRequest, error_response=_error_response)
+@handles(CreatePartitionsRequest)
 async def create_partitions(
     request: CreatePartitionsRequest, context: Context
 ) -> CreatePartitionsResponse:

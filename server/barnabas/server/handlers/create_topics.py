@@ -18,21 +18,12 @@ from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 from barnabas.server.topics.creation import CreatedTopic
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.turns import map_in_steps
 
 FIRST_WITH_CONFIGS: Final = 5
 
 
-def _error_response(
-    request: CreateTopicsRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[CreateTopicsResponse]:
-    refused = yield from map_in_steps(
-        lambda topic: _failed(topic.name, code, message), request.topics
-    )
-    return CreateTopicsResponse(topics=refused)
-
-
-@handles(CreateTopicsRequest, error_response=_error_response)
+@handles(CreateTopicsRequest)
 async def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
     """
     Create each topic or say why not; those created can be used when the answer is sent.

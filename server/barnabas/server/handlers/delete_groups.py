@@ -4,29 +4,16 @@ DeleteGroups: groups without members, and their offsets.
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_groups import (
-    DeletableGroupResult,
     DeleteGroupsRequest,
-    DeleteGroupsResponse,
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.turns import Steps
 
 
-def _error_response(
-    request: DeleteGroupsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[DeleteGroupsResponse]:
-    refused = yield from map_in_steps(
-        lambda group_id: DeletableGroupResult(group_id=group_id, error_code=code),
-        request.groups_names,
-    )
-    return DeleteGroupsResponse(results=refused)
-
-
-@handles(DeleteGroupsRequest, error_response=_error_response)
+@handles(DeleteGroupsRequest)
 def delete_groups(request: DeleteGroupsRequest, context: Context) -> Steps[Delayed]:
     """
     Delete each group that is named, once; the empty name is a name.

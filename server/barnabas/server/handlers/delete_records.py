@@ -25,27 +25,14 @@ from barnabas.protocol.messages.delete_records import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.turns import Steps, each_in_steps
 
 logger = logging.getLogger(__name__)
 
 INVALID_LOW_WATERMARK: Final = -1
 
 
-def _error_response(
-    request: DeleteRecordsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[DeleteRecordsResponse]:
-    def refuse(topic: DeleteRecordsTopic) -> Steps[DeleteRecordsTopicResult]:
-        refused = yield from map_in_steps(
-            lambda each: _answer(each.partition_index, INVALID_LOW_WATERMARK, code),
-            topic.partitions,
-        )
-        return DeleteRecordsTopicResult(name=topic.name, partitions=refused)
-
-    return DeleteRecordsResponse(topics=(yield from each_in_steps(refuse, request.topics)))
-
-
-@handles(DeleteRecordsRequest, error_response=_error_response)
+@handles(DeleteRecordsRequest)
 def delete_records(request: DeleteRecordsRequest, context: Context) -> Steps[DeleteRecordsResponse]:
     """
     Delete what lies below each offset, and say where each log begins now.

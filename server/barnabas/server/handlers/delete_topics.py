@@ -30,19 +30,7 @@ from barnabas.server.turns import Steps, map_in_steps
 FIRST_WITH_DELETION_DISABLED: Final = 3
 
 
-def _error_response(
-    request: DeleteTopicsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[DeleteTopicsResponse]:
-    refused = yield from map_in_steps(
-        lambda state: DeletableTopicResult(
-            name=state.name, topic_id=state.topic_id, error_code=code
-        ),
-        _states(request),
-    )
-    return DeleteTopicsResponse(responses=refused)
-
-
-@handles(DeleteTopicsRequest, error_response=_error_response)
+@handles(DeleteTopicsRequest)
 async def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
     """
     Delete each topic or say why not; those deleted are gone when the answer is sent.

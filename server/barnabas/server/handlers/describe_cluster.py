@@ -32,15 +32,7 @@ class EndpointType(IntEnum):
     CONTROLLER = 2
 
 
-def _error_response(
-    _request: DescribeClusterRequest, _version: int, code: ErrorCode, message: str | None
-) -> DescribeClusterResponse:
-    return DescribeClusterResponse(
-        error_code=code, error_message=message, cluster_id="", brokers=[]
-    )
-
-
-@handles(DescribeClusterRequest, error_response=_error_response)
+@handles(DescribeClusterRequest)
 def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
     """
     This broker, which is the whole cluster, as it can be reached over this listener.

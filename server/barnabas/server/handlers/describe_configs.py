@@ -16,19 +16,10 @@ from barnabas.protocol.messages.describe_configs import (
 from barnabas.server.dynamic_config.admin import ConfigEntry
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.turns import Steps
 
 
-def _error_response(
-    request: DescribeConfigsRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[DescribeConfigsResponse]:
-    refused = yield from map_in_steps(
-        lambda resource: _failed(resource, code, message), request.resources
-    )
-    return DescribeConfigsResponse(results=refused)
-
-
-@handles(DescribeConfigsRequest, error_response=_error_response)
+@handles(DescribeConfigsRequest)
 def describe_configs(
     request: DescribeConfigsRequest, context: Context
 ) -> Steps[DescribeConfigsResponse]:

@@ -19,14 +19,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 
-def _error_response(
-    request: DescribeGroupsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[DescribeGroupsResponse]:
-    groups = yield from map_in_steps(lambda each: described_error(each, code), request.groups)
-    return DescribeGroupsResponse(groups=groups)
-
-
-@handles(DescribeGroupsRequest, error_response=_error_response)
+@handles(DescribeGroupsRequest)
 def describe_groups(
     request: DescribeGroupsRequest, context: Context
 ) -> Steps[DescribeGroupsResponse]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Set
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.describe_log_dirs import (
@@ -32,23 +32,7 @@ logger = logging.getLogger(__name__)
 IsWanted: TypeAlias = Callable[[TopicPartition], bool]
 
 
-FIRST_WITH_ERROR_CODE: Final = 3
-
-
-def _error_response(
-    _request: DescribeLogDirsRequest, version: int, code: ErrorCode, _message: str | None
-) -> DescribeLogDirsResponse:
-    """
-    Kafka leaves older clients with an answer that is empty; they look for codes of directories.
-    """
-    if version >= FIRST_WITH_ERROR_CODE:
-        return DescribeLogDirsResponse(error_code=code, results=[])
-    return DescribeLogDirsResponse(
-        results=[DescribeLogDirsResult(error_code=code, log_dir="", topics=[])]
-    )
-
-
-@handles(DescribeLogDirsRequest, error_response=_error_response)
+@handles(DescribeLogDirsRequest)
 async def describe_log_dirs(
     request: DescribeLogDirsRequest, context: Context
 ) -> DescribeLogDirsResponse:

@@ -24,22 +24,7 @@ NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 """What Kafka says of a topic; of a partition that a topic does not have it says nothing."""
 
 
-def error_response(
-    request: DescribeProducersRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[DescribeProducersResponse]:
-    """
-    The same error for every partition.
-    """
-
-    def refuse(topic: TopicRequest) -> Steps[TopicResponse]:
-        indexes = topic.partition_indexes
-        refused = yield from map_in_steps(lambda index: _error(index, code, message), indexes)
-        return TopicResponse(name=topic.name, partitions=refused)
-
-    return DescribeProducersResponse(topics=(yield from each_in_steps(refuse, request.topics)))
-
-
-@handles(DescribeProducersRequest, error_response=error_response)
+@handles(DescribeProducersRequest)
 def describe_producers(
     request: DescribeProducersRequest, context: Context
 ) -> Steps[DescribeProducersResponse]:

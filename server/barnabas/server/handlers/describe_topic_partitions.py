@@ -29,19 +29,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 
-def _error_response(
-    request: DescribeTopicPartitionsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[DescribeTopicPartitionsResponse]:
-    refused = yield from map_in_steps(
-        lambda topic: DescribeTopicPartitionsResponseTopic(
-            error_code=code, name=topic.name, topic_id=ZERO_UUID, partitions=[]
-        ),
-        request.topics,
-    )
-    return DescribeTopicPartitionsResponse(topics=refused)
-
-
-@handles(DescribeTopicPartitionsRequest, error_response=_error_response)
+@handles(DescribeTopicPartitionsRequest)
 def describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: Context
 ) -> Steps[DescribeTopicPartitionsResponse]:

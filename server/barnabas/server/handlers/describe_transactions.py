@@ -18,17 +18,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
 
-def error_response(
-    request: DescribeTransactionsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[DescribeTransactionsResponse]:
-    """
-    The same error for every id.
-    """
-    refused = yield from map_in_steps(lambda each: _unknown(each, code), request.transactional_ids)
-    return DescribeTransactionsResponse(transaction_states=refused)
-
-
-@handles(DescribeTransactionsRequest, error_response=error_response)
+@handles(DescribeTransactionsRequest)
 def describe_transactions(
     request: DescribeTransactionsRequest, context: Context
 ) -> Steps[DescribeTransactionsResponse]:

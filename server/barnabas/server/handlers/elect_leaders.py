@@ -14,34 +14,17 @@ from barnabas.protocol.messages.elect_leaders import (
     ElectLeadersResponse,
     PartitionResult,
     ReplicaElectionResult,
-    TopicPartitions,
 )
 from barnabas.server.cluster.partition_changes import Election
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 from barnabas.server.topics.reassignment import PartitionPlan
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.turns import Steps, map_in_steps
 
 ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
 
-def _error_response(
-    request: ElectLeadersRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[ElectLeadersResponse]:
-    def refuse(topic: TopicPartitions) -> Steps[ReplicaElectionResult]:
-        refused = yield from map_in_steps(
-            lambda index: PartitionResult(
-                partition_id=index, error_code=code, error_message=message
-            ),
-            topic.partitions,
-        )
-        return ReplicaElectionResult(topic=topic.topic, partition_result=refused)
-
-    results = yield from each_in_steps(refuse, request.topic_partitions or ())
-    return ElectLeadersResponse(error_code=code, replica_election_results=results)
-
-
-@handles(ElectLeadersRequest, error_response=_error_response)
+@handles(ElectLeadersRequest)
 async def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:
     """
     Elect leaders of the partitions that are asked for; of all, those that need none left out.

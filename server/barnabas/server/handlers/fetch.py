@@ -17,15 +17,12 @@ from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, UnknownServerError
 from barnabas.protocol.messages.fetch import (
-    FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
 )
 from barnabas.server.fetch.cached_partition import (
-    FIRST_TOPIC_ID_VERSION,
     NOBODY,
     UNKNOWN,
     CachedPartition,
@@ -33,11 +30,11 @@ from barnabas.server.fetch.cached_partition import (
 from barnabas.server.fetch.contexts import SESSION_ERRORS, FetchContext, context_of, refusal
 from barnabas.server.fetch.delayed import DelayedFetch, Watch
 from barnabas.server.fetch.plain_fetches import fetch_plain
-from barnabas.server.fetch.reader import FetchPlan, LogReadResult, error_data, size_of
+from barnabas.server.fetch.reader import FetchPlan, LogReadResult, size_of
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
+from barnabas.server.turns import Steps, finished
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
@@ -48,26 +45,7 @@ _ISOLATION: Final = (FetchIsolation.HIGH_WATERMARK, FetchIsolation.TXN_COMMITTED
 _NOT_LEADER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
-def error_response(
-    request: FetchRequest, version: int, code: ErrorCode, _message: str | None
-) -> Steps[FetchResponse]:
-    """
-    The same error for every partition where clients look for it there, and for the whole response.
-    """
-    topics = request.topics if version < FIRST_TOPIC_ID_VERSION else []
-
-    def refuse(topic: FetchTopic) -> Steps[FetchableTopicResponse]:
-        partitions = yield from map_in_steps(lambda each: error_data(each, code), topic.partitions)
-        return FetchableTopicResponse(topic=topic.topic, partitions=partitions)
-
-    return FetchResponse(
-        error_code=code,
-        session_id=request.session_id,
-        responses=(yield from each_in_steps(refuse, topics)),
-    )
-
-
-@handles(FetchRequest, error_response=error_response, shortcut=fetch_plain)
+@handles(FetchRequest, shortcut=fetch_plain)
 def fetch(request: FetchRequest, context: Context) -> Steps[FetchResponse | DelayedFetch]:
     replica_id = _replica_id(request, context.version)
     try:

@@ -24,7 +24,7 @@ from barnabas.protocol.messages.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
@@ -50,17 +50,7 @@ class Found(NamedTuple):
     port: int = -1
 
 
-def error_response(
-    request: FindCoordinatorRequest, version: int, code: ErrorCode, message: str | None
-) -> Steps[FindCoordinatorResponse]:
-    """
-    No coordinator, for that reason, for every key.
-    """
-    found = Found(code, message)
-    return _response(request, version, lambda _: found)
-
-
-@handles(FindCoordinatorRequest, error_response=error_response)
+@handles(FindCoordinatorRequest)
 def find_coordinator(
     request: FindCoordinatorRequest, context: Context
 ) -> Steps[FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]]:
@@ -68,8 +58,8 @@ def find_coordinator(
         message = (
             "Share groups are not supported" if context.version < FIRST_BATCHED_VERSION else ""
         )
-        code = InvalidRequest.code
-        return (yield from error_response(request, context.version, code, message))
+        refused = Found(InvalidRequest.code, message)
+        return (yield from _response(request, context.version, lambda _: refused))
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")

@@ -17,16 +17,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 
-def _error_response(
-    request: IncrementalAlterConfigsRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[IncrementalAlterConfigsResponse]:
-    refused = yield from map_in_steps(
-        lambda resource: _answer(resource, code, message), request.resources
-    )
-    return IncrementalAlterConfigsResponse(responses=refused)
-
-
-@handles(IncrementalAlterConfigsRequest, error_response=_error_response)
+@handles(IncrementalAlterConfigsRequest)
 async def incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: Context
 ) -> IncrementalAlterConfigsResponse:

@@ -7,7 +7,7 @@ request says. With one, it is the transaction coordinator's to answer.
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import ErrorCode, InvalidProducerEpoch, InvalidRequest, ProducerFenced
+from barnabas.protocol.errors import InvalidProducerEpoch, InvalidRequest, ProducerFenced
 from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -22,18 +22,7 @@ FENCED_SINCE = 4
 """The version from which on producers know PRODUCER_FENCED."""
 
 
-def error_response(
-    _request: InitProducerIdRequest, _version: int, code: ErrorCode, _message: str | None
-) -> InitProducerIdResponse:
-    """
-    No producer id, for that reason.
-    """
-    return InitProducerIdResponse(
-        error_code=code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
-    )
-
-
-@handles(InitProducerIdRequest, error_response=error_response)
+@handles(InitProducerIdRequest)
 async def init_producer_id(
     request: InitProducerIdRequest, context: Context
 ) -> InitProducerIdResponse:

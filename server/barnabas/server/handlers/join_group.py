@@ -7,9 +7,7 @@ from __future__ import annotations
 from typing import Final
 
 from barnabas.protocol.codec.schema import replace
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.classic.joining import Caller, protocols_of
 from barnabas.server.handlers.client_host import client_host
 from barnabas.server.requests.context import Context
@@ -18,13 +16,7 @@ from barnabas.server.requests.registry import handles
 NULL_PROTOCOL_SINCE: Final = 7
 
 
-def _error_response(
-    _request: JoinGroupRequest, version: int, code: ErrorCode, _message: str | None
-) -> JoinGroupResponse:
-    return _of_version(join_error(NO_MEMBER_ID, code), version)
-
-
-@handles(JoinGroupRequest, error_response=_error_response)
+@handles(JoinGroupRequest)
 async def join_group(request: JoinGroupRequest, context: Context) -> JoinGroupResponse:
     """
     Answer when the round of joins is over, or at once if there is nothing to wait for.

@@ -23,15 +23,14 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
-    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.fetch.plain_offsets import read_ends_wanted
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
+from barnabas.server.turns import Steps, finished, map_in_steps
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -47,21 +46,7 @@ CONSUMER: Final = -1
 NONE: Final = -1
 
 
-def error_response(
-    request: ListOffsetsRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[ListOffsetsResponse]:
-    """
-    The same error for every partition.
-    """
-
-    def refuse(topic: ListOffsetsTopic) -> Steps[ListOffsetsTopicResponse]:
-        partitions = yield from map_in_steps(lambda each: _error(each, code), topic.partitions)
-        return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
-
-    return ListOffsetsResponse(topics=(yield from each_in_steps(refuse, request.topics)))
-
-
-@handles(ListOffsetsRequest, error_response=error_response, read_question=read_ends_wanted)
+@handles(ListOffsetsRequest, read_question=read_ends_wanted)
 def list_offsets(
     request: ListOffsetsRequest, context: Context
 ) -> Steps[ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]]:

@@ -36,21 +36,7 @@ from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 FIRST_WITH_TOPIC_IDS: Final = 12
 
 
-def _error_response(
-    request: MetadataRequest, version: int, code: ErrorCode, _message: str | None
-) -> Steps[MetadataResponse]:
-    def refuse(topic: MetadataRequestTopic) -> MetadataResponseTopic:
-        # Null is not allowed in the versions that can fail with it.
-        name = topic.name or ""
-        return MetadataResponseTopic(
-            error_code=code, name=name, topic_id=topic.topic_id, partitions=[]
-        )
-
-    topics = yield from map_in_steps(refuse, request.topics or ())
-    return MetadataResponse(brokers=[], topics=topics, error_code=code)
-
-
-@handles(MetadataRequest, error_response=_error_response)
+@handles(MetadataRequest)
 def metadata(
     request: MetadataRequest, context: Context
 ) -> Steps[MetadataResponse | Coroutine[Any, Any, MetadataResponse]]:

@@ -21,7 +21,6 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
-from barnabas.server.groups.offsets.answers import commit_error
 from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
@@ -31,13 +30,7 @@ from barnabas.server.turns import Steps, finished, map_in_steps
 TOPIC_IDS_SINCE: Final = 10
 
 
-def _error_response(
-    request: OffsetCommitRequest, _version: int, code: ErrorCode, _message: str | None
-) -> OffsetCommitResponse:
-    return commit_error(request, code)
-
-
-@handles(OffsetCommitRequest, error_response=_error_response)
+@handles(OffsetCommitRequest)
 def offset_commit(
     request: OffsetCommitRequest, context: Context
 ) -> Steps[OffsetCommitResponse | Delayed]:

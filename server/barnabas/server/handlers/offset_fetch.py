@@ -21,7 +21,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from barnabas.server.groups.offsets.answers import fetch_error, no_offset
+from barnabas.server.groups.offsets.answers import no_offset
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
@@ -30,16 +30,7 @@ SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
 
 
-def _error_response(
-    request: OffsetFetchRequest, version: int, code: ErrorCode, _message: str | None
-) -> Steps[OffsetFetchResponse]:
-    groups = yield from map_in_steps(
-        lambda group: fetch_error(group, code, version), _groups(request, version)
-    )
-    return _of_version(groups, version)
-
-
-@handles(OffsetFetchRequest, error_response=_error_response)
+@handles(OffsetFetchRequest)
 def offset_fetch(request: OffsetFetchRequest, context: Context) -> Steps[OffsetFetchResponse]:
     """
     Answer for each group: the topics that are named, or all that it has offsets of.

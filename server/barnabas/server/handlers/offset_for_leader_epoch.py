@@ -7,7 +7,7 @@ A client whose position is behind that end has read records that are gone. Kafka
 
 from __future__ import annotations
 
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -21,23 +21,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 
-def error_response(
-    request: OffsetForLeaderEpochRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[OffsetForLeaderEpochResponse]:
-    """
-    The same error for every partition.
-    """
-
-    def refuse(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
-        refused = yield from map_in_steps(
-            lambda each: EpochEndOffset(partition=each.partition, error_code=code), topic.partitions
-        )
-        return OffsetForLeaderTopicResult(topic=topic.topic, partitions=refused)
-
-    return OffsetForLeaderEpochResponse(topics=(yield from each_in_steps(refuse, request.topics)))
-
-
-@handles(OffsetForLeaderEpochRequest, error_response=error_response)
+@handles(OffsetForLeaderEpochRequest)
 def offset_for_leader_epoch(
     request: OffsetForLeaderEpochRequest, context: Context
 ) -> Steps[OffsetForLeaderEpochResponse]:

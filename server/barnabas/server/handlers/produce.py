@@ -44,7 +44,7 @@ from barnabas.server.produce.validation import (
 )
 from barnabas.server.requests.context import CloseConnection, Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
@@ -60,33 +60,6 @@ ADMIN_CLIENT: Final = "__admin_client"
 _WITH_MESSAGE = (InvalidTxnState, NotEnoughReplicas)
 
 
-def error_response(
-    request: ProduceRequest, _version: int, code: ErrorCode, message: str | None
-) -> Steps[ProduceResponse]:
-    """
-    The same error for every partition.
-
-    Raises:
-        CloseConnection: the producer wants no answers, and has to learn of it all the same.
-    """
-    if request.acks == 0:
-        raise CloseConnection(f"Produce with acks=0 failed: {code.name}")
-    if code == ErrorCode.UNKNOWN_SERVER_ERROR or message == code.sentence:
-        # What says no more than the code is not told, nor what was not foreseen (Kafka's ApiError).
-        message = None
-
-    def refuse(topic: TopicProduceData) -> Steps[TopicProduceResponse]:
-        every = yield from map_in_steps(
-            lambda data: refused(data.index, code, message), topic.partition_data
-        )
-        return TopicProduceResponse(
-            name=topic.name, topic_id=topic.topic_id, partition_responses=every
-        )
-
-    once_each = yield from _once_each(request.topic_data)
-    return ProduceResponse(responses=(yield from each_in_steps(refuse, once_each)))
-
-
 def forget_records(request: ProduceRequest) -> None:
     """
     Let go of the records, which are in the logs now.
@@ -96,9 +69,7 @@ def forget_records(request: ProduceRequest) -> None:
             data.records = None
 
 
-@handles(
-    ProduceRequest, error_response=error_response, shortcut=append_plain, forget=forget_records
-)
+@handles(ProduceRequest, shortcut=append_plain, forget=forget_records)
 def produce(
     request: ProduceRequest, context: Context
 ) -> Steps[Produced | Coroutine[Any, Any, Produced]]:

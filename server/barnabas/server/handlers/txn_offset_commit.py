@@ -50,16 +50,7 @@ LOADING_SINCE: Final = 2
 """Producers of before cannot take COORDINATOR_LOAD_IN_PROGRESS (KAFKA-7296)."""
 
 
-def error_response(
-    request: TxnOffsetCommitRequest, version: int, code: ErrorCode, _message: str | None
-) -> TxnOffsetCommitResponse:
-    """
-    The same error for every partition.
-    """
-    return transactional_commit_error(request, _told(code, version))
-
-
-@handles(TxnOffsetCommitRequest, error_response=error_response)
+@handles(TxnOffsetCommitRequest)
 async def txn_offset_commit(
     request: TxnOffsetCommitRequest, context: Context
 ) -> TxnOffsetCommitResponse:

@@ -41,20 +41,7 @@ Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
 _NOT_READY = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator)
 
 
-def error_response(
-    request: WriteTxnMarkersRequest, _version: int, code: ErrorCode, _message: str | None
-) -> Steps[WriteTxnMarkersResponse]:
-    """
-    The same error for every partition of every marker.
-    """
-    errors: Errors = defaultdict(dict)
-    for marker in request.markers:
-        yield
-        errors[marker.producer_id] |= dict.fromkeys((yield from _partitions(marker)), code)
-    return (yield from _response(errors))
-
-
-@handles(WriteTxnMarkersRequest, error_response=error_response)
+@handles(WriteTxnMarkersRequest)
 async def write_txn_markers(
     request: WriteTxnMarkersRequest, context: Context
 ) -> WriteTxnMarkersResponse:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.requests.delayed import Delayed
 
 if TYPE_CHECKING:

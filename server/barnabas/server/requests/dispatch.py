@@ -173,10 +173,11 @@ class Exchange:
 
     def _encoded(self, box: list[Message | Exception]) -> Steps[list[Part]]:
         route = self.route
-        response = self._response(box[0])
-        if isinstance(response, Generator):
-            response = yield from response
-        box[0] = response
+        outcome = box[0]
+        if isinstance(outcome, Exception):
+            box[0] = response = yield from self._error_response(outcome)
+        else:
+            response = outcome
         try:
             try:
                 parts = encode_parts(response, route.version, ENTRIES_AT_ONCE)
@@ -187,10 +188,7 @@ class Exchange:
             return (yield from self._encoded(box))
         return with_head(parts, route, self._correlation_id)
 
-    def _response(self, outcome: Message | Exception) -> Message | Steps[Message]:
-        if not isinstance(outcome, Exception):
-            return outcome
-        error = outcome
+    def _error_response(self, error: Exception) -> Steps[Message]:
         if isinstance(error, CloseConnection):
             raise without_frames(error)
         registration = self.route.registration

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.structs import struct
 from barnabas.server.requests.context import Context, Parts
@@ -30,7 +29,6 @@ Req = TypeVar("Req", bound=Message)
 Later: TypeAlias = "Message | Delayed | Awaitable[Message | Delayed | None] | None"
 Answer: TypeAlias = "Later | Steps[Later]"
 Handler: TypeAlias = Callable[[Any, Context], Answer]
-ErrorResponse: TypeAlias = "Callable[[Any, int, ErrorCode, str | None], Message | Steps[Message]]"
 H = TypeVar("H", bound=Handler)
 
 
@@ -88,7 +86,6 @@ class Registration:
     handler: Handler
     versions: range  # what is answered
     advertised: range  # what ApiVersions lists, which may be more: see Produce
-    error_response: ErrorResponse | None  # (request, version, code, message) -> response
     shortcut: Shortcut | None = None
     read_question: ReadQuestion | None = None
     forget: Callable[[Any], None] | None = None
@@ -147,9 +144,6 @@ HANDLERS: Final = Handlers()
 def handles(
     request: type[Req],
     *,
-    error_response: (
-        Callable[[Req, int, ErrorCode, str | None], Message | Steps[Message]] | None
-    ) = None,
     shortcut: Shortcut | None = None,
     read_question: ReadQuestion | None = None,
     forget: Callable[[Req], None] | None = None,
@@ -158,10 +152,6 @@ def handles(
     Register the handler of an API.
 
     Args:
-        error_response: makes the answer that carries one code in every error slot of the request,
-            at once or in steps.
-            Needed only where the generic one (``dispatch.error_response``), which fills the
-            top-level ``error_code`` and leaves the rest at its defaults, would not be understood.
         shortcut: is asked before the request is decoded.
         read_question: the same, for requests that are sent again and again.
         forget: lets go of the large fields of a request whose effects are done while its answer
@@ -179,7 +169,6 @@ def handles(
             handler=handler,
             versions=request.api.versions,
             advertised=request.api.advertised,
-            error_response=error_response,
             shortcut=shortcut,
             read_question=read_question,
             forget=forget,

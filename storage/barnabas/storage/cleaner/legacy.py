@@ -9,9 +9,9 @@ MemoryRecords.filterTo).
 
 from __future__ import annotations
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import LegacyBatch, build_batch_with_offsets
 from barnabas.protocol.records.record import Record
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.cleaner.offset_map import OffsetMap
 
 

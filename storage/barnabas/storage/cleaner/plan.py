@@ -24,8 +24,7 @@ from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import Final, Generic, Protocol, TypeVar
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
 
 NEVER: Final = 2**63 - 1

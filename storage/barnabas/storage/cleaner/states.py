@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.cleaner.log_to_clean import LogCleaningAborted
 from barnabas.storage.state_files.file_names import TopicPartition
 

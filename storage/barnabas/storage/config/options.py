@@ -19,8 +19,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, NoReturn, Self, TypeVar, dataclass_transform
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import MISSING
+from barnabas.protocol.structs import MISSING, NamedTuple
 from barnabas.storage.config.option_values import Option, OptionType, Rule, UnknownOption, Update
 
 KiB, MiB, GiB = 1024, 1024**2, 1024**3

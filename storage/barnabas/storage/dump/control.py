@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from barnabas.protocol.codec.schema import ZERO_UUID, Message
 from barnabas.protocol.errors import NullValue
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.control import (
     ControlRecordType,
     KRaftVersionRecord,
@@ -19,6 +18,7 @@ from barnabas.protocol.records.control import (
     control_type_number,
     coordinator_epoch,
 )
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.decoders.message_reader import (
     BadMessage,
     MessageReader,

@@ -13,9 +13,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import LOG_OVERHEAD, MAGIC_END, SMALLEST_LENGTH
 from barnabas.protocol.records.varints import int32
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.failure import (
     CORRUPT_RECORD,
     ILLEGAL_ARGUMENT,

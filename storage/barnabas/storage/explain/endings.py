@@ -12,8 +12,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.cleaner.plan import NEVER
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.logs import ReadOnlyLog

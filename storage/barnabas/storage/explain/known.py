@@ -11,8 +11,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.state_files.file_names import TopicPartition
 

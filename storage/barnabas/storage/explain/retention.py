@@ -15,8 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import replace, struct
+from barnabas.protocol.structs import NamedTuple, replace, struct
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.endings import Ending
 from barnabas.storage.explain.known import BrokerTimes

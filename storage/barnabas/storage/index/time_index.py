@@ -18,8 +18,8 @@ from __future__ import annotations
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import NO_TIMESTAMP
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptIndex, InvalidOffset
 from barnabas.storage.fs.interface import MappedFile
 from barnabas.storage.index.base import Index

@@ -20,7 +20,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptIndex, KafkaError
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.open_files import OpenFile

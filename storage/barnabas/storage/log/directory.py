@@ -16,7 +16,7 @@ import logging
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaError, TooManyOpenFiles

@@ -4,8 +4,7 @@ What opening a log has found out.
 
 from __future__ import annotations
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata

@@ -22,8 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
 
 UNLIMITED = -1

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.clock import Clock
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.log.log import Log

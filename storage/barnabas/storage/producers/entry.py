@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import (
     NO_PRODUCER_EPOCH,
     NO_SEQUENCE,
@@ -18,6 +17,7 @@ from barnabas.protocol.records.batch import (
     RecordBatch,
     decrement_sequence,
 )
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 
 NUM_BATCHES_TO_RETAIN: Final = 5

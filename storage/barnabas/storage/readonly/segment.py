@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.index import offset_index, time_index, txn_index

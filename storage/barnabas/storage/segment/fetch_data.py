@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 
 if TYPE_CHECKING:

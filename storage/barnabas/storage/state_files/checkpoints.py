@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptCheckpoint, KafkaStorageError
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.file_names import TopicPartition

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.uuids import ZERO_UUID, parse_uuid, uuid_text

@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.crc32c import crc32c
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import COMPACT, LogConfig

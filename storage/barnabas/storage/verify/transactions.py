@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.readonly.segment import ReadOnlySegment

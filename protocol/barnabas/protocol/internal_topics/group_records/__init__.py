@@ -116,32 +116,10 @@ __all__ = [
     "StreamsGroupTopologyValue",
 ]
 
+_KINDS: Final = [name.removesuffix("Key") for name in __all__ if name.endswith("Key")]
 RECORDS: Final[Mapping[int, tuple[type[Message], type[Message]]]] = {
-    key.api.key: (key, value)
-    for key, value in (
-        (LegacyOffsetCommitKey, LegacyOffsetCommitValue),
-        (OffsetCommitKey, OffsetCommitValue),
-        (GroupMetadataKey, GroupMetadataValue),
-        (ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
-        (ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
-        (ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
-        (ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
-        (ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
-        (ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
-        (ShareGroupMemberMetadataKey, ShareGroupMemberMetadataValue),
-        (ShareGroupMetadataKey, ShareGroupMetadataValue),
-        (ShareGroupTargetAssignmentMetadataKey, ShareGroupTargetAssignmentMetadataValue),
-        (ShareGroupTargetAssignmentMemberKey, ShareGroupTargetAssignmentMemberValue),
-        (ShareGroupCurrentMemberAssignmentKey, ShareGroupCurrentMemberAssignmentValue),
-        (ShareGroupStatePartitionMetadataKey, ShareGroupStatePartitionMetadataValue),
-        (ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
-        (StreamsGroupMetadataKey, StreamsGroupMetadataValue),
-        (StreamsGroupMemberMetadataKey, StreamsGroupMemberMetadataValue),
-        (StreamsGroupTargetAssignmentMetadataKey, StreamsGroupTargetAssignmentMetadataValue),
-        (StreamsGroupTargetAssignmentMemberKey, StreamsGroupTargetAssignmentMemberValue),
-        (StreamsGroupCurrentMemberAssignmentKey, StreamsGroupCurrentMemberAssignmentValue),
-        (StreamsGroupTopologyKey, StreamsGroupTopologyValue),
-    )
+    globals()[f"{kind}Key"].api.key: (globals()[f"{kind}Key"], globals()[f"{kind}Value"])
+    for kind in _KINDS
 }
 """
 The classes of key and value by the type of the record.

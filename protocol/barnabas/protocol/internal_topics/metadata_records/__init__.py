@@ -86,37 +86,10 @@ __all__ = [
     "ZkMigrationStateRecord",
 ]
 
-RECORDS: Final[Mapping[int, type[Message]]] = {
-    record.api.key: record
-    for record in (
-        RegisterBrokerRecord,
-        UnregisterBrokerRecord,
-        TopicRecord,
-        PartitionRecord,
-        ConfigRecord,
-        PartitionChangeRecord,
-        FenceBrokerRecord,
-        UnfenceBrokerRecord,
-        RemoveTopicRecord,
-        DelegationTokenRecord,
-        UserScramCredentialRecord,
-        FeatureLevelRecord,
-        ClientQuotaRecord,
-        ProducerIdsRecord,
-        BrokerRegistrationChangeRecord,
-        AccessControlEntryRecord,
-        RemoveAccessControlEntryRecord,
-        NoOpRecord,
-        ZkMigrationStateRecord,
-        RemoveUserScramCredentialRecord,
-        BeginTransactionRecord,
-        EndTransactionRecord,
-        AbortTransactionRecord,
-        RemoveDelegationTokenRecord,
-        RegisterControllerRecord,
-        ClearElrRecord,
-    )
-}
+_CLASSES: Final[list[type[Message]]] = [
+    globals()[name] for name in __all__ if name.endswith("Record")
+]
+RECORDS: Final[Mapping[int, type[Message]]] = {cls.api.key: cls for cls in _CLASSES}
 """
 By the type of the record.
 """

@@ -1,7 +1,7 @@
 """
-What concerns the cluster as a whole, and the log itself.
+Records about the cluster as a whole, and about the log itself.
 
-What lies between a ``BeginTransactionRecord`` and an ``EndTransactionRecord`` holds once the latter
+Records between a ``BeginTransactionRecord`` and an ``EndTransactionRecord`` hold once the latter
 is read, and never if an ``AbortTransactionRecord`` stands in its place (KIP-868).
 """
 

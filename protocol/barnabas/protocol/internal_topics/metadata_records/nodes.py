@@ -1,7 +1,7 @@
 """
 Brokers and controllers.
 
-* ``RegisterBrokerRecord`` tells of a controlled shutdown from v1 on, of log directories from v3 on
+* ``RegisterBrokerRecord`` has the controlled shutdown from v1 on, log directories from v3 on
   and of those that take no new replicas from v4 on; v2 was for the way from ZooKeeper.
 * ``BrokerRegistrationChangeRecord`` can change the first of these from v1 on, the second from v2 on
   and the third from v3 on. -1 means fenced or in shutdown no longer, 1 from now on, 0 no change.

@@ -15,9 +15,9 @@ Record batches of format version 2, as they travel and as they lie in a segment.
 
 The broker writes base offset and leader epoch over what the producer sent; the checksum begins
 behind them so that it stays as it was. Everything here works on the caller's buffer: a batch is
-looked at and changed where it lies. What is inside it is the affair of ``records``.
+read and changed in place. ``records`` reads its content.
 
-What old brokers have left behind is told in ``legacy``.
+``legacy`` describes the messages of old brokers.
 """
 
 from __future__ import annotations

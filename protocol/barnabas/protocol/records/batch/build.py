@@ -36,7 +36,7 @@ _CONTROL_KEY: Final = Struct(">hh")
 
 class BatchOptions(TypedDict, total=False):
     """
-    What a batch can be told besides its records. Left out, it is as a plain producer has it.
+    The header fields of a batch. The defaults are those of a plain producer.
     """
 
     partition_leader_epoch: int

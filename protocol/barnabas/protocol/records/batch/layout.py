@@ -18,9 +18,9 @@ HEADER_SIZE: Final = HEADER.size
 LOG_OVERHEAD: Final = 12
 """Bytes before those that the length field counts: base offset and the length itself."""
 SMALLEST_LENGTH: Final = 14
-"""What the length field of the smallest batch of any version says."""
+"""The length field of the smallest batch of any version."""
 MAGIC_END: Final = 17
-"""A batch of which less than this is there cannot be told from no batch at all."""
+"""The bytes of a batch that are needed to recognize one."""
 
 LENGTH_AT: Final = 8
 LEADER_EPOCH_AT: Final = 12
@@ -70,7 +70,7 @@ def set_max_timestamp(
     """
     Write the timestamp type and the largest timestamp of the batch at *position*.
 
-    Where both say so already, nothing is touched; else the checksum is computed anew and attribute
+    Where both say so already, nothing is touched; else the checksum is computed and attribute
     bits without a meaning are cleared (Kafka's DefaultRecordBatch.setMaxTimestamp).
     """
     (attributes,) = _INT16.unpack_from(view, position + ATTRIBUTES_AT)

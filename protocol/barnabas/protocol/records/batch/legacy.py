@@ -34,7 +34,6 @@ from barnabas.protocol.errors import (
     OutOfBounds,
     UnknownServerError,
 )
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch.layout import (
     COMPRESSION_MASK,
     LOG_APPEND_TIME_FLAG,
@@ -50,6 +49,7 @@ from barnabas.protocol.records.batch.layout import (
 from barnabas.protocol.records.batch.view import RecordBatch
 from barnabas.protocol.records.record import NO_SEQUENCE, Record
 from barnabas.protocol.records.varints import int64
+from barnabas.protocol.structs import NamedTuple
 
 MAGIC_VALUES: Final = (0, 1)
 

@@ -10,7 +10,6 @@ from typing import Final
 
 from barnabas.protocol.compression import CompressionType, decompress, decompress_chunks
 from barnabas.protocol.errors import CorruptMessage
-from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.records.batch.layout import (
     ATTRIBUTES_AT,
     COMPRESSION_MASK,
@@ -38,6 +37,7 @@ from barnabas.protocol.records.record import (
 )
 from barnabas.protocol.records.rules import RecordRules
 from barnabas.protocol.records.scan import RecordScan
+from barnabas.protocol.structs import NamedTuple
 
 _INT32: Final = Struct(">i")
 

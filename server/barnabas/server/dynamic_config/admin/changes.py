@@ -13,8 +13,7 @@ from typing import Final, Protocol
 
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
 from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord, ConfigRecord
-from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.protocol.structs import struct
+from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry

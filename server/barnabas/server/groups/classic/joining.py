@@ -21,7 +21,7 @@ from uuid import uuid4
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupRequest
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, join_error
 from barnabas.server.groups.changes import NOTHING, Changes

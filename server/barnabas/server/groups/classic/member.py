@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 
 NO_ASSIGNMENT: Final = b""
 

@@ -48,7 +48,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.changes import Changes, Producer
 from barnabas.server.groups.classic.group import ClassicGroup

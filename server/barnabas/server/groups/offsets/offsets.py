@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias
 from uuid import UUID
 
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.records import OffsetRecord
 
 NO_PRODUCER_ID: Final = -1

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from barnabas.protocol.codec.schema import Message
-from barnabas.protocol.named_tuple import NamedTuple
+from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.dump.decoders.message_reader import BadMessage, MessageReader
 
 _FRAME_VERSION: Final = 1

@@ -59,7 +59,7 @@ def transactions() -> CleanedTransactionMetadata:
 def index() -> TransactionIndex:
     files = MemoryFiles()
     files.make_directory(Path("/data"))
-    return TransactionIndex(files, Path("/data"), "0.txnindex", 0)
+    return TransactionIndex(files, Path("/data"), "0.txnindex", 0, exists=False)
 
 
 def test_data_of_an_aborted_transaction_is_told_from_all_other(

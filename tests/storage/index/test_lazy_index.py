@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.index.lazy import LazyIndex
+from barnabas.storage.index.lazy import IndexState, LazyIndex
 from barnabas.storage.index.offset_index import OffsetIndex
 from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
 
@@ -148,11 +148,11 @@ def test_room_is_made_when_the_index_is_asked_for() -> None:
     first.close()
     index = lazy(files)
 
-    index.resize(160)
+    index.grow()
     assert 8 == files.size(PATH)
 
-    assert (1, 20) == (index.get().entries, index.get().max_entries)
-    assert 160 == files.size(PATH)
+    assert (1, 10) == (index.get().entries, index.get().max_entries)
+    assert 80 == files.size(PATH)
 
 
 @pytest.mark.parametrize("end", ["trim", "close"])
@@ -231,3 +231,66 @@ def test_a_flush_does_not_mind_that_the_directory_was_renamed() -> None:
     index.flush()
 
     assert ["gone"] == files.names(Path("/"))
+
+
+def test_an_index_in_memory_is_written_when_it_is_stored() -> None:
+    """
+    The entries that the file had before are gone; without entries, an empty file is left alone.
+    """
+    files = RecordingFiles()
+    index = lazy(files)
+    index.get().append(105, 50)
+
+    index.reset()
+    index.get().append(101, 10)
+    index.store()
+    assert 8 == files.size(PATH)
+    assert (101, 10) == index.get().entry(0)
+
+    for _ in range(2):
+        index.reset()
+        index.store()
+    assert 0 == files.size(PATH)
+    assert 2 == files.operations.count(f"truncate {PATH.name}")
+
+
+def test_a_removed_index_is_not_stored() -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+    index.reset()
+    index.get().append(101, 10)
+
+    index.delete_if_exists()
+    index.store()
+    index.trim()
+
+    assert [] == files.names(D)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("close", "CLOSED GROWABLE HOLE OPEN IN_MEMORY CLOSED CLOSED REMOVED"),
+        ("grow", "GROWABLE GROWABLE HOLE OPEN IN_MEMORY CLOSED GROWABLE REMOVED"),
+        ("make_file", "HOLE HOLE HOLE OPEN IN_MEMORY CLOSED HOLE REMOVED"),
+        ("get", "CLOSED OPEN OPEN OPEN IN_MEMORY OPEN OPEN REMOVED"),
+        ("reset", "IN_MEMORY IN_MEMORY IN_MEMORY IN_MEMORY IN_MEMORY IN_MEMORY CLOSED REMOVED"),
+        ("delete_if_exists", "REMOVED REMOVED REMOVED REMOVED - REMOVED REMOVED REMOVED"),
+    ],
+)
+def test_states_follow_each_other(before: str, after: str) -> None:
+    """
+    Each method may be called in each state, but a removed index cannot be recovered.
+    """
+    methods = ["release", "grow", "make_file", "get", "reset", "trim", "store", "delete_if_exists"]
+    for method, expected in zip(methods, after.split(), strict=True):
+        index = lazy(MemoryFiles())
+        getattr(index, before)()
+        arguments = {"unsynced": False} if method == "release" else {}
+
+        if expected == "-":
+            with pytest.raises(AssertionError):
+                getattr(index, method)()
+        else:
+            getattr(index, method)(**arguments)
+            assert IndexState[expected] is index.state

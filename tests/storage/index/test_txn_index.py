@@ -23,7 +23,7 @@ THIRD = AbortedTxn(4000, 45, 50, 51)
 def index_with(*entries: AbortedTxn, files: MemoryFiles | None = None) -> TransactionIndex:
     files = files or MemoryFiles()
     files.make_directory(D)
-    index = TransactionIndex(files, PATH.parent, PATH.name, 10)
+    index = TransactionIndex(files, PATH.parent, PATH.name, 10, exists=files.exists(PATH))
     for entry in entries:
         index.append(entry)
     return index

@@ -284,6 +284,7 @@ def test_what_was_flushed_survives_any_crash_and_the_rest_is_whole_or_gone(
     assert flushed <= len(found) <= 12
     for offset in found:
         assert (offset, 150 * offset, 150) == segment.translate_offset(offset)
-    segment.resize_indexes(300)
+    for index in segment.indexes:
+        index.grow()
     append_padded(segment, range(len(found), 13))
     assert 13 == segment.read_next_offset()

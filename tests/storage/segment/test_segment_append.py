@@ -73,7 +73,8 @@ def test_the_interval_begins_anew_when_a_segment_is_opened() -> None:
     segment.close()
 
     segment = open_segment(files=files, interval=150)
-    segment.resize_indexes(10_485_760)
+    for index in segment.indexes:
+        index.grow()
     counts = []
     for offset in range(10, 14):
         append_padded(segment, range(offset, offset + 1))

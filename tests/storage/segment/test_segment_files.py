@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.index.txn_index import AbortedTxn
-from barnabas.storage.segment.files import delete_files_if_exist
+from barnabas.storage.segment.segment import delete_stale_files
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.clock import StillClock
 from tests.support.disk import FailingFiles, MemoryFiles
@@ -166,16 +166,14 @@ def test_a_removed_segment_is_read_to_the_end() -> None:
         "00000000000000000000.timeindex.deleted",
         "00000000000000000000.txnindex.deleted",
     ] == files.names(DIRECTORY)
-    assert not segment.deleted
     segment.delete_if_exists()
 
-    assert segment.deleted
     assert [] == files.names(DIRECTORY)
     assert info is not None
     assert info.records is not None
     assert bytes(padded_batch(1)) == bytes(info.records.read())
     assert (3, 450, 150) == segment.translate_offset(3)
-    assert 1 == len(segment.collect_aborted_txns(0, 5).aborted_transactions)
+    assert 1 == len(segment.txn_index.collect_aborted_txns(0, 5).aborted_transactions)
     assert 0 == segment.last_modified()
 
 
@@ -228,8 +226,8 @@ def test_a_segment_moves_along_with_its_directory() -> None:
         path.parent
         for path in (
             segment.log.path,
-            segment.offset_index_file,
-            segment.time_index_file,
+            segment.offset_index.path,
+            segment.time_index.path,
             segment.txn_index.path,
         )
     }
@@ -326,9 +324,9 @@ def test_files_of_a_segment_that_is_not_open_are_removed_by_their_names() -> Non
     append_padded(open_segment(7, files=files), range(7, 8))
     files.open(DIRECTORY / "00000000000000000000.log.swap").close()
 
-    delete_files_if_exist(files, DIRECTORY, 0)
+    delete_stale_files(files, DIRECTORY, 0)
     assert "00000000000000000000.log.swap" in files.names(DIRECTORY)
-    delete_files_if_exist(files, DIRECTORY, 0, ".swap")
+    delete_stale_files(files, DIRECTORY, 0, ".swap")
 
     assert {7} == {offset_from_file_name(name) for name in files.names(DIRECTORY)}
     assert 3 == len(files.names(DIRECTORY))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.storage.fs.interface import WouldBlock
-from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.records import TimestampAndOffset
@@ -159,17 +158,6 @@ def test_translation_finds_what_a_scan_finds(
         expected = next(((b, p, s) for b, last, p, s in placed if last >= target), None)
         assert expected == segment.translate_offset(target)
     assert offset == segment.read_next_offset()
-
-
-def test_the_end_of_a_read_is_bounded_by_the_index() -> None:
-    """
-    For the aborted transactions that concern it.
-    """
-    segment = open_segment(interval=0)
-    append_padded(segment, range(5))
-
-    assert 2 == segment.fetch_upper_bound_offset(OffsetPosition(0, 0), 160)
-    assert segment.fetch_upper_bound_offset(OffsetPosition(0, 0), 601) is None
 
 
 def test_the_next_offset_of_an_empty_segment_is_its_base() -> None:

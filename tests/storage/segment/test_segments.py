@@ -185,5 +185,5 @@ def test_closing_goes_on_behind_an_error() -> None:
     with pytest.raises(KafkaStorageError, match=r"00000000000000000000\.log"):
         segments.close()
 
-    assert 12 == files.size(segments.active_segment.time_index_file)
+    assert 12 == files.size(segments.active_segment.time_index.path)
     segments.close_handlers()

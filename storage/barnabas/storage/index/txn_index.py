@@ -89,11 +89,11 @@ class TransactionIndex:
         name: str,
         start_offset: int,
         *,
-        exists: bool | None = None,
+        exists: bool,
     ) -> None:
         """
         Args:
-            exists: whether there is a file, if that is known.
+            exists: whether there is a file. Who opens a log has listed its directory.
         """
         self._files = files
         # A path is several objects, and there may be very many indexes that have no file.
@@ -103,7 +103,7 @@ class TransactionIndex:
         self._last_offset: int | None = None
         self._size = 0
         self._file: OpenFile | None = None
-        if files.exists(self.path) if exists is None else exists:
+        if exists:
             self._open()
 
     @property

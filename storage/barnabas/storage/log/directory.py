@@ -22,8 +22,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaError, TooManyOpenFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.producers.snapshots import ProducerSnapshots
-from barnabas.storage.segment.files import delete_files_if_exist
-from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.segment.segment import LogSegment, delete_stale_files
 from barnabas.storage.segment.segments import LogSegments
 from barnabas.storage.state_files.file_names import (
     CLEANED_SUFFIX,
@@ -114,7 +113,6 @@ class SegmentDirectory:
             files=self.files,
             file_already_exists=file_already_exists,
             init_file_size=config.init_file_size,
-            preallocate=config.preallocate,
             file_suffix=suffix,
             has_txn_index=has_txn_index,
         )
@@ -131,7 +129,7 @@ class SegmentDirectory:
         """
         A new segment that is going to take the place of others.
         """
-        delete_files_if_exist(self.files, self.path, base_offset, CLEANED_SUFFIX)
+        delete_stale_files(self.files, self.path, base_offset, CLEANED_SUFFIX)
         return self.open_segment(base_offset, suffix=CLEANED_SUFFIX)
 
     # Segments that go.

@@ -22,13 +22,7 @@ from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.storage.errors import KafkaError, KafkaStorageError
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
-from barnabas.storage.segment.segment import LogSegment
-from barnabas.storage.state_files.file_names import (
-    log_file,
-    offset_index_file,
-    time_index_file,
-    transaction_index_file,
-)
+from barnabas.storage.segment.segment import LogSegment, delete_stale_files
 from barnabas.storage.threads.deferred_work import run_all
 
 logger = logging.getLogger(__name__)
@@ -145,7 +139,7 @@ class LocalLog:
                     f"with start offset {new_offset} =max(provided offset = {expected_next_offset},"
                     f" LEO = {self.log_end_offset}), but the active segment is {active}."
                 )
-            self._remove_stale_files(new_offset)
+            delete_stale_files(self.directory.files, self.directory.path, new_offset)
             active.on_become_inactive_segment()
             if self._first_closed is None:
                 self._first_closed = active.base_offset
@@ -153,12 +147,6 @@ class LocalLog:
         self.update_log_end_offset(self.log_end_offset)
         logger.info("%s: rolled new log segment at offset %d", partition, new_offset)
         return segment
-
-    def _remove_stale_files(self, base_offset: int) -> None:
-        for name in (log_file, offset_index_file, time_index_file, transaction_index_file):
-            path = name(self.directory.path, base_offset)
-            if self.directory.files.remove(path):
-                logger.warning("Newly rolled segment file %s existed already; deleted it", path)
 
     def begin_flush(self, offset: int | None, *, include_offset: bool = False) -> Flush | None:
         """

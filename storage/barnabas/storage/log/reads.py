@@ -107,11 +107,13 @@ def _aborted_transactions(
     bounds it, or else the next segment does, or the end of the log.
     """
     where = found.fetch_offset_metadata
-    upper = segment.fetch_upper_bound_offset(
+    entry = segment.offset_index.fetch_upper_bound_offset(
         OffsetPosition(where.message_offset, where.relative_position_in_segment),
         0 if found.records is None else found.records.size,
     )
-    if upper is None:
+    if entry is not None:
+        upper = entry.offset
+    else:
         following = segments.higher_segment(segment.base_offset)
         upper = end_offset if following is None else following.base_offset
     return [
@@ -131,7 +133,7 @@ def collect_aborted_txns(
     """
     found: list[AbortedTxn] = []
     for segment in (first, *segments.higher_segments(first.base_offset)):
-        result = segment.collect_aborted_txns(start_offset, upper_bound_offset)
+        result = segment.txn_index.collect_aborted_txns(start_offset, upper_bound_offset)
         found += result.aborted_transactions
         if result.is_complete:
             break

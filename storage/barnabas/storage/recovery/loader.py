@@ -116,11 +116,14 @@ class LogLoader:
         )
         self._recall_batches(self._producers)
         for segment in segments.values():
-            segment.release_indexes(unsynced=self.report.recovered_segments > 0)
+            for index in segment.indexes:
+                index.release(unsynced=self.report.recovered_segments > 0)
         active = segments.active_segment
-        active.resize_indexes(directory.config.segment_index_bytes)
-        if not had_segments:
-            active.make_index_files()
+        for index in active.indexes:
+            if had_segments:
+                index.grow()
+            else:
+                index.make_file()
         place = LogOffsetMetadata(end, active.base_offset, active.size)
         return LoadedLogOffsets(start, recovery_point, place)
 

@@ -45,7 +45,8 @@ def recover_segment(
     try:
         return SegmentRecovery(segment, producer_state, leader_epochs).run()
     finally:
-        segment.store_indexes()
+        for index in segment.indexes:
+            index.store()
 
 
 class SegmentRecovery:
@@ -76,7 +77,7 @@ class SegmentRecovery:
             How many bytes were cut off.
         """
         segment = self._segment
-        segment.forget_everything_but_batches()
+        segment.reset_indexes()
         try:
             for batch in segment.log.batches():
                 self._admit(batch)

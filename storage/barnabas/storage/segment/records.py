@@ -114,18 +114,17 @@ class FileRecords:
         mutable: bool = True,
         file_already_exists: bool = False,
         init_file_size: int = 0,
-        preallocate: bool = False,
     ) -> FileRecords:
         """
         Args:
-            init_file_size: bytes that a new file has at once, with *preallocate*.
+            init_file_size: bytes that are preallocated for a new file; 0 for none.
 
         Raises:
             FileNotFoundError: there is no file, and it is not to be changed.
             KafkaError: the file is larger than positions in an index can be.
         """
         file = OpenFile(files, path, create=mutable, read_only=not mutable)
-        if mutable and preallocate and not file_already_exists:
+        if mutable and init_file_size and not file_already_exists:
             file.get().truncate(init_file_size)
             return cls(file, 0)
         size = file.size_at_first()

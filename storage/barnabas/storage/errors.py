@@ -7,7 +7,6 @@ What can go wrong in the storage engine.
     ├── KafkaStorageError        56  the disk failed, or the log directory is offline
     │   └── CorruptCheckpoint        a text file of the engine does not say what it should
     ├── TooManyOpenFiles         56  no descriptor is left; the disk is well
-    ├── OffsetOutOfRange          1  the log does not hold the offset
     ├── CorruptMessage
     │   └── CorruptRecord         2  bytes of a segment are not a batch
     ├── RecordValidationError        records of a batch are not acceptable
@@ -33,7 +32,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.protocol import errors as protocol_errors
 from barnabas.protocol.errors import (
     CorruptMessage,
     InconsistentTopicId,
@@ -56,7 +54,6 @@ __all__ = [
     "KafkaError",
     "KafkaStorageError",
     "LogDirectoryLocked",
-    "OffsetOutOfRange",
     "OffsetsOutOfOrder",
     "RecordError",
     "RecordValidationError",
@@ -66,19 +63,6 @@ __all__ = [
     "TooManyOpenFiles",
     "UnexpectedAppendOffset",
 ]
-
-
-class OffsetOutOfRange(protocol_errors.OffsetOutOfRange):
-    """
-    The log does not hold *offset*, only those from *start* up to *end*, which comes next.
-    """
-
-    def __init__(self, offset: int, start: int, end: int, what: str = "the log") -> None:
-        super().__init__(
-            f"Received request for offset {offset} for {what}, "
-            f"but we only have log segments upto {end} and a start offset of {start}."
-        )
-        self.offset, self.start, self.end = offset, start, end
 
 
 class TooManyOpenFiles(KafkaError):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.cleaner.manager import LogCleanerManager, LogCleaningFailed, PreCleanStats
-from barnabas.storage.cleaner.plan import CleaningPlan, Verdict
+from barnabas.storage.cleaner.plan import CleaningPlan, CleaningVerdict
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.states import Paused, Working
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
@@ -41,7 +41,7 @@ def test_a_log_is_taken_and_let_go_with_the_offset_it_is_clean_up_to() -> None:
     assert world.manager.states.get(T0) is None
     assert "0\n1\nt 0 12\n" == world.checkpoint()
     assert {T0: 12} == world.manager.first_dirty_offsets()
-    assert Verdict.NOTHING_TO_CLEAN is world.manager.plan(log).verdict
+    assert CleaningVerdict.NOTHING_TO_CLEAN is world.manager.plan(log).verdict
 
 
 def test_the_checkpoint_is_there_from_the_start_and_empty() -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import InvalidRecord, RecordListTooLarge
+from barnabas.protocol.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge
 from barnabas.protocol.records.batch import batches, build_batch_with_offsets
 from barnabas.protocol.records.record import Record
 from barnabas.storage.clock import SystemClock
@@ -20,7 +20,6 @@ from barnabas.storage.errors import (
     InconsistentTopicId,
     InvalidLogDirectory,
     KafkaStorageError,
-    OffsetOutOfRange,
     OffsetsOutOfOrder,
     UnexpectedAppendOffset,
 )

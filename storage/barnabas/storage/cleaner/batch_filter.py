@@ -46,11 +46,11 @@ from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.log.batch_rebuild import check_producer
 from barnabas.storage.producers.entry import LastRecord
+from barnabas.storage.units import LONG_MAX
 
 RECORDS_PER_STEP: Final = 100
 """What compiled code does in about 0.1 ms. No other thread runs meanwhile."""
 
-_LARGEST_TIMESTAMP: Final = 2**63 - 1
 
 Walk = KeyIndexer | RecordFilter | TimestampShift
 
@@ -159,7 +159,7 @@ class BatchFilter:
         self._now_ms = now_ms
         horizon = now_ms + delete_retention_ms
         # With a retention of "for ever", Kafka's sum overflows and then is no horizon.
-        self._new_horizon_ms = horizon if horizon <= _LARGEST_TIMESTAMP else None
+        self._new_horizon_ms = horizon if horizon <= LONG_MAX else None
         self._end_offset = end_offset
         self._pause = pause
 
@@ -282,7 +282,7 @@ class BatchFilter:
             # A producer may have set the bit. It does not survive.
             horizon_ms = None
         first, least, largest = timestamps_of(batch, found)
-        if least < NO_TIMESTAMP or largest > _LARGEST_TIMESTAMP:
+        if least < NO_TIMESTAMP or largest > LONG_MAX:
             raise InvalidRecord(f"A record of {batch} has an invalid timestamp.")
         if not found.in_order:
             raise InvalidRecord(f"The offsets of the records of {batch} do not grow.")

@@ -22,17 +22,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
 from barnabas.storage.config.log_config import LogConfig
-
-NEVER: Final = 2**63 - 1
-"""What a segment says of its first batch if that has no timestamp."""
+from barnabas.storage.units import LONG_MAX
 
 
-class Segment(Protocol):
+class CleanableSegment(Protocol):
     """
     What the rules ask of a segment.
     """
@@ -48,7 +46,7 @@ class Segment(Protocol):
     def first_batch_timestamp(self) -> int: ...
 
 
-S = TypeVar("S", bound=Segment)
+S = TypeVar("S", bound=CleanableSegment)
 
 
 class CleanableLog(NamedTuple, Generic[S]):
@@ -81,7 +79,7 @@ class CleanableLog(NamedTuple, Generic[S]):
         return self.between(start, self.active_segment.base_offset)
 
 
-def _base_offset(segment: Segment) -> int:
+def _base_offset(segment: CleanableSegment) -> int:
     return segment.base_offset
 
 
@@ -224,12 +222,12 @@ def compaction_delay(
     timestamps = (
         segment.first_batch_timestamp() for segment in log.non_active_from(first_dirty_offset)
     )
-    earliest = min((time for time in timestamps if 0 < time < NEVER), default=None)
+    earliest = min((time for time in timestamps if 0 < time < LONG_MAX), default=None)
     delay_ms = 0 if earliest is None else max(0, clean_until_ms - earliest)
     return CompactionDelay(max_lag_ms, earliest, delay_ms)
 
 
-class Verdict(Enum):
+class CleaningVerdict(Enum):
     """
     Whether a log is due, and by what.
     """
@@ -241,7 +239,7 @@ class Verdict(Enum):
 
     @property
     def is_due(self) -> bool:
-        return self in (Verdict.DIRTY, Verdict.LAG_EXCEEDED)
+        return self in (CleaningVerdict.DIRTY, CleaningVerdict.LAG_EXCEEDED)
 
 
 @struct
@@ -284,12 +282,14 @@ class CleaningPlan(Generic[S]):
         return self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CleaningVerdict:
         if self.cleanable_bytes == 0:
-            return Verdict.NOTHING_TO_CLEAN
+            return CleaningVerdict.NOTHING_TO_CLEAN
         if self.delay.delay_ms > 0:
-            return Verdict.LAG_EXCEEDED
-        return Verdict.DIRTY if self.ratio > self.min_ratio else Verdict.CLEAN_ENOUGH
+            return CleaningVerdict.LAG_EXCEEDED
+        return (
+            CleaningVerdict.DIRTY if self.ratio > self.min_ratio else CleaningVerdict.CLEAN_ENOUGH
+        )
 
 
 def plan_cleaning(

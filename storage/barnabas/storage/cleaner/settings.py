@@ -5,12 +5,10 @@ How much the cleaner may take of the machine.
 from __future__ import annotations
 
 import sys
-from typing import Final
 
 from barnabas.protocol.structs import struct
 from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY
-
-_LARGEST_MAP: Final = 2**31 - 1
+from barnabas.storage.units import INT_MAX, KiB, MiB
 
 
 @struct(kw_only=True)
@@ -23,13 +21,13 @@ class CleanerSettings:
 
     enabled: bool = True
     threads: int = 1
-    dedupe_buffer_bytes: int = 128 * 1024 * 1024
+    dedupe_buffer_bytes: int = 128 * MiB
     """For the offset maps of all threads."""
     load_factor: float = 0.9
     """Which part of the slots of a map may be taken."""
-    io_buffer_bytes: int = 512 * 1024
+    io_buffer_bytes: int = 512 * KiB
     """For what all threads read and write at a time."""
-    max_message_bytes: int = 1024 * 1024 + 12
+    max_message_bytes: int = 1 * MiB + 12
     """Batches up to this size are expected where a topic allows less."""
     max_io_bytes_per_second: float = sys.float_info.max
     """What all threads together read and write."""
@@ -41,7 +39,7 @@ class CleanerSettings:
         """
         For the offset map of each thread: at most 2 GiB, however much more there is.
         """
-        return min(self.dedupe_buffer_bytes // max(1, self.threads), _LARGEST_MAP)
+        return min(self.dedupe_buffer_bytes // max(1, self.threads), INT_MAX)
 
     @property
     def read_buffer_bytes(self) -> int:

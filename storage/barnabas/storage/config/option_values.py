@@ -85,7 +85,7 @@ class InvalidValue(ConfigError):
 
 
 @struct
-class Rule:
+class Validator:
     """
     What a value must be, where that is neither a range nor a choice.
     """
@@ -113,7 +113,7 @@ class Option:
     one_of: tuple[str, ...] | None = None
     unique: bool = False  # whether items of a list count once, and are not empty; so are choices
     also: tuple[Any, ...] = ()  # single values outside the range that are fine
-    rule: Rule | None = None
+    validator: Validator | None = None
     update: Update = Update.READ_ONLY
     synonyms: tuple[str, ...] = ()
     internal: bool = False
@@ -142,9 +142,9 @@ class Option:
         if value is None or value in self.also:
             return
         self._check_range(value)
-        if self.rule is not None and not self.rule.holds(value):
+        if self.validator is not None and not self.validator.holds(value):
             shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else self.format(value)
-            raise InvalidValue(self.name, shown, self.rule.reason.format(name=self.name))
+            raise InvalidValue(self.name, shown, self.validator.reason.format(name=self.name))
         if self.type is OptionType.LIST and "" in value and (self.unique or self.one_of):
             raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
         if self.one_of is None:
@@ -188,8 +188,8 @@ class Option:
         """
         if self.one_of is not None:
             return ", ".join(self.one_of)
-        if self.rule is not None:
-            return self.rule.text
+        if self.validator is not None:
+            return self.validator.text
         if self.at_least is None and self.at_most is None:
             return ""
         low = "" if self.at_least is None else f"{self.at_least} or more"

@@ -21,12 +21,13 @@ from typing import Annotated, Any, ClassVar, Final, NoReturn, Self, TypeVar, dat
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import MISSING
-from barnabas.storage.config.option_values import Option, OptionType, Rule, UnknownOption, Update
-
-KiB, MiB, GiB = 1024, 1024**2, 1024**3
-SECONDS, MINUTES, HOURS, DAYS = 1_000, 60_000, 3_600_000, 86_400_000
-INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
-
+from barnabas.storage.config.option_values import (
+    Option,
+    OptionType,
+    UnknownOption,
+    Update,
+    Validator,
+)
 
 Bool = Annotated[bool, OptionType.BOOLEAN]
 Text = Annotated[str, OptionType.STRING]
@@ -65,7 +66,7 @@ def option(
     one_of: tuple[str, ...] | None = None,
     unique: bool = False,
     also: tuple[Any, ...] = (),
-    rule: Rule | None = None,
+    validator: Validator | None = None,
     update: Update = Update.READ_ONLY,
     synonyms: tuple[str, ...] = (),
     internal: bool = False,
@@ -80,7 +81,7 @@ def option(
         "one_of": one_of,
         "unique": unique,
         "also": also,
-        "rule": rule,
+        "validator": validator,
         "update": update,
         "synonyms": synonyms,
         "internal": internal,

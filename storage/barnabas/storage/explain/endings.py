@@ -14,7 +14,6 @@ from typing import Final
 
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.protocol.structs import struct
-from barnabas.storage.cleaner.plan import NEVER
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.looking import LookedAt
 from barnabas.storage.index.offset_index import OffsetIndex
@@ -22,6 +21,7 @@ from barnabas.storage.index.time_index import TimeIndex
 from barnabas.storage.log.rolling import RollParams, RollReason, Room, reason_to_roll, room_in
 from barnabas.storage.segment.records import BatchHeader
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.units import LONG_MAX
 
 
 class Cause(Enum):
@@ -119,7 +119,7 @@ class _AtItsEnd:
         )
 
     def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
-        if self._segment.first_batch_timestamp() == NEVER:
+        if self._segment.first_batch_timestamp() == LONG_MAX:
             # By the clock of then. No wait explains nothing, which is what is known of it.
             return 0
         return self._segment.time_waited_for_roll(now, message_timestamp)
@@ -156,7 +156,7 @@ def ending_of(looked_at: LookedAt, segment: LogSegment) -> Ending:
         ending = _rolled(segment, batch, looked_at.settings.config, is_supposed=True)
     if ending is not None:
         return ending
-    by_clock = segment.first_batch_timestamp() == NEVER
+    by_clock = segment.first_batch_timestamp() == LONG_MAX
     cause = Cause.CLOCK if by_clock else Cause.UNEXPLAINED
     return _described(segment, looked_at.settings.stored, cause, batch=batch)
 
@@ -215,7 +215,7 @@ def _described(
         reason=reason,
         size=segment.size,
         segment_bytes=config.segment_size,
-        waited_ms=None if batch is None or first == NEVER else batch.max_timestamp - first,
+        waited_ms=None if batch is None or first == LONG_MAX else batch.max_timestamp - first,
         max_segment_ms=config.max_segment_ms,
         max_jitter_ms=min(config.segment_jitter_ms, config.segment_ms),
         offset_entries=end.offset_index.entries,

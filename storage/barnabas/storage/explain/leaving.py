@@ -25,8 +25,8 @@ from barnabas.storage.log.retention import (
     Decision,
     LogState,
     Reason,
-    Rule,
-    Verdict,
+    RetentionRule,
+    SegmentVerdict,
     bytes_missing,
     expires_ms,
     plan,
@@ -52,7 +52,7 @@ class Stance:
     What one rule says of one segment.
     """
 
-    rule: Rule
+    rule: RetentionRule
     limit: int
     reason: Reason | None
     """None if the rule is switched off, or did not get that far."""
@@ -72,7 +72,7 @@ class SegmentLifetime:
     base_offset: int
     end_offset: int
     log_start_offset: int
-    goes_by: Rule | None
+    goes_by: RetentionRule | None
     """What lets it go at the next check."""
     stances: tuple[Stance, ...]
     is_empty: bool
@@ -161,7 +161,7 @@ def check_interval_ms(config: LogConfig, times: BrokerTimes) -> int | None:
     return times.cleaner_backoff_ms if times.cleaner_enabled else None
 
 
-def _goes_by(stances: Sequence[Stance]) -> Rule | None:
+def _goes_by(stances: Sequence[Stance]) -> RetentionRule | None:
     return next((stance.rule for stance in stances if stance.reason is Reason.BREACHED), None)
 
 
@@ -179,7 +179,9 @@ def _latest_due_ms(config: LogConfig, latest_ms: int, ending: Ending) -> int | N
 
 
 def _stance(
-    decision: Decision[LogSegment], verdicts: Mapping[int, Verdict[LogSegment]], segment: LogSegment
+    decision: Decision[LogSegment],
+    verdicts: Mapping[int, SegmentVerdict[LogSegment]],
+    segment: LogSegment,
 ) -> Stance:
     verdict = verdicts.get(segment.base_offset)
     if verdict is not None:

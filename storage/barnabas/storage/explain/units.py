@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from barnabas.storage.config.options import DAYS, HOURS, LONG_MAX, MINUTES, SECONDS, GiB, KiB, MiB
+from barnabas.storage.units import DAYS, HOURS, LONG_MAX, MINUTES, SECONDS, GiB, KiB, MiB
 
 _UNITS: Final = (
     ("day", DAYS),

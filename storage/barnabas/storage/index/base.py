@@ -19,8 +19,9 @@ from typing import ClassVar, Final, Protocol, Self
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.fs.interface import Files, MappedFile
 from barnabas.storage.index.search import SearchResult, Unpack, search
+from barnabas.storage.units import INT_MAX
 
-LARGEST_RELATIVE_OFFSET: Final = 2**31 - 1
+LARGEST_RELATIVE_OFFSET: Final = INT_MAX
 
 
 class Fillable(Protocol):

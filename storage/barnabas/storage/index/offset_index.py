@@ -23,7 +23,7 @@ from barnabas.storage.fs.interface import MappedFile
 from barnabas.storage.index.base import Index
 from barnabas.storage.index.search import SearchResult
 
-_ENTRY: Final = Struct(">ii")
+ENTRY: Final = Struct(">ii")
 _INT32: Final = Struct(">i")
 _RELATIVE_OFFSET_AT: Final = 0
 _POSITION_AT: Final = 4
@@ -45,7 +45,7 @@ class OffsetIndex(Index):
 
     __slots__ = ("last_offset",)
 
-    entry_size = _ENTRY.size
+    entry_size = ENTRY.size
 
     def __init__(self, mapped: MappedFile, base_offset: int, max_index_size: int = -1) -> None:
         super().__init__(mapped, base_offset, max_index_size)
@@ -101,7 +101,7 @@ class OffsetIndex(Index):
                 f"last offset appended ({self.last_offset}) to {self.path}",
                 offset=offset,
             )
-        self._mapped.put(entries * _ENTRY.size, _ENTRY.pack(self.relative_offset(offset), position))
+        self._mapped.put(entries * ENTRY.size, ENTRY.pack(self.relative_offset(offset), position))
         self.entries = entries + 1
         self.last_offset = offset
 
@@ -135,5 +135,5 @@ class OffsetIndex(Index):
         return self._parse(self._mapped.view, self.entries - 1)
 
     def _parse(self, view: memoryview, slot: int) -> OffsetPosition:
-        relative_offset, position = _ENTRY.unpack_from(view, slot * _ENTRY.size)
+        relative_offset, position = ENTRY.unpack_from(view, slot * ENTRY.size)
         return OffsetPosition(self.base_offset + relative_offset, position)

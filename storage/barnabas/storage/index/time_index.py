@@ -25,7 +25,7 @@ from barnabas.storage.fs.interface import MappedFile
 from barnabas.storage.index.base import Index
 from barnabas.storage.index.search import SearchResult
 
-_ENTRY: Final = Struct(">qi")
+ENTRY: Final = Struct(">qi")
 _INT64: Final = Struct(">q")
 _INT32: Final = Struct(">i")
 _TIMESTAMP_AT: Final = 0
@@ -48,7 +48,7 @@ class TimeIndex(Index):
 
     __slots__ = ("last_entry",)
 
-    entry_size = _ENTRY.size
+    entry_size = ENTRY.size
     reserved_entries = 1
     """For the entry at roll or close, which is written to a full index as well."""
 
@@ -103,10 +103,10 @@ class TimeIndex(Index):
             )
         if timestamp <= last.timestamp:
             return
-        entry = _ENTRY.pack(timestamp, self.relative_offset(offset))
+        entry = ENTRY.pack(timestamp, self.relative_offset(offset))
         if entries == self.max_entries:
-            self.resize((entries + 1) * _ENTRY.size)
-        self._mapped.put(entries * _ENTRY.size, entry)
+            self.resize((entries + 1) * ENTRY.size)
+        self._mapped.put(entries * ENTRY.size, entry)
         self.entries = entries + 1
         self.last_entry = TimestampOffset(timestamp, offset)
 
@@ -147,5 +147,5 @@ class TimeIndex(Index):
         return self._parse(self._mapped.view, self.entries - 1)
 
     def _parse(self, view: memoryview, slot: int) -> TimestampOffset:
-        timestamp, relative_offset = _ENTRY.unpack_from(view, slot * _ENTRY.size)
+        timestamp, relative_offset = ENTRY.unpack_from(view, slot * ENTRY.size)
         return TimestampOffset(timestamp, self.base_offset + relative_offset)

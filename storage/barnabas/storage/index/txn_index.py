@@ -25,7 +25,7 @@ from barnabas.storage.errors import CorruptIndex, KafkaError
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.fs.open_files import OpenFile
 
-_ENTRY: Final = Struct(">hqqqq")
+ENTRY: Final = Struct(">hqqqq")
 CURRENT_VERSION: Final = 0
 
 
@@ -112,7 +112,7 @@ class TransactionIndex:
 
     @property
     def is_empty(self) -> bool:
-        return self._size < _ENTRY.size
+        return self._size < ENTRY.size
 
     def open_for_writing(self) -> None:
         """
@@ -132,8 +132,8 @@ class TransactionIndex:
                 f"{self._last_offset} of index {self.path}"
             )
         file = (self._file or self._open()).get()
-        file.write_at(self._size, _ENTRY.pack(CURRENT_VERSION, *aborted_txn))
-        self._size += _ENTRY.size
+        file.write_at(self._size, ENTRY.pack(CURRENT_VERSION, *aborted_txn))
+        self._size += ENTRY.size
         self._last_offset = aborted_txn.last_offset
 
     def collect_aborted_txns(
@@ -157,7 +157,7 @@ class TransactionIndex:
         kept = None
         for slot, txn in enumerate(self._entries()):
             if txn.last_offset >= offset:
-                self._cut(slot * _ENTRY.size)
+                self._cut(slot * ENTRY.size)
                 self._last_offset = kept
                 return
             kept = txn.last_offset
@@ -238,8 +238,8 @@ class TransactionIndex:
         if file is None:
             return
         data = file.get().read(0, self._size)
-        whole = len(data) - len(data) % _ENTRY.size
-        for version, *fields in _ENTRY.iter_unpack(memoryview(data)[:whole]):
+        whole = len(data) - len(data) % ENTRY.size
+        for version, *fields in ENTRY.iter_unpack(memoryview(data)[:whole]):
             if version > CURRENT_VERSION:
                 raise KafkaError(
                     f"Unexpected aborted transaction version {version} in transaction index "

@@ -30,9 +30,10 @@ from barnabas.protocol.records.record import Buffer, Record, encode_records
 from barnabas.protocol.records.rules import RecordRules
 from barnabas.protocol.records.scan import RecordScan
 from barnabas.storage.threads.turns import Turns, offered
+from barnabas.storage.units import LONG_MAX
 
 _NOT_NEGATIVE: Final = RecordRules(
-    keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=2**63 - 1
+    keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=LONG_MAX
 )
 
 

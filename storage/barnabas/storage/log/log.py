@@ -27,11 +27,10 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from barnabas.protocol import errors as protocol_errors
-from barnabas.protocol.errors import PolicyViolation
+from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
 from barnabas.protocol.records.batch import read_batch
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.errors import KafkaStorageError, OffsetOutOfRange, TooManyOpenFiles
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.append import LogAppender
@@ -43,7 +42,7 @@ from barnabas.storage.log.leader_epochs import LeaderEpochFileCache, OffsetAndEp
 from barnabas.storage.log.loaded import LoadedLogOffsets, RecoveryReport
 from barnabas.storage.log.local_log import LocalLog
 from barnabas.storage.log.offsets_by_time import fetch_offset_by_timestamp
-from barnabas.storage.log.reads import collect_aborted_txns, read_segments
+from barnabas.storage.log.reads import collect_aborted_txns, out_of_range, read_segments
 from barnabas.storage.log.retention import Decision, LogState, Reason, decide, rules_of
 from barnabas.storage.log.validator import Examined, LogValidator
 from barnabas.storage.log.watermarks import LogStartOffsetIncrementReason, Watermarks
@@ -313,12 +312,7 @@ class Log:
         watermarks = self._watermarks
         end = self._local.next_offset_metadata
         if start_offset < watermarks.log_start_offset:
-            raise OffsetOutOfRange(
-                start_offset,
-                watermarks.log_start_offset,
-                end.message_offset,
-                f"partition {self.topic_partition}",
-            )
+            raise out_of_range(self.segments, start_offset, watermarks.log_start_offset, end)
         try:
             if isolation is FetchIsolation.HIGH_WATERMARK:
                 bound = watermarks.fetch_high_watermark_metadata(nowait=nowait)
@@ -514,7 +508,7 @@ class Log:
             if offset == HIGH_WATERMARK:
                 offset = self.high_watermark
             if offset < 0:
-                raise protocol_errors.OffsetOutOfRange(
+                raise OffsetOutOfRange(
                     f"The offset {offset} for partition {self.topic_partition} is not valid"
                 )
             self.maybe_increment_log_start_offset(
@@ -535,7 +529,7 @@ class Log:
         watermarks = self._watermarks
         with self._guarded("increasing the log start offset of"), self._lock:
             if offset > watermarks.high_watermark:
-                raise protocol_errors.OffsetOutOfRange(
+                raise OffsetOutOfRange(
                     f"Cannot increment the log start offset to {offset} of partition "
                     f"{self.topic_partition} since it is larger than the high watermark "
                     f"{watermarks.high_watermark}"

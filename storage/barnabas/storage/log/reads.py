@@ -8,7 +8,7 @@ segments are those of the moment at which the read began.
 
 from __future__ import annotations
 
-from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.segment.fetch_data import AbortedTransaction, FetchDataInfo
@@ -43,9 +43,7 @@ def read_segments(
     end_offset = end.message_offset
     segment = segments.floor_segment(start_offset)
     if start_offset > end_offset or segment is None:
-        raise OffsetOutOfRange(
-            start_offset, segments.first_segment_base_offset or 0, end_offset, _name(segments)
-        )
+        raise out_of_range(segments, start_offset, segments.first_segment_base_offset or 0, end)
     none_aborted: list[AbortedTransaction] | None = [] if include_aborted_txns else None
     if start_offset == bound.message_offset:
         return FetchDataInfo(bound, None, aborted_transactions=none_aborted)
@@ -140,5 +138,13 @@ def collect_aborted_txns(
     return found
 
 
-def _name(segments: LogSegments) -> str:
-    return f"partition {segments.topic_partition}"
+def out_of_range(
+    segments: LogSegments, offset: int, start: int, end: LogOffsetMetadata
+) -> OffsetOutOfRange:
+    """
+    The error for a read of *offset*, which the log does not have.
+    """
+    return OffsetOutOfRange(
+        f"Received request for offset {offset} for partition {segments.topic_partition}, but we "
+        f"only have log segments upto {end.message_offset} and a start offset of {start}."
+    )

@@ -29,7 +29,7 @@ from barnabas.storage.config.log_config import LogConfig
 UNLIMITED = -1
 
 
-class Segment(Protocol):
+class RetainedSegment(Protocol):
     """
     What the rules ask of a segment.
     """
@@ -43,10 +43,10 @@ class Segment(Protocol):
     def largest_timestamp(self) -> int: ...
 
 
-S = TypeVar("S", bound=Segment)
+S = TypeVar("S", bound=RetainedSegment)
 
 
-class Rule(Enum):
+class RetentionRule(Enum):
     """
     What a segment may go by.
     """
@@ -80,7 +80,7 @@ class LogState(NamedTuple, Generic[S]):
 
 
 @struct
-class Verdict(Generic[S]):
+class SegmentVerdict(Generic[S]):
     """
     What one rule says of one segment.
     """
@@ -111,12 +111,12 @@ class Decision(Generic[S]):
     2. All of them are deletable but the last one, which then is why the walk has ended.
     """
 
-    rule: Rule
+    rule: RetentionRule
     limit: int
     """The log start offset, or what the config says: ``UNLIMITED`` switches the rule off."""
     measure: int
     """What the limit is for: the log start offset, the bytes of the log, or now in ms."""
-    verdicts: tuple[Verdict[S], ...]
+    verdicts: tuple[SegmentVerdict[S], ...]
 
     @property
     def deletable(self) -> list[S]:
@@ -126,7 +126,7 @@ class Decision(Generic[S]):
         return [verdict.segment for verdict in self.verdicts if verdict.deletable]
 
     @property
-    def stopped_by(self) -> Verdict[S] | None:
+    def stopped_by(self) -> SegmentVerdict[S] | None:
         """
         Why the next segment stays; None if there is none, or the rule did not look.
         """
@@ -140,34 +140,34 @@ Of a segment, the offset behind it, and whether it is the last: what a rule says
 """
 
 
-def rules_of(config: LogConfig) -> tuple[Rule, ...]:
+def rules_of(config: LogConfig) -> tuple[RetentionRule, ...]:
     """
     The rules for the logs of a topic, in the order in which they have their turn.
     """
-    return tuple(Rule) if config.delete else (Rule.LOG_START_OFFSET,)
+    return tuple(RetentionRule) if config.delete else (RetentionRule.LOG_START_OFFSET,)
 
 
-def decide(rule: Rule, state: LogState[S], config: LogConfig, now_ms: int) -> Decision[S]:
+def decide(rule: RetentionRule, state: LogState[S], config: LogConfig, now_ms: int) -> Decision[S]:
     """
     Let one rule walk along the segments.
     """
     judge: Judge[S]
-    if rule is Rule.LOG_START_OFFSET:
+    if rule is RetentionRule.LOG_START_OFFSET:
         limit = measure = state.log_start_offset
         judge = _by_log_start_offset(limit)
-    elif rule is Rule.RETENTION_BYTES:
+    elif rule is RetentionRule.RETENTION_BYTES:
         limit = max(config.retention_bytes, UNLIMITED)
         measure = sum(segment.size for segment in state.segments)
         judge = _by_size(measure, limit)
     else:
         limit, measure = config.retention_ms, now_ms
         judge = _by_time(now_ms, limit)
-    applies = limit != UNLIMITED and (rule is not Rule.RETENTION_BYTES or measure >= limit)
+    applies = limit != UNLIMITED and (rule is not RetentionRule.RETENTION_BYTES or measure >= limit)
     verdicts = tuple(_walk(state, judge)) if applies else ()
     return Decision(rule, limit, measure, verdicts)
 
 
-def _walk(state: LogState[S], judge: Judge[S]) -> Iterator[Verdict[S]]:
+def _walk(state: LogState[S], judge: Judge[S]) -> Iterator[SegmentVerdict[S]]:
     segments = state.segments
     for number, segment in enumerate(segments, 1):
         is_last = number == len(segments)
@@ -179,7 +179,7 @@ def _walk(state: LogState[S], judge: Judge[S]) -> Iterator[Verdict[S]]:
             reason, value = judge(segment, end, is_last)
             if is_last and segment.size == 0 and reason is Reason.BREACHED:
                 reason = Reason.LAST_AND_EMPTY
-        verdict = Verdict(segment, reason, end, value)
+        verdict = SegmentVerdict(segment, reason, end, value)
         yield verdict
         if not verdict.deletable:
             return

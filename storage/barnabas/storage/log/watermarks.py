@@ -17,7 +17,7 @@ import logging
 import threading
 from enum import Enum
 
-from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.storage.log.local_log import LocalLog
 from barnabas.storage.log.reads import find_offset
 from barnabas.storage.producers.state import ProducerStateManager

@@ -23,7 +23,6 @@ from barnabas.protocol.records.batch import (
 )
 from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
-from barnabas.storage.config.options import DAYS, MINUTES
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAnalysis, ProducerAppendInfo
@@ -40,6 +39,7 @@ from barnabas.storage.producers.entry import (
 from barnabas.storage.producers.open_transactions import OpenTransactions
 from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.storage.units import DAYS, MINUTES
 
 logger = logging.getLogger(__name__)
 

@@ -41,11 +41,11 @@ from barnabas.storage.state_files.file_names import (
     time_index_name,
     transaction_index_name,
 )
+from barnabas.storage.units import LONG_MAX
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_END_OF_TIME = 2**63 - 1
 
 
 class LogLoader:
@@ -182,7 +182,7 @@ class LogLoader:
         if self._directory.path.name.endswith(DELETE_DIR_SUFFIX):
             return 0
         if self._had_clean_shutdown:
-            return _END_OF_TIME
+            return LONG_MAX
         return max((base for base in base_offsets if base <= self._recovery_point), default=0)
 
     def _remove_orphan(self, name: str) -> None:
@@ -273,7 +273,7 @@ class LogLoader:
         return min(self._recovery_point, end), end
 
     def _recover_unflushed(self) -> None:
-        unflushed = list(self._segments.values_between(self._recovery_point, _END_OF_TIME))
+        unflushed = list(self._segments.values_between(self._recovery_point, LONG_MAX))
         if unflushed:
             self._finish_closing(unflushed[0])
         for number, segment in enumerate(unflushed, 1):

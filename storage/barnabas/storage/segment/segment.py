@@ -49,14 +49,13 @@ from barnabas.storage.state_files.file_names import (
     transaction_index_name,
 )
 from barnabas.storage.threads.deferred_work import run_all
+from barnabas.storage.units import LONG_MAX
 
 if TYPE_CHECKING:
     from barnabas.storage.index.txn_index import CompletedTxn
 
 logger = logging.getLogger(__name__)
 
-NEVER: Final = 2**63 - 1
-"""The time of the first batch where no batch has one."""
 _NO_BATCH: Final = (-1, -1, -1, -1)
 
 
@@ -523,10 +522,10 @@ class LogSegment:
 
     def first_batch_timestamp(self) -> int:
         """
-        The largest timestamp of the first batch in ms, ``NEVER`` if there is none.
+        The largest timestamp of the first batch in ms, ``LONG_MAX`` if there is none.
         """
         first = self._load_first_batch_timestamp()
-        return first if first is not None and first >= 0 else NEVER
+        return first if first is not None and first >= 0 else LONG_MAX
 
     def _load_first_batch_timestamp(self) -> int | None:
         if self._rolling_based_timestamp is None:

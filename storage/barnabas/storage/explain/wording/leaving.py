@@ -10,7 +10,7 @@ from typing import Final
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.leaving import SegmentLifetime, Stance
 from barnabas.storage.explain.units import duration, moment
-from barnabas.storage.log.retention import UNLIMITED, Reason, Rule
+from barnabas.storage.log.retention import UNLIMITED, Reason, RetentionRule
 
 METADATA_STAYS: Final = ("It is the metadata of the cluster, for which retention does not count.",)
 METADATA_GOES: Final = (
@@ -23,11 +23,11 @@ def keeping_sentences(departure: SegmentLifetime, config: LogConfig, now_ms: int
     """
     Why a segment is still here.
     """
-    if departure.goes_by is Rule.LOG_START_OFFSET:
+    if departure.goes_by is RetentionRule.LOG_START_OFFSET:
         return ["It is below the log start offset, and no check has come since."]
-    if departure.goes_by is Rule.RETENTION_BYTES:
+    if departure.goes_by is RetentionRule.RETENTION_BYTES:
         return ["The log is large enough without it for retention.bytes; no check has come since."]
-    if departure.goes_by is Rule.RETENTION_MS:
+    if departure.goes_by is RetentionRule.RETENTION_MS:
         return [f"{_age(departure, now_ms)}, and {_retention_ms(config)}; no check has come since."]
     if not config.delete:
         policy = ",".join(config.cleanup_policy) or "empty"
@@ -47,8 +47,8 @@ def _kept_by(departure: SegmentLifetime, config: LogConfig, now_ms: int) -> Iter
     if config.retention_ms == UNLIMITED and departure.bytes_missing is None:
         yield "retention.ms and retention.bytes are -1: age and size do not matter."
         return
-    yield _by_time(departure, by_rule[Rule.RETENTION_MS], config, now_ms)
-    size = _by_size(departure, by_rule[Rule.RETENTION_BYTES], config)
+    yield _by_time(departure, by_rule[RetentionRule.RETENTION_MS], config, now_ms)
+    size = _by_size(departure, by_rule[RetentionRule.RETENTION_BYTES], config)
     if size:
         yield size
 

@@ -707,7 +707,7 @@ def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None
     fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 1)
     manager.start()
     (removal,) = (one for one in manager.maintenance._threads if one.name == "file-removal")
-    clock.until_waiting(removal._thread)
+    clock.until_waiting(removal.thread)
 
     manager.delete_logs([T0])
     clock.advance(59.0)

@@ -110,16 +110,6 @@ class LogCleanerManager:
     def ms_since_last_run(self) -> int:
         return self._clock.now_ms() - self._last_run_ms
 
-    def first_dirty_offsets(self) -> Mapping[TopicPartition, int]:
-        """
-        What is noted of all logs.
-        """
-        with self.states.lock:
-            offsets: dict[TopicPartition, int] = {}
-            for checkpoint in self._checkpoints.values():
-                offsets.update(checkpoint.offsets)
-            return offsets
-
     def plan(self, log: Log) -> CleaningPlan[LogSegment]:
         """
         What cleaning *log* now would mean, and whether it is due.
@@ -175,10 +165,16 @@ class LogCleanerManager:
                 if plan.verdict.is_due:
                     stats.cleanable_partitions += 1
                     if filthiest is None or plan.ratio > filthiest.cleanable_ratio:
-                        filthiest = _to_clean(log, plan)
+                        first, end = plan.first_dirty.offset, plan.uncleanable_offset
+                        filthiest = LogToClean(
+                            log=log,
+                            first_dirty_offset=first,
+                            uncleanable_offset=end,
+                            cleanable_ratio=plan.ratio,
+                        )
             if filthiest is not None:
                 self._note_before_first_cleaning(filthiest)
-                self.states.begin(filthiest.topic_partition)
+                self.states.begin(filthiest.log.topic_partition)
             return filthiest
 
     def _note_before_first_cleaning(self, to_clean: LogToClean) -> None:
@@ -361,14 +357,3 @@ class LogCleanerManager:
             if self._checkpoints.pop(directory, None) is not None:
                 logger.warning("Stopping cleaning logs in dir %s", directory)
             self._uncleanable.pop(directory, None)
-
-
-def _to_clean(log: Log, plan: CleaningPlan[LogSegment]) -> LogToClean:
-    return LogToClean(
-        log=log,
-        first_dirty_offset=plan.first_dirty.offset,
-        uncleanable_offset=plan.uncleanable_offset,
-        clean_bytes=plan.clean_bytes,
-        cleanable_bytes=plan.cleanable_bytes,
-        need_compaction_now=plan.delay.delay_ms > 0,
-    )

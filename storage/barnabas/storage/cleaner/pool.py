@@ -72,8 +72,8 @@ class LogCleaner:
             if self.settings.threads < 1:
                 logger.warning("log.cleaner.threads is 0: compacted topics are not compacted")
             self.threads = tuple(map(self._make_thread, range(self.settings.threads)))
-            for thread in self.threads:
-                thread.start()
+            for cleaner in self.threads:
+                cleaner.thread.start()
 
     def stop(self, seconds: float) -> None:
         """
@@ -109,11 +109,11 @@ class LogCleaner:
                 self.start()
 
     def _end_threads(self, seconds: float) -> None:
-        for thread in self.threads:
-            thread.stop()
-        for thread in self.threads:
-            if not thread.join(seconds):
-                logger.warning("%s is still busy", thread.name)
+        for cleaner in self.threads:
+            cleaner.thread.stop()
+        for cleaner in self.threads:
+            if not cleaner.thread.join(seconds):
+                logger.warning("%s is still busy", cleaner.name)
         self.threads = ()
 
     def round(self) -> bool:

@@ -21,6 +21,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.threads.background import BackgroundThread
 from barnabas.storage.threads.turns import SHORT_TURNS, Turns
 
 if TYPE_CHECKING:
@@ -66,42 +67,21 @@ class CleanerThread:
         self._throttler = throttler
         self._clock = clock
         self._cleaner: Cleaner | None = None
-        self._stop = threading.Event()
         self._wake = threading.Event()
-        self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-
-    # From outside.
-
-    def start(self) -> None:
-        self.thread.start()
+        self.thread = BackgroundThread(self.name, self._run, wake=self._wake.set)
 
     def wake(self) -> None:
         """
-        Let it look whether it may go on, if it rests for the sake of the throttle.
+        Let the thread look whether it may continue, if it rests for the sake of the throttle.
         """
         self._wake.set()
-
-    def stop(self) -> None:
-        """
-        Let it end; returns at once.
-        """
-        self._stop.set()
-        self._wake.set()
-
-    def join(self, seconds: float) -> bool:
-        """
-        Wait for its end, at most so long; whether it has ended.
-        """
-        if self.thread.is_alive():
-            self.thread.join(seconds)
-        return not self.thread.is_alive()
 
     # What it does.
 
-    def _run(self) -> None:
+    def _run(self, stop: threading.Event) -> None:
         try:
             interval_ms = 0
-            while not self._clock.wait(self._stop, interval_ms / 1000):
+            while not self._clock.wait(stop, interval_ms / 1000):
                 interval_ms = 0 if self.round() else self._settings.backoff_ms
         except CleanerStopped:
             pass
@@ -218,7 +198,7 @@ class CleanerThread:
         self._wake.clear()
 
     def _check_done(self, partition: TopicPartition) -> None:
-        if self._stop.is_set():
+        if self.thread.stopping.is_set():
             raise CleanerStopped(f"{self.name} is to end")
         self._manager.states.check(partition)
 

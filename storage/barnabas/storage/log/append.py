@@ -241,7 +241,7 @@ class LogAppender:
     ) -> None:
         state = self._producers
         # Also where there is no producer: a snapshot is that of the log's end.
-        state.update_map_end_offset(end_offset)
+        state.map_end_offset = end_offset
         if analysis is NO_PRODUCERS:
             return
         for updated in analysis.updated_producers:

@@ -107,13 +107,14 @@ class Log:
         """When to look for expired producers next; 0 until that has been planned."""
         self.last_flush_time_ms = directory.clock.now_ms()
         self._lock = threading.RLock()
-        self._flushing = threading.Lock()
         self._closed = False
         self._failures = failures
         self._clock = directory.clock
         self._directory = directory
         self._identity = LogIdentity(directory, topic_id)
-        self._local = LocalLog(directory, loaded.recovery_point, loaded.next_offset_metadata)
+        self._local = LocalLog(
+            directory, loaded.recovery_point, loaded.next_offset_metadata, self._lock
+        )
         self._watermarks = Watermarks(
             self._local,
             producers,
@@ -380,7 +381,7 @@ class Log:
         segment = self._local.roll(expected_next_offset)
         # Recovery of the new segment begins with this snapshot. The segment may begin above the
         # end of the log.
-        self.producers.update_map_end_offset(segment.base_offset)
+        self.producers.map_end_offset = segment.base_offset
         snapshot = None
         try:
             snapshot = self.producers.take_snapshot(sync=False)
@@ -411,20 +412,9 @@ class Log:
         Raises:
             KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._guarded("flushing"), self._flushing:
-            with self._lock:
-                flush = self._local.begin_flush(offset, include_offset=force_flush_active_segment)
-            if flush is None:
-                return
-            try:
-                self._local.flush(flush)
-            except TooManyOpenFiles:
-                with self._lock:
-                    self._local.flush_again(flush)
-                raise
-            with self._lock:
-                if self._local.mark_flushed(flush):
-                    self.last_flush_time_ms = self._clock.now_ms()
+        with self._guarded("flushing"):
+            if self._local.flush(offset, include_offset=force_flush_active_segment):
+                self.last_flush_time_ms = self._clock.now_ms()
 
     # Offsets and epochs.
 
@@ -747,7 +737,7 @@ class Log:
         Raises:
             KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._guarded("renaming the directory of"), self._flushing, self._lock:
+        with self._guarded("renaming the directory of"), self._local.flushing, self._lock:
             self._identity.write()
             # Kafka's files follow a change within milliseconds, so those of a deleted log have it.
             self.leader_epochs.write_pending()

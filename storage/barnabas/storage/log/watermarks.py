@@ -65,6 +65,8 @@ class Watermarks:
         self.log_start_offset = log_start_offset
         self._high_watermark = LogOffsetMetadata(log_start_offset)
         self._first_unstable_offset: LogOffsetMetadata | None = None
+        """The start of the first transaction that is not decided, or whose marker is not below the
+        high watermark."""
         self.start_at(log_start_offset)
         self.update_high_watermark(high_watermark)
 
@@ -151,14 +153,6 @@ class Watermarks:
         self.update_first_unstable_offset()
 
     # The last stable offset.
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """
-        The start of the first transaction that is not decided, or whose marker is not acknowledged.
-        """
-        first = self._first_unstable_offset
-        return None if first is None else first.message_offset
 
     @property
     def last_stable_offset(self) -> int:

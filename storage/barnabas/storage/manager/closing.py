@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from barnabas.storage.clock import Clock
@@ -39,19 +40,13 @@ def close_directories(
     ``close_directory``; whether all went well everywhere.
     """
 
-    def close(place: tuple[LogDirectory, Logs]) -> bool:
-        directory, logs = place
-        return close_directory(
-            directory,
-            logs,
-            threads=threads,
-            broker_epoch=broker_epoch,
-            are_all=are_all,
-            clock=clock,
-        )
-
+    close = partial(
+        close_directory, threads=threads, broker_epoch=broker_epoch, are_all=are_all, clock=clock
+    )
     with ThreadPoolExecutor(max(1, len(directories)), "log-closing") as pool:
-        return all(list(pool.map(close, directories)))
+        closing = [pool.submit(close, directory, logs) for directory, logs in directories]
+        results = [future.result() for future in closing]
+    return all(results)
 
 
 def close_directory(

@@ -97,7 +97,7 @@ class LogLoading:
     ) -> None:
         """
         Args:
-            open_log: ``Log.create`` with all that is the same for each log.
+            open_log: ``recovery.opening.open_log`` with the arguments that all logs share.
             threads: how many logs of a directory may be loaded at a time.
             blocks_read: see ``Files``.
         """

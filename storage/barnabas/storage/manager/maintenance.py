@@ -19,7 +19,12 @@ from barnabas.storage.directories.catalog import STARTS_AND_RECOVERY_POINTS, Log
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
-from barnabas.storage.threads.background import Alarm, AlarmThread, PeriodicThread
+from barnabas.storage.threads.background import (
+    Alarm,
+    BackgroundThread,
+    alarm_thread,
+    periodic_thread,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +70,7 @@ class LogMaintenance:
         self._clock = clock
         self._settings = settings
         self._cleaner = cleaner
-        self._threads: list[PeriodicThread | AlarmThread] = []
+        self._threads: list[BackgroundThread] = []
 
     def start(self, remove_deleted: Callable[[], None], alarm: Alarm) -> None:
         """
@@ -101,9 +106,9 @@ class LogMaintenance:
             ),
         ):
             self._threads.append(
-                PeriodicThread(name, interval_ms, work, clock=self._clock, delay_ms=first_ms)
+                periodic_thread(name, interval_ms, work, clock=self._clock, delay_ms=first_ms)
             )
-        self._threads.append(AlarmThread("file-removal", alarm, remove_deleted, clock=self._clock))
+        self._threads.append(alarm_thread("file-removal", alarm, remove_deleted, clock=self._clock))
         for thread in self._threads:
             thread.start()
 

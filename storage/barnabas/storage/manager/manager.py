@@ -99,11 +99,19 @@ class LogManager:
             producer_id_expiration_ms=settings.producer_id_expiration_ms,
             transaction_verification_enabled=settings.transaction_verification,
         )
+        self._alarm = Alarm()
+        self._open_log = partial(
+            open_log,
+            files=files,
+            clock=clock,
+            failures=failures,
+            producer_config=self._producer_config,
+            wake_at=self._alarm.at,
+        )
         self._on_all_failed = on_all_failed
         self.directories = LogDirectories(directories, files, failures)
         self._catalog = LogCatalog(self.directories)
         self._unserved: list[Log] = []
-        self._alarm = Alarm()
         self._deletions = LogDeletions(clock, self._alarm)
         self._changing = threading.RLock()
         self._renaming = threading.Lock()
@@ -242,34 +250,6 @@ class LogManager:
                 )
                 error = failure
         raise error or KafkaStorageError(f"No log directory is left for {partition}")
-
-    def _open_log(
-        self,
-        path: Path,
-        config: LogConfig,
-        *,
-        topic_id: UUID | None = None,
-        log_start_offset: int = 0,
-        recovery_point: int = 0,
-        high_watermark: int = 0,
-        had_clean_shutdown: bool = True,
-        was_compacted: bool = False,
-    ) -> Log:
-        return open_log(
-            path,
-            config,
-            files=self._files,
-            clock=self._clock,
-            failures=self.failures,
-            topic_id=topic_id,
-            log_start_offset=log_start_offset,
-            recovery_point=recovery_point,
-            high_watermark=high_watermark,
-            had_clean_shutdown=had_clean_shutdown,
-            was_compacted=was_compacted,
-            producer_config=self._producer_config,
-            wake_at=self._alarm.at,
-        )
 
     def delete_logs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, KafkaError]:
         """

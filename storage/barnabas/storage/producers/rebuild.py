@@ -39,7 +39,7 @@ def rebuild_producer_state(
     offsets_to_snapshot = _bases_of_last_two(segments)
     if reload_from_clean_shutdown and state.snapshots.latest_offset is None:
         for offset in (*offsets_to_snapshot, last_offset):
-            state.update_map_end_offset(offset)
+            state.map_end_offset = offset
             state.take_snapshot()
         return
     # Truncating a state without producers leaves it without: the records need no second look.
@@ -48,11 +48,11 @@ def rebuild_producer_state(
     if last_offset > state.map_end_offset and not was_empty:
         for segment in segments.values_between(state.map_end_offset, last_offset):
             start = max(segment.base_offset, state.map_end_offset, log_start_offset)
-            state.update_map_end_offset(start)
+            state.map_end_offset = start
             if segment.base_offset in offsets_to_snapshot:
                 state.take_snapshot()
             _load_producers(state, _batches(segment, start, last_offset))
-    state.update_map_end_offset(last_offset)
+    state.map_end_offset = last_offset
     state.take_snapshot()
 
 

@@ -67,7 +67,8 @@ class ProducerStateManager:
 
     Invariants:
 
-    1. The state is that after the record at ``map_end_offset`` - 1.
+    1. The state is that behind the record at ``map_end_offset`` - 1; it moves with every append,
+       also of a batch without a producer.
 
     The log that owns it holds its lock.
     """
@@ -83,7 +84,7 @@ class ProducerStateManager:
         self.snapshots = snapshots
         self.transactions = OpenTransactions()
         self.map_end_offset = 0
-        """See ``update_map_end_offset``."""
+        """The offset behind the last record that is part of the state."""
         self._topic_partition = topic_partition
         self._clock = clock
         self._producers: dict[int, ProducerStateEntry] = {}
@@ -342,9 +343,6 @@ class ProducerStateManager:
             entry.update(append_info.updated_entry)
         if append_info.started_transactions:
             self.transactions.begin(append_info.started_transactions)
-
-    def update_map_end_offset(self, offset: int) -> None:
-        self.map_end_offset = offset
 
     def remove_expired_producers(self, now_ms: int) -> None:
         """

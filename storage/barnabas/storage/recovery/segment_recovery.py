@@ -134,4 +134,4 @@ class SegmentRecovery:
                     completed_txn, state.transactions.last_stable_offset(completed_txn)
                 )
                 state.complete_txn(completed_txn)
-        state.update_map_end_offset(batch.last_offset + 1)
+        state.map_end_offset = batch.last_offset + 1

@@ -1,5 +1,5 @@
 """
-How much the cleaner may take of the machine.
+The settings of the cleaner.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class CleanerSettings:
     dedupe_buffer_bytes: int = 128 * MiB
     """For the offset maps of all threads."""
     load_factor: float = 0.9
-    """Which part of the slots of a map may be taken."""
+    """The part of the slots of a map that may be taken."""
     io_buffer_bytes: int = 512 * KiB
     """For what all threads read and write at a time."""
     max_message_bytes: int = 1 * MiB + 12
     """Batches up to this size are expected where a topic allows less."""
     max_io_bytes_per_second: float = sys.float_info.max
-    """What all threads together read and write."""
+    """The limit for reads and writes of all threads together."""
     backoff_ms: int = 15_000
     """How long a thread rests when no log was due."""
 
@@ -44,7 +44,7 @@ class CleanerSettings:
     @property
     def read_buffer_bytes(self) -> int:
         """
-        What each thread reads at a time; it writes as much.
+        The bytes that each thread reads at a time; it writes as many.
         """
         return self.io_buffer_bytes // max(1, self.threads) // 2
 

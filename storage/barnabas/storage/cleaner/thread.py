@@ -37,11 +37,10 @@ class CleanerThread:
 
     Invariants:
 
-    1. It has a log only within ``round``; whatever happens there, the log is free afterwards.
-    2. It has memory for keys only while there is something to clean: nothing is kept while it
-       rests.
+    1. It has a log only within ``round``; the log is free afterwards, also after an error.
+    2. It has memory for keys only while there is a log to clean, and none while it rests.
 
-    ``round`` may also be called by whoever has not started the thread.
+    ``round`` may also be called in another thread, if this one was not started.
     """
 
     def __init__(
@@ -56,11 +55,11 @@ class CleanerThread:
     ) -> None:
         self.name = f"log-cleaner-{number}"
         self.last_stats = CleanerStats(clock)
-        """Of the last log that was cleaned."""
+        """The numbers of the last cleaning."""
         self.last_look = PreCleanStats()
-        """At all logs, before that one was taken."""
+        """The numbers of the choice before it."""
         self.is_dead = False
-        """Whether it has ended though nobody had asked it to."""
+        """Whether it has ended without a call of ``stop``."""
         self._settings = settings
         self._manager = manager
         self._failures = failures
@@ -95,8 +94,8 @@ class CleanerThread:
 
     def round(self) -> bool:
         """
-        Clean the dirtiest log that is due, and let retention look at all compacted logs; whether
-        there was one to clean.
+        Clean the dirtiest log that is due, and apply the retention of all compacted logs; return
+        whether there was one to clean.
 
         Raises:
             CleanerStopped: the thread is to end.
@@ -153,7 +152,7 @@ class CleanerThread:
             )
         except Exception as error:
             if self._cleaner is None:
-                # There is no memory for the keys of any log.
+                # There is no memory for keys, whichever the log.
                 raise
             raise LogCleaningFailed(log, f"Cleaning has failed: {error!r}") from error
         finally:
@@ -194,7 +193,7 @@ class CleanerThread:
 
     def _throttle(self, amount: int) -> None:
         self._throttler.throttle(amount, self._wake)
-        # Whoever has set it has said before what for, and that is looked at next.
+        # The reason was set before the event, and is checked next.
         self._wake.clear()
 
     def _check_done(self, partition: TopicPartition) -> None:

@@ -1,5 +1,5 @@
 """
-What a topic can be told about its logs.
+The options of a topic for its logs.
 
 A topic's option that is not set has the broker's option of the same meaning for a default: its
 synonyms say which, first one set wins, hours and minutes being turned into milliseconds
@@ -177,7 +177,7 @@ class RetentionOptions(Options):
 @section
 class RecordOptions(Options):
     """
-    What is taken from producers, and what becomes of it.
+    The batches that are accepted, and their compression and timestamps.
     """
 
     max_message_bytes: Int = option(
@@ -237,7 +237,7 @@ class RecordOptions(Options):
 @section
 class ReplicationOptions(Options):
     """
-    What concerns several brokers, or storage elsewhere. It can be set, and has no effect on one.
+    Options for several brokers or tiered storage. They can be set, and have no effect here.
     """
 
     min_insync_replicas: Int = option(

@@ -87,7 +87,7 @@ class InvalidValue(ConfigError):
 @struct
 class Validator:
     """
-    What a value must be, where that is neither a range nor a choice.
+    A condition for values that is neither a range nor a choice (Kafka's ConfigDef.Validator).
     """
 
     text: str

@@ -40,7 +40,7 @@ Names = Annotated[tuple[str, ...], OptionType.LIST]
 
 class _Declared(NamedTuple):
     """
-    What ``option`` was told.
+    The arguments of ``option``.
     """
 
     default: Any
@@ -114,7 +114,7 @@ def table(cls: T) -> T:
     """
     Make a table of options of a class whose fields are declared with ``option``.
 
-    A field that is declared with a plain value is no option, but goes with them.
+    A field that is declared with a plain value is no option, but an attribute of the table.
     """
     return section(cls)
 
@@ -151,7 +151,7 @@ def _option(name: str, field: _Field) -> Option:
 
 class Options:
     """
-    What every table of options can do.
+    The base of all tables of options.
 
     Tables are built, compared and shown by the names of their fields, for which no code is
     generated: of a table of a hundred options that would take as long as loading twenty modules.

@@ -1,7 +1,7 @@
 """
-What of a file is in memory, by ``cachestat`` of Linux 6.5.
+The bytes of a file that are in memory, by ``cachestat`` of Linux 6.5.
 
-Where the kernel does not know it, or a sandbox does not allow it, nothing is known.
+Without the call, in an older kernel or a sandbox, nothing counts as known.
 """
 
 from __future__ import annotations

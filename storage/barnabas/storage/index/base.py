@@ -4,9 +4,9 @@ Sorted entries of a fixed width in a file, and how to find one.
 An index file has no header and no checksum: entry after entry, each a key and a value, both growing
 along the file. The file of an active segment is as long as it may ever become, which costs nothing
 as the rest is a hole; when the segment is rolled or closed the hole is cut off. So the number of
-entries is not written anywhere. Who opens a file takes it to be full.
+entries is not written anywhere: a file that is opened counts as full.
 
-See ``offset_index`` and ``time_index`` for what the entries are.
+``offset_index`` and ``time_index`` declare the entries.
 """
 
 # Compiled: see hatch_build.py.
@@ -26,7 +26,7 @@ LARGEST_RELATIVE_OFFSET: Final = INT_MAX
 
 class Fillable(Protocol):
     """
-    An index, as far as it may have no room for another entry.
+    The part of an index by which a segment is rolled.
     """
 
     @property
@@ -38,7 +38,7 @@ class Fillable(Protocol):
 
 class _NoFile:
     """
-    In the place of a file that was removed before anybody needed it.
+    In the place of a file that was removed before it was opened.
     """
 
     __slots__ = ("created", "path", "view")
@@ -53,7 +53,7 @@ class _NoFile:
     def give_back(self) -> None: ...
 
     def put(self, position: int, data: bytes) -> None:
-        raise AssertionError(f"{self.path} was removed, nobody appends to its segment")
+        raise AssertionError(f"{self.path} was removed: its segment takes no appends")
 
     def resize(self, size: int) -> None: ...
 
@@ -64,8 +64,8 @@ class _NoFile:
 
 class _Unwritten(_NoFile):
     """
-    In the place of a file that is written when all its entries are known. Until then nobody looks
-    for one of them: a search finds none, and begins at the base of the segment.
+    In the place of a file that is written when all its entries are known. Until then a search finds
+    none of them, and begins at the base of the segment.
     """
 
     __slots__ = ("content",)
@@ -89,7 +89,7 @@ class Index:
     Invariants:
 
     1. ``entries`` never counts an entry that is not wholly in the file.
-    2. Keys grow along the file, unless somebody else wrote it: what is found there is believed.
+    2. Keys grow along the file, unless another program wrote it: its content is not checked.
     3. The file is never shorter than its entries, whatever size is asked for.
 
     One thread at a time may change it: the log that owns the segment holds its lock. Lookups are
@@ -118,7 +118,7 @@ class Index:
         """Bytes of the file, with the hole."""
         self.max_entries = self.length // self.entry_size
         self.full_at = self.max_entries - self.reserved_entries
-        """With how many entries it is full."""
+        """The number of entries of a full index."""
         self.entries = 0 if mapped.created else self.max_entries
 
     @classmethod
@@ -147,7 +147,7 @@ class Index:
     @classmethod
     def new_size(cls, max_index_size: int) -> int:
         """
-        How long the file of a new index is.
+        The length of the file of a new index, in bytes.
 
         Raises:
             ValueError: not even one entry would fit into it.
@@ -250,16 +250,16 @@ class Index:
 
     def give_back(self) -> None:
         """
-        Let go of the descriptor for writing.
+        Close the descriptor for writing.
         """
         self._mapped.give_back()
 
     def resize(self, size: int) -> bool:
         """
-        Make the file *size* bytes long, less what is no whole entry; whether that changed it.
+        Make the file *size* bytes long, rounded down to whole entries; return whether it changed.
 
-        A size that does not hold the entries is taken as theirs. Kafka does not start when
-        ``segment.index.bytes`` was lowered below the index of an active segment.
+        The file is never cut below its entries. Kafka does not start when ``segment.index.bytes``
+        was lowered below the index of an active segment.
         """
         size = max(self._rounded(size), self.size_in_bytes)
         if size == self.length:
@@ -314,14 +314,14 @@ class Index:
 
     def close(self) -> None:
         """
-        Cut off the hole and give the file back.
+        Cut off the hole and close the file.
         """
         self.trim_to_valid_size()
         self._mapped.close()
 
     def close_handler(self) -> None:
         """
-        Give the file back as it is, for when the disk has failed.
+        Close the file without writing, as the disk has failed.
         """
         self._mapped.close()
 

@@ -85,7 +85,7 @@ class LazyIndex(Generic[AnyIndex]):
     ) -> None:
         self._kind = kind
         self._files = files
-        # A path is several objects, and there may be very many indexes that nobody opens.
+        # A path is several objects, and there may be very many indexes that are never opened.
         self._directory = directory
         self._name = name
         self._base_offset = base_offset
@@ -294,7 +294,7 @@ class LazyIndex(Generic[AnyIndex]):
         try:
             file = self._files.open(self.path, create=False)
         except FileNotFoundError:
-            return  # The directory is being renamed, or the file was removed: nobody wants it.
+            return  # The file was removed, or the directory is being renamed for that.
         file.sync()
         file.close()
         self._is_unsynced = False

@@ -1,14 +1,14 @@
 """
-The time index: which offset a time begins at.
+The time index: the offset at which a time begins.
 
 ::
 
     timestamp        int64   ms since 1970
     relative offset  int32   less the base offset of the segment
 
-An entry (T, O) says that every record later than T has an offset above O. Timestamps grow from
+An entry (T, O) means that every record later than T has an offset above O. Timestamps grow from
 entry to entry though records may come in any order: an entry has the largest timestamp so far, and
-the last offset of the earliest batch that has it.
+the last offset of the earliest batch that contains it.
 """
 
 # Compiled: see hatch_build.py.
@@ -34,7 +34,7 @@ _RELATIVE_OFFSET_AT: Final = 8
 
 class TimestampOffset(NamedTuple):
     """
-    A timestamp in ms, -1 for none, and the offset that goes with it.
+    A timestamp in ms, -1 for none, and its offset.
     """
 
     timestamp: int

@@ -10,7 +10,7 @@ The transaction index: the transactions that were aborted in a segment.
     last stable offset  int64   of the log when the marker was written
 
 Entries are in the order of the markers. The file is made with the first one: most segments have
-none. A consumer that reads committed records only is told these transactions.
+none. A consumer that reads committed records only gets these transactions with its records.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class TransactionIndex:
     ) -> None:
         """
         Args:
-            exists: whether there is a file. Who opens a log has listed its directory.
+            exists: whether there is a file; the directory was listed when the log was opened.
         """
         self._files = files
         # A path is several objects, and there may be very many indexes that have no file.
@@ -140,7 +140,7 @@ class TransactionIndex:
         self, fetch_offset: int, upper_bound_offset: int
     ) -> TxnIndexSearchResult:
         """
-        The transactions that concern a read from *fetch_offset* up to *upper_bound_offset*.
+        The transactions that overlap a read from *fetch_offset* up to *upper_bound_offset*.
         """
         found = []
         for txn in self._entries():
@@ -202,13 +202,13 @@ class TransactionIndex:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory.
+        Follow the directory, which was renamed.
         """
         self._set_path(directory / self._name)
 
     def delete_if_exists(self) -> bool:
         """
-        Remove the file; whether there was one. Who reads the index goes on doing so.
+        Remove the file; return whether there was one. Readers of the index keep it.
         """
         file = self._file
         return self._files.remove(self.path) if file is None else file.delete_if_exists()

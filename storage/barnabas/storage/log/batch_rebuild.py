@@ -1,13 +1,11 @@
 """
-Building a produced batch anew, where it cannot be stored as it came.
+Rebuilding a produced batch that cannot be stored as it came.
 
-This happens where the topic wants another codec than the producer used, or where compressed records
-do not have the offset deltas 0, 1, 2, ... What the new batch has is what Kafka's
-MemoryRecordsBuilder gives it: deltas from 0 on, the first record's timestamp as its base, no delete
-horizon, and the producer as it was.
+This happens where the topic has another codec than the producer used, or where compressed records
+do not have the offset deltas 0, 1, 2, ... The new batch is that of Kafka's MemoryRecordsBuilder:
+deltas from 0 on, the first record's timestamp as its base, no delete horizon, the same producer.
 
-Records whose deltas are right already are taken over as they lie, without looking at them one by
-one.
+Records whose deltas are right already are copied as one piece.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from enum import Enum
 
 class FetchIsolation(Enum):
     """
-    What bounds a read.
+    The bound of a read.
     """
 
     LOG_END = "log end"
@@ -17,4 +17,5 @@ class FetchIsolation(Enum):
     HIGH_WATERMARK = "high watermark"
     """What was acknowledged: consumers that read uncommitted records."""
     TXN_COMMITTED = "last stable offset"
-    """What is decided: consumers that read committed records. They are told what was aborted."""
+    """Up to the last stable offset: consumers that read committed records, with the transactions
+    that were aborted."""

@@ -8,7 +8,7 @@ The segments of a log as one sequence of batches, with its end and its recovery 
                               ^                   ^
                               recovery point      next offset, and its place in the active segment
 
-Nothing here knows producers, consumers or transactions (Kafka's LocalLog).
+This layer does not know producers, consumers or transactions (Kafka's LocalLog).
 """
 
 # Compiled: see hatch_build.py.

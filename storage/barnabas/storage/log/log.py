@@ -739,7 +739,7 @@ class Log:
         """
         with self._guarded("renaming the directory of"), self._local.flushing, self._lock:
             self._identity.write()
-            # Kafka's files follow a change within milliseconds, so those of a deleted log have it.
+            # Kafka writes a change within milliseconds, so the files of a deleted log have it.
             self.leader_epochs.write_pending()
             if not self._directory.rename(name):
                 return
@@ -753,8 +753,8 @@ class Log:
 
     def finish_active_segment(self) -> None:
         """
-        Do the writes of closing the segment, so that a flush before ``close`` covers them as well.
-        The next start believes what it finds.
+        Do the writes of closing the segment, so that a flush before ``close`` covers them as well:
+        the next start does not check the files.
 
         Raises:
             KafkaStorageError: the disk failed, or the log is closed.
@@ -764,7 +764,7 @@ class Log:
 
     def close(self) -> None:
         """
-        Write the files that the next start reads, and give all files back. Flush the log before.
+        Write the files that the next start reads, and close all files. Flush the log before.
 
         Raises:
             KafkaStorageError: the disk failed, or the log is closed.
@@ -781,7 +781,7 @@ class Log:
 
     def close_handlers(self) -> None:
         """
-        Give all files back without writing, for when the disk has failed.
+        Close all files without writing, as the disk has failed.
         """
         with self._lock:
             self._closed = True
@@ -823,7 +823,7 @@ class Log:
             raise
 
     def _report(self, action: str, error: KafkaStorageError) -> None:
-        # Work that was going on while the log was closed finds closed files.
+        # Work that was in progress when the log was closed finds closed files.
         if not self._closed:
             self._report_failure(action, error)
 

@@ -1,9 +1,9 @@
 """
-Finding the bytes that a read answers with.
+Finding the bytes of a read.
 
-A read looks at one segment: from the batch that holds its first offset to as many bytes as it may
-have, or to the bound that its isolation sets. It may end within a batch. Nothing is locked: the
-segments are those of the moment at which the read began.
+A read returns bytes of one segment: from the batch that holds its first offset up to its limit, or
+to the bound of its isolation. It may end within a batch. It takes no lock: the segments are those
+of the moment at which it began.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read_segments(
 
     Args:
         min_one_message: at least the first batch, also if it is larger than *max_length*.
-        bound: nothing from here on is found. If it does not say where its batch is, nothing is.
+        bound: nothing from here on is found. Without a position it bounds every segment: no bytes.
         end: the end of the log.
 
     Raises:
@@ -73,7 +73,7 @@ def find_offset(
     segments: LogSegments, offset: int, end: LogOffsetMetadata, *, nowait: bool = False
 ) -> LogOffsetMetadata:
     """
-    In which segment, and where in it, the batch with *offset* is.
+    The place of the batch with *offset*.
 
     Raises: as ``read_segments``.
     """

@@ -6,13 +6,13 @@ Checking a produced batch, and giving it its place in the log (Kafka's LogValida
     producer's codec   codec of the topic   what becomes of the batch
     none               none                 its header is changed where it lies
     some               the same             likewise, if the offset deltas are 0, 1, 2, ...
-    some or none       another one          it is built anew
+    some or none       another one          it is rebuilt
 
-Every record is looked at in any case. Of the header, base offset and leader epoch are set; the
-largest timestamp is what the records say, or the time of the append.
+Every record is checked in any case. Of the header, base offset and leader epoch are set; the
+largest timestamp is that of the records, or the time of the append.
 
-All but the numbers comes first and depends on nothing but the batch and the configuration. It may
-take a second, for a batch that becomes 256 MiB, so that a thread of its own can do it::
+The examination comes before the numbers, and depends only on the batch and the configuration. It
+may take a second, for a batch that becomes 256 MiB, so that a thread of its own can do it::
 
     batch -- examine ------------------> Examined -- assign offsets --> what is appended
                 | takes long                ^
@@ -96,7 +96,7 @@ class Examined:
 
 class LogValidator:
     """
-    What one configuration of a topic demands of its batches.
+    Checks batches by one configuration of a topic.
 
     The log that owns it holds its lock: the rules are changed in place for each batch.
     """
@@ -135,9 +135,9 @@ class LogValidator:
             BatchTakesLong: that is so.
             InvalidRecord: the batch contradicts itself, or is none that its origin may write.
             RecordValidationError: some of its records are not acceptable.
-            MessageTooLarge: it would be larger than ``max.message.bytes``, built anew.
-            UnknownServerError: what is compressed cannot be decompressed, or it cannot be built
-                anew, or has other offsets inside than its records' numbers; or the length of a
+            MessageTooLarge: the rebuilt batch would be larger than ``max.message.bytes``.
+            UnknownServerError: the batch cannot be decompressed, or cannot be rebuilt, or has other
+                offsets inside than its records' numbers; or the length of a
                 record that is not compressed is no number.
         """
         if origin is AppendOrigin.CLIENT:
@@ -156,7 +156,7 @@ class LogValidator:
         exact = not in_place or not source
         scan = self._scan(batch, source, now_ms, exact=exact, most_bytes=most_bytes, turns=turns)
         if in_place and source and not scan.consecutive:
-            # Kafka finds out too late that it has to build the batch anew, and fails.
+            # Kafka finds out too late that it has to rebuild the batch, and fails.
             raise UnknownServerError("The records of a compressed batch are not numbered in turn.")
         if not in_place or (target and not scan.consecutive):
             batch = self._rebuild(batch, scan, CompressionType(target), turns)
@@ -210,7 +210,7 @@ class LogValidator:
 
     def _validate_batch(self, batch: RecordBatch) -> None:
         """
-        What a client may not do, seen from the header.
+        Check the header of a batch of a client.
         """
         count = batch.record_count
         count_from_offsets = batch.last_offset_delta + 1

@@ -74,7 +74,7 @@ class Watermarks:
 
     def start_at(self, offset: int) -> None:
         """
-        Let the log start at *offset*.
+        Move the start of the log to *offset*.
         """
         self.log_start_offset = offset
         if self.high_watermark < offset:

@@ -6,8 +6,8 @@ one batch among many small ones takes one system call and not one for each (Kafk
 FileLogInputStream read them one by one; what they find is the same). Among large ones, headers are
 all that is read.
 
-The walk ends without an error where the rest is too short to tell a batch, and where a batch says
-to be longer than the rest. Only a length that no batch can have is an error.
+The walk ends without an error where the rest is too short for a batch, or shorter than the length
+in the header of the next batch. Only a length that no batch can have is an error.
 
 Segments of before Apache Kafka 0.11 have messages of older formats, which count as batches.
 """
@@ -47,13 +47,14 @@ The fields of a header that place the batch: base offset, length, leader epoch, 
 delta, max timestamp.
 """
 _SEARCH_CHUNK: Final = 8 * 1024
-"""Somewhat more than ``index.interval.bytes``: where an index entry leads to, one read suffices."""
+"""More than ``index.interval.bytes`` (4096 by default): behind an index entry one read suffices."""
 _READ_CHUNK: Final = 256 * 1024
+"""Large enough that system calls do not count when a log is recovered; not measured further."""
 
 
 class BatchHeader(NamedTuple):
     """
-    What places a batch, and where in the file it is.
+    The fields of a header that place the batch, and its position and size in the file, in bytes.
     """
 
     base_offset: int
@@ -66,7 +67,7 @@ class BatchHeader(NamedTuple):
 
 class LogOffsetPosition(NamedTuple):
     """
-    The batch that holds an offset: its first offset, and where in the file it is.
+    The batch that holds an offset: its first offset, its position and its size in bytes.
     """
 
     offset: int
@@ -76,7 +77,7 @@ class LogOffsetPosition(NamedTuple):
 
 class TimestampAndOffset(NamedTuple):
     """
-    A record that was looked for by time, or the largest timestamp and its batch's last offset.
+    A record that a search by time has found, or the largest timestamp and its batch's last offset.
     """
 
     timestamp: int
@@ -90,9 +91,9 @@ class FileRecords:
 
     Invariants:
 
-    1. ``size`` is where the next append goes. The file may be longer: preallocated zeros, or what
-       was left of an append that failed.
-    2. What is below ``size`` stays as it is until it is truncated away.
+    1. The next append is written at ``size``. The file may be longer: by preallocated zeros, or by
+       the rest of an append that failed.
+    2. Bytes below ``size`` do not change until they are truncated away.
 
     Reading is safe from any thread. One thread at a time may change the file; the log that owns the
     segment holds its lock.
@@ -214,7 +215,7 @@ class FileRecords:
 
     def headers(self, position: int = 0) -> Iterator[BatchHeader]:
         """
-        What places each batch, from *position* on.
+        The headers of the batches from *position* on.
 
         Raises:
             CorruptRecord: there is no batch where one should begin.
@@ -247,8 +248,8 @@ class FileRecords:
         """
         size = SCAN.size if left_out > 0 else _SEARCH_CHUNK
         chunk = self._open.get().read(position, size, nowait=nowait)
-        # A message of an old format may end before the fields that a batch has, which are not
-        # looked at where the magic byte tells so; zeros stand in for them.
+        # A message of an old format may end before the fields of a batch: zeros stand in for them,
+        # which are not read.
         return chunk if len(chunk) >= SCAN.size else chunk.ljust(SCAN.size, b"\0")
 
     def batches(self, position: int = 0) -> Iterator[RecordBatch]:
@@ -348,7 +349,7 @@ class FileRecords:
 
     def truncate_to(self, size: int) -> int:
         """
-        Cut off what lies behind *size* bytes; how many bytes of batches that were.
+        Cut the file after *size* bytes; return how many bytes of batches were removed.
 
         Raises:
             ValueError: the batches are not that long.
@@ -375,15 +376,15 @@ class FileRecords:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory.
+        Follow the directory, which was renamed.
         """
         self._open.set_path(directory / self.path.name)
 
     def delete_if_exists(self) -> bool:
         """
-        Remove the file; whether there was one.
+        Remove the file; return whether there was one.
 
-        It is closed when the last slice of it has gone: a reader who is at it goes on reading.
+        It is closed when the last slice of it is freed, so that reads which have begun can end.
         """
         return self._open.delete_if_exists()
 
@@ -397,7 +398,7 @@ class FileRecords:
 
     def close_handlers(self) -> None:
         """
-        Close without writing, for when the disk has failed.
+        Close without writing, as the disk has failed.
         """
         self._open.close()
 

@@ -292,7 +292,7 @@ class CleanShutdownFile:
 
     def delete(self) -> None:
         """
-        Forget that the last stop was clean, also if the machine crashes the moment after.
+        Remove the mark of a clean stop; it stays removed if the machine crashes right after.
         """
         if self._files.remove(self.path):
             self._files.sync_directory(self.path.parent)

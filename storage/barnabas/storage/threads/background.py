@@ -126,7 +126,7 @@ def alarm_thread(
     name: str, alarm: Alarm, work: Callable[[], None], *, clock: Clock
 ) -> BackgroundThread:
     """
-    A thread that does *work* when *alarm* goes off.
+    A thread that does *work* at the times of *alarm*.
     """
 
     def run(stop: threading.Event) -> None:

@@ -305,17 +305,6 @@ def test_everything_can_be_forgotten(state: ProducerStateManager, files: MemoryF
     assert state.take_snapshot() is not None
 
 
-def test_somebody_may_bring_a_snapshot(state: ProducerStateManager, files: MemoryFiles) -> None:
-    other = manager(files)
-    append(state, 1, 0)
-    state.take_snapshot()
-    assert None is other.snapshots.latest_offset
-
-    other.snapshots.find()
-
-    assert 1 == other.snapshots.latest_offset
-
-
 @pytest.mark.parametrize(
     ("bases", "expected"),
     [

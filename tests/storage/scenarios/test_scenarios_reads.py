@@ -27,30 +27,6 @@ def log_with(count: int = 5, **config: Any) -> Log:
     return log
 
 
-@pytest.mark.scenario(31)
-@pytest.mark.parametrize(
-    ("offset", "max_length", "min_one", "size", "incomplete"),
-    [
-        (0, 100, True, 150, False),
-        (0, 100, False, 100, True),
-        (2, 300, True, 300, False),
-        (2, 299, True, 299, False),
-        (2, 0, True, 150, False),
-        (2, 0, False, 0, False),
-    ],
-)
-def test_a_read_gives_as_many_bytes_as_it_may_or_one_batch(
-    offset: int, max_length: int, min_one: bool, size: int, incomplete: bool
-) -> None:
-    log = log_with(5)
-
-    info = log.read(offset, max_length, HIGH_WATERMARK, min_one)
-
-    assert size == (0 if info.records is None else len(info.records.read()))
-    assert incomplete is info.first_entry_incomplete
-    assert offset == info.fetch_offset
-
-
 @pytest.mark.scenario(32)
 def test_a_read_begins_with_the_batch_that_holds_the_offset() -> None:
     log = LogHome().open(log_start_offset=100)
@@ -80,10 +56,11 @@ def test_a_read_outside_of_the_log_is_an_error_but_at_its_end_it_is_none() -> No
     ("asked", "expected"),
     [(40, (100, 0)), (101, (200, 2)), (200, (200, 2)), (201, (300, 5)), (301, None)],
 )
+@pytest.mark.parametrize("interval", [0, 4096])
 def test_the_first_record_that_is_late_enough_is_found(
-    asked: int, expected: tuple[int, int] | None
+    asked: int, expected: tuple[int, int] | None, interval: int
 ) -> None:
-    log = LogHome(index_interval_bytes=0).open()
+    log = LogHome(index_interval_bytes=interval).open()
     for timestamp in (100, 50, 200, 150, 200, 300):
         append(log, timestamp=timestamp)
 

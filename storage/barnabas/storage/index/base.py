@@ -14,6 +14,7 @@ entries is not written anywhere: a file that is opened counts as full.
 from __future__ import annotations
 
 from pathlib import Path
+from struct import Struct
 from typing import ClassVar, Final, Protocol, Self
 
 from barnabas.storage.errors import CorruptIndex
@@ -22,6 +23,7 @@ from barnabas.storage.index.search import SearchResult, Unpack, search
 from barnabas.storage.units import INT_MAX
 
 LARGEST_RELATIVE_OFFSET: Final = INT_MAX
+_INT32: Final = Struct(">i")
 
 
 class Fillable(Protocol):
@@ -107,6 +109,8 @@ class Index:
     )
 
     entry_size: ClassVar[int]
+    offset_at: ClassVar[int] = 0
+    """The byte of the relative offset, an int32, in an entry."""
     reserved_entries: ClassVar[int] = 0
     """Slots that stay free until the segment is rolled or closed."""
 
@@ -278,16 +282,24 @@ class Index:
 
     def truncate_to(self, offset: int) -> None:
         """
-        Forget the entries whose offset is *offset* or greater.
+        Remove the entries whose offset is *offset* or greater.
         """
-        raise NotImplementedError
+        target = offset - self.base_offset
+        view, slot = self._search(
+            target, SearchResult.LARGEST_LOWER_BOUND, _INT32.unpack_from, self.offset_at
+        )
+        if slot >= 0:
+            (found,) = _INT32.unpack_from(view, slot * self.entry_size + self.offset_at)
+            if found != target:
+                slot += 1
+        self._truncate_to_entries(max(slot, 0))
 
     def _truncate_to_entries(self, entries: int) -> None:
         self.entries = entries
 
     def truncate(self) -> None:
         """
-        Forget all entries.
+        Remove all entries.
         """
         self._truncate_to_entries(0)
 

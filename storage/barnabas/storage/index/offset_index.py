@@ -105,16 +105,6 @@ class OffsetIndex(Index):
         self.entries = entries + 1
         self.last_offset = offset
 
-    def truncate_to(self, offset: int) -> None:
-        view, slot = self._search(
-            offset - self.base_offset,
-            SearchResult.LARGEST_LOWER_BOUND,
-            _INT32.unpack_from,
-            _RELATIVE_OFFSET_AT,
-        )
-        keep_found = slot >= 0 and self._parse(view, slot).offset != offset
-        self._truncate_to_entries(slot + 1 if keep_found else max(slot, 0))
-
     def sanity_check(self) -> None:
         if self.entries and self.last_offset < self.base_offset:
             raise CorruptIndex(

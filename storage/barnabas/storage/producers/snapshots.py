@@ -138,14 +138,7 @@ class ProducerSnapshots:
         """
         self._files = files
         self._directory = directory
-        self._snapshots: dict[int, SnapshotFile] = {}
-        self.find(names)
-
-    def find(self, names: Iterable[str] | None = None) -> None:
-        """
-        List the snapshots in the directory, which another state of producers may have changed.
-        """
-        found = list_snapshot_files(self._files, self._directory, names)
+        found = list_snapshot_files(files, directory, names)
         self._snapshots = {snapshot.offset: snapshot for snapshot in found}
 
     @property

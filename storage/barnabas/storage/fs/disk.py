@@ -106,7 +106,9 @@ class _Handle:
 
 
 SMALL_FILE: Final = 2**12
+"""A page: state files are smaller, and read with one call."""
 READ_AT_ONCE: Final = 2**20
+"""Not tuned: only tools read larger files as a whole."""
 
 _CLOSED: Final = _Handle(-1)
 """Every call with it fails with EBADF."""

@@ -76,8 +76,11 @@ class Log:
     2. A read sees whole appends, in their order.
     3. After an error of the disk the log directory is offline, and all its logs refuse all work.
 
-    Safe from any thread. One lock guards all changes; it is never held while a sync to the disk
-    takes its time, except by ``close``. Reading needs no lock.
+    Every method that uses files raises ``KafkaStorageError`` if the disk has failed, or if the log is
+    closed.
+
+    Safe from any thread. One lock guards all changes; except by ``close``, it is never held during a
+    sync to the disk. Reading needs no lock.
     """
 
     def __init__(
@@ -233,7 +236,6 @@ class Log:
             UnknownServerError: the batch is wrong in a way for which Kafka has no answer.
             OffsetsOutOfOrder, UnexpectedAppendOffset: batches of the origin RAFT_LEADER, which have
                 their offsets, do not follow each other or the log.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if self._closed or self._failures.any_offline:
             self._check_usable()
@@ -306,7 +308,6 @@ class Log:
         Raises:
             OffsetOutOfRange: the log does not have that offset.
             WouldBlock: with *nowait*, the page cache lacks some of the bytes that are searched.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if self._closed or self._failures.any_offline:
             self._check_usable()
@@ -340,9 +341,6 @@ class Log:
         The offset at which a time begins, in ms, or that a special timestamp of ListOffsets means.
 
         None if no record is that late. Records above the high watermark are found as well.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("fetching offset by timestamp for"):
             return fetch_offset_by_timestamp(
@@ -370,9 +368,6 @@ class Log:
     def roll(self) -> LogSegment:
         """
         Begin a new segment at the end of the log.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("rolling"), self._lock:
             return self._roll()
@@ -408,9 +403,6 @@ class Log:
             offset: the end of the log by default.
             force_flush_active_segment: also if the segment is empty, so that it exists after a
                 crash.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("flushing"):
             if self._local.flush(offset, include_offset=force_flush_active_segment):
@@ -427,9 +419,6 @@ class Log:
     def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
         """
         Let a leader epoch begin at *offset*. It survives a crash when this returns.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("writing leader epochs of"):
             self.leader_epochs.assign(epoch, offset)
@@ -487,7 +476,6 @@ class Log:
         Raises:
             PolicyViolation: the log is only compacted.
             OffsetOutOfRange: *offset* is above the high watermark, or negative.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if self.config.compact and not self.config.delete:
             raise PolicyViolation(
@@ -514,7 +502,6 @@ class Log:
 
         Raises:
             OffsetOutOfRange: *offset* is above the high watermark.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         watermarks = self._watermarks
         with self._guarded("increasing the log start offset of"), self._lock:
@@ -541,9 +528,6 @@ class Log:
     def delete_old_segments(self) -> int:
         """
         Delete the segments that retention does not keep; return how many.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         deleted = 0
         config = self.config
@@ -602,7 +586,6 @@ class Log:
 
         Raises:
             ValueError: *target_offset* is negative.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if target_offset < 0:
             raise ValueError(
@@ -635,9 +618,6 @@ class Log:
     def truncate_fully_and_start_at(self, new_offset: int) -> None:
         """
         Remove all records, and let the log start at *new_offset*.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("truncating all of"), self._lock:
             self._local.truncate_fully_and_start_at(new_offset)
@@ -656,9 +636,6 @@ class Log:
     def create_new_cleaned_segment(self, base_offset: int) -> LogSegment:
         """
         A segment that compaction may fill, to be given to ``replace_segments``.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("making a segment of"):
             return self._directory.create_new_cleaned_segment(base_offset)
@@ -668,9 +645,6 @@ class Log:
     ) -> None:
         """
         Replace segments by the compacted ones that were made from them.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("replacing segments of"):
             with self._lock:
@@ -684,7 +658,6 @@ class Log:
 
         Raises:
             ValueError: *segment* has no such offsets.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("splitting a segment of"):
             with self._lock:
@@ -733,9 +706,6 @@ class Log:
         Args:
             should_reinitialize: false if the log is not used any more: it is going to be deleted,
                 or is a stray.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("renaming the directory of"), self._local.flushing, self._lock:
             self._identity.write()
@@ -755,9 +725,6 @@ class Log:
         """
         Do the writes of closing the segment, so that a flush before ``close`` covers them as well:
         the next start does not check the files.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("closing"), self._lock:
             self.active_segment.on_become_inactive_segment()
@@ -765,9 +732,6 @@ class Log:
     def close(self) -> None:
         """
         Write the files that the next start reads, and close all files. Flush the log before.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("closing"):
             self._directory.deferred.run_soon()

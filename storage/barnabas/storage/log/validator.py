@@ -61,16 +61,17 @@ from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.batch_rebuild import rebuild_batch
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.threads.turns import Turns, offered
+from barnabas.storage.units import KiB, MiB
 
 _LOG_APPEND_TIME_BIT = 3
 
-EXAMINED_AT_ONCE_BYTES: Final = 4 * 1024 * 1024
+EXAMINED_AT_ONCE_BYTES: Final = 4 * MiB
 """
-What a batch may become so that it is examined at once: some 20 ms.
+The largest decompressed batch that is examined at once: some 20 ms on the event loop.
 """
-REBUILT_AT_ONCE_BYTES: Final = 256 * 1024
+REBUILT_AT_ONCE_BYTES: Final = 256 * KiB
 """
-The same where it is compressed again, which takes longer.
+The same for a batch that is compressed again, which takes longer.
 """
 
 

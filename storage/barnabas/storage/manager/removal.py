@@ -19,7 +19,8 @@ logger = logging.getLogger(__name__)
 
 AGAIN_MS: Final = 1000
 """
-The delay in ms before another attempt for a log, if no descriptor was left.
+The delay in ms before another attempt for a log, if no descriptor was left. Not tuned: descriptors
+are freed within seconds.
 """
 
 

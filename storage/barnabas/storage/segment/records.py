@@ -38,8 +38,10 @@ from barnabas.storage.errors import CorruptRecord, KafkaError
 from barnabas.storage.fs.interface import Buffer, Files
 from barnabas.storage.fs.open_files import OpenFile
 from barnabas.storage.segment.fetch_data import FileSlice
+from barnabas.storage.units import INT_MAX
 
-LARGEST_FILE: Final = 2**31 - 1
+LARGEST_FILE: Final = INT_MAX
+"""The largest position in an offset index."""
 
 SCAN: Final = Struct(">qiib6xi8xq")
 """

@@ -32,7 +32,9 @@ from barnabas.storage.clock import offer_turn, rest_for_a_moment, seconds_now
 T = TypeVar("T")
 
 _SWITCH_SECONDS: Final = 0.000_1
+"""As long as a step of the cleaner in compiled code, see ``batch_filter.RECORDS_PER_STEP``."""
 _ANOTHER_RAN_SECONDS: Final = 0.000_02
+"""An offer that took longer has let another thread run."""
 
 
 class Turns:

@@ -76,11 +76,11 @@ class Log:
     2. A read sees whole appends, in their order.
     3. After an error of the disk the log directory is offline, and all its logs refuse all work.
 
-    Every method that uses files raises ``KafkaStorageError`` if the disk has failed, or if the log is
-    closed.
+    Every method that uses files raises ``KafkaStorageError`` if the disk has failed, or if the log
+    is closed.
 
-    Safe from any thread. One lock guards all changes; except by ``close``, it is never held during a
-    sync to the disk. Reading needs no lock.
+    Safe from any thread. One lock guards all changes; except by ``close``, it is never held during
+    a sync to the disk. Reading needs no lock.
     """
 
     def __init__(

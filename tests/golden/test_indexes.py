@@ -160,7 +160,8 @@ def test_recovering_segments_makes_the_same_indexes(
     """
     theirs = golden / f"transactions-{version}" / "data" / partition
     clock = StillClock()
-    epochs = LeaderEpochFileCache(partition, LeaderEpochCheckpointFile(FILES, tmp_path))
+    checkpoint = LeaderEpochCheckpointFile(FILES, tmp_path)
+    epochs = LeaderEpochFileCache(partition, checkpoint, checkpoint.read())
     producers = ProducerStateManager(
         partition, ProducerSnapshots(FILES, tmp_path), ProducerStateManagerConfig(), clock
     )

@@ -104,7 +104,7 @@ def test_a_log_that_has_waited_for_too_long_is_taken_however_clean_it_is() -> No
     )
 
 
-def test_a_noted_offset_below_the_start_of_the_log_is_noted_anew(
+def test_a_noted_offset_below_the_start_of_the_log_is_noted_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
@@ -134,7 +134,7 @@ def test_a_start_that_moved_without_a_policy_to_delete_is_worth_a_word(
     assert "t-0: the cleaner begins again at the log start offset 8" in caplog.text
 
 
-def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_anew(
+def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()

@@ -190,7 +190,7 @@ def test_records_can_be_deleted_between_two_rounds() -> None:
     assert 20 == log.log_start_offset
 
 
-# When something goes wrong.
+# Failures.
 
 
 @pytest.mark.parametrize("action", ["create", "write", "sync", "rename"])
@@ -483,7 +483,7 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None
     assert slow.manager.states.get(T0) is None
 
 
-def test_the_throttle_goes_on_after_somebody_had_to_be_let_in(slow: Running) -> None:
+def test_the_throttle_continues_after_an_aborted_cleaning(slow: Running) -> None:
     slow.start_in_the_middle()
     slow.logs.delete_logs([T0])
 

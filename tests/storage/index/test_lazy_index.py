@@ -1,5 +1,5 @@
 """
-Indexes that are opened when somebody needs them.
+Indexes that are opened when they are needed.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def test_who_peeks_leaves_the_index_closed() -> None:
 @pytest.mark.parametrize("asked", [False, True])
 def test_what_was_unsynced_when_it_was_given_back_is_synced_by_the_next_flush(asked: bool) -> None:
     """
-    Whether or not somebody has asked for the index since.
+    Whether or not the index was opened since.
     """
     files = RecordingFiles()
     index = lazy(files)

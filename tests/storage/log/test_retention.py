@@ -114,7 +114,7 @@ def test_segments_may_go_while_the_log_stays_as_large_as_the_limit(
     assert max(limit, UNLIMITED) == decision.limit
 
 
-def test_the_size_that_would_be_left_is_told() -> None:
+def test_the_size_that_would_be_left_is_reported() -> None:
     decision = decide(RetentionRule.RETENTION_BYTES, five(), LogConfig(retention_bytes=2500), NOW)
 
     assert [4000, 3000, 2000] == [verdict.value for verdict in decision.verdicts]
@@ -131,7 +131,7 @@ def test_a_segment_may_go_when_it_is_older_than_the_limit(limit: int, expected: 
     assert NOW == decision.measure
 
 
-def test_the_age_is_told() -> None:
+def test_the_age_is_reported() -> None:
     decision = decide(RetentionRule.RETENTION_MS, five(), LogConfig(retention_ms=35), NOW)
 
     assert [50, 40, 30] == [verdict.value for verdict in decision.verdicts]
@@ -233,7 +233,7 @@ def test_what_goes_is_always_a_beginning_below_the_high_watermark(
 )
 def test_what_expires_goes_from_that_moment_on(times: list[int], retention_ms: int) -> None:
     """
-    A segment goes with the latest of itself and those before it, and not a millisecond earlier.
+    A segment is deleted with the latest of itself and the older ones, not a millisecond earlier.
     """
     config = LogConfig(retention_ms=retention_ms)
     log = state(*[Segment(10 * at, timestamp=time) for at, time in enumerate(times)])

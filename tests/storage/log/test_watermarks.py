@@ -109,7 +109,7 @@ def test_a_new_start_takes_everything_along(log: Log) -> None:
     assert 6 == log.recovery_point
 
 
-def test_going_back_is_told(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+def test_going_back_is_reported(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     watermarks(log, high_watermark=9).update_high_watermark(3)
 
     assert "non-monotonic update of high watermark" in caplog.text

@@ -231,7 +231,7 @@ def test_epochs_say_where_they_ended() -> None:
 
 @pytest.mark.scenario(45)
 @pytest.mark.parametrize("interval", [0, 4096])
-def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range(interval: int) -> None:
+def test_a_reader_of_committed_records_gets_the_aborts_in_its_range(interval: int) -> None:
     log = log_with(4, index_interval_bytes=interval)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     end_transaction(log, 9, commit=False)
@@ -243,7 +243,7 @@ def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range(interval: 
     assert None is log.read(0, 10000, HIGH_WATERMARK, True).aborted_transactions
 
 
-def test_an_abort_behind_the_bytes_that_are_read_is_not_told() -> None:
+def test_an_abort_behind_the_bytes_that_are_read_is_not_returned() -> None:
     log = log_with(4, index_interval_bytes=0, segment_bytes=1000)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     end_transaction(log, 9, commit=False)
@@ -253,7 +253,7 @@ def test_an_abort_behind_the_bytes_that_are_read_is_not_told() -> None:
     assert [(9, 4)] == log.read(0, 601, COMMITTED, True).aborted_transactions
 
 
-def test_an_abort_in_a_later_segment_than_its_data_is_told() -> None:
+def test_an_abort_in_a_later_segment_than_its_data_is_reported() -> None:
     log = log_with(4, segment_bytes=1000)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     append(log, 6)

@@ -216,7 +216,7 @@ def test_zeros_after_a_clean_stop_are_an_error() -> None:
 
 @pytest.mark.scenario(69)
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_log_that_ends_before_it_starts_is_begun_anew(clean: bool) -> None:
+def test_a_log_that_ends_before_it_starts_is_started_over(clean: bool) -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 50)

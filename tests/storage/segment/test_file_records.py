@@ -132,7 +132,7 @@ def test_a_file_that_is_only_read_is_not_made() -> None:
 
 def test_an_append_that_failed_leaves_nothing_behind() -> None:
     """
-    What was written of it is no batch, and the next append goes over it.
+    The bytes that were written are no batch, and the next append overwrites them.
     """
     files = FailingFiles()
     records = records_of(padded_batch(0), files=files)

@@ -48,7 +48,7 @@ def test_a_segment_that_was_only_read_is_closed_as_it_is() -> None:
 
 def test_a_last_entry_that_cannot_be_written_does_not_keep_a_segment_open() -> None:
     """
-    The rest is closed, and the error told.
+    The rest is closed, and the error is logged.
     """
     files = FailingFiles()
     segment = open_segment(files=files)
@@ -114,7 +114,7 @@ def test_truncation_beyond_the_end_takes_nothing() -> None:
     assert segment.txn_index.is_empty
 
 
-def test_truncation_to_nothing_begins_the_segment_anew() -> None:
+def test_truncation_to_nothing_starts_the_segment_over() -> None:
     """
     Its age too.
     """
@@ -150,7 +150,7 @@ def test_after_truncation_the_largest_timestamp_is_looked_for() -> None:
 @pytest.mark.scenario(54)
 def test_a_removed_segment_is_read_to_the_end() -> None:
     """
-    Its files are renamed at once and removed later; who is at it goes on.
+    Its files are renamed at once and removed later; readers can finish.
     """
     files = MemoryFiles()
     segment = open_segment(files=files, interval=0)
@@ -274,7 +274,7 @@ def test_batches_can_be_taken_over_from_another_file() -> None:
 
 
 @pytest.mark.scenario(64)
-def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_told() -> None:
+def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_reported() -> None:
     """
     The age of the segment then is that of its file.
     """

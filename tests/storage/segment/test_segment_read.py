@@ -69,7 +69,7 @@ def test_a_read_is_limited_by_size(
 
 def test_a_read_ends_where_it_may_not_go_on() -> None:
     """
-    At the high watermark, that is. If nobody knows where that is, there is nothing to read.
+    At the high watermark. Without its position there is nothing to read.
     """
     segment = five_batches()
 
@@ -85,7 +85,7 @@ def test_a_read_ends_where_it_may_not_go_on() -> None:
 
 def test_there_is_nothing_behind_the_last_batch() -> None:
     """
-    The log goes on in the next segment.
+    The next offset is in the next segment.
     """
     segment = five_batches()
 

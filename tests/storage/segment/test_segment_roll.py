@@ -1,5 +1,5 @@
 """
-When a log goes on in another segment.
+When an append begins a new segment.
 
 The numbers are those that Apache Kafka's own classes gave for the same input.
 """
@@ -164,7 +164,7 @@ def test_there_is_room_for_so_many_index_entries(timestamp: int | None, reason: 
 @pytest.mark.parametrize("batches", [0, 1])
 def test_without_timestamps_no_timestamp_is_too_late(batches: int) -> None:
     """
-    An empty segment and one that goes by the clock.
+    An empty segment and one that is rolled by the clock.
     """
     segment = open_segment()
     append_padded(segment, range(batches), timestamp=-1)

@@ -174,7 +174,7 @@ def test_segments_move_along_with_their_directory() -> None:
 
 def test_closing_goes_on_behind_an_error() -> None:
     """
-    The first error is told once all others were tried.
+    The first error is raised once all others were tried.
     """
     files = FailingFiles()
     segments = segments_of(0, 10, files=files)

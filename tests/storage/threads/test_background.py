@@ -1,5 +1,5 @@
 """
-Work that goes on in threads beside everything else.
+Threads for work in the background.
 """
 
 from __future__ import annotations

@@ -198,14 +198,10 @@ class Options:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __setattr__(self, name: str, _value: Any) -> NoReturn:
-        from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
-
-        raise FrozenInstanceError(f"cannot assign to {name} of a {type(self).__name__}")
+        raise AttributeError(f"cannot assign to {name} of a {type(self).__name__}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
-
-        raise FrozenInstanceError(f"cannot delete {name} of a {type(self).__name__}")
+        raise AttributeError(f"cannot delete {name} of a {type(self).__name__}")
 
     @classmethod
     def options(cls) -> Mapping[str, Option]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -75,15 +75,14 @@ class LeaderEpochFileCache:
         self,
         topic_partition: object,
         checkpoint: LeaderEpochCheckpointFile,
+        entries: Iterable[EpochEntry],
         schedule: Schedule = _at_once,
     ) -> None:
         """
         Args:
             topic_partition: the name of the log in messages.
+            entries: those of the file.
             schedule: for writes that no caller waits for.
-
-        Raises:
-            CorruptCheckpoint: the file is malformed.
         """
         self._topic_partition = topic_partition
         self._checkpoint = checkpoint
@@ -91,7 +90,7 @@ class LeaderEpochFileCache:
         self._changing = threading.RLock()
         self.entries: tuple[EpochEntry, ...] = ()
         self._unwritten = _NOTHING
-        for entry in checkpoint.read():
+        for entry in entries:
             self._assign(entry)
 
     # Asking.

@@ -155,6 +155,34 @@ def test_room_is_made_when_the_index_is_asked_for() -> None:
     assert 80 == files.size(PATH)
 
 
+def test_an_index_for_which_there_was_no_room_gets_it_with_the_next_attempt() -> None:
+    files = FailingFiles()
+    first = lazy(files)
+    first.get().append(105, 50)
+    first.close()
+    index = lazy(files)
+    index.grow()
+    files.fail(only=frozenset({"truncate"}))
+
+    with pytest.raises(KafkaStorageError):
+        index.get()
+    assert index.index is None
+
+    assert (1, 10) == (index.get().entries, index.get().max_entries)
+
+
+@pytest.mark.parametrize("end", ["trim", "close"])
+def test_the_file_of_a_removed_index_is_not_made_again(end: str) -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+    index.make_file()
+
+    index.delete_if_exists()
+    getattr(index, end)()
+
+    assert [] == files.names(D)
+
+
 @pytest.mark.parametrize("end", ["trim", "close"])
 def test_a_file_that_was_made_for_nothing_is_emptied(end: str) -> None:
     files = MemoryFiles()

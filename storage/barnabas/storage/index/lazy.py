@@ -125,17 +125,25 @@ class LazyIndex(Generic[AnyIndex]):
             if self.state is IndexState.REMOVED:
                 return self._without_file()
             try:
-                index = self._kind.open(self._files, self.path, self._base_offset, self._max_size)
+                index = self._open()
             except KafkaStorageError as error:
                 if not isinstance(error.__cause__, FileNotFoundError):
                     raise
                 return self._without_file()
+            self._become(IndexState.OPEN, index)
+            return index
+
+    def _open(self) -> AnyIndex:
+        index = self._kind.open(self._files, self.path, self._base_offset, self._max_size)
+        try:
             if self.state is IndexState.HOLE:
                 index.truncate()
             elif self.state is IndexState.GROWABLE:
                 index.resize(self._max_size)
-            self._become(IndexState.OPEN, index)
-            return index
+        except BaseException:
+            index.close_handler()
+            raise
+        return index
 
     def peek(self, read: Callable[[AnyIndex], T]) -> T:
         """

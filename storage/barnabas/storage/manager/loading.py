@@ -59,7 +59,7 @@ class LoadReport:
     seconds: float = 0.0
 
 
-_Place = tuple[Path, TopicPartition]
+_LogPath = tuple[Path, TopicPartition]
 
 LOOK_EVERY: Final = 10
 """
@@ -162,7 +162,10 @@ class LogLoading:
         return futures
 
     def _load_some(
-        self, directory: LogDirectory, waiting: deque[_Place], call_help: Callable[[], None] | None
+        self,
+        directory: LogDirectory,
+        waiting: deque[_LogPath],
+        call_help: Callable[[], None] | None,
     ) -> _Share:
         """
         Load the logs that are *waiting*, until none is left, or an error ends the load.
@@ -222,7 +225,7 @@ class LogLoading:
             self._catalog.admit(partition, log)
 
 
-def _take(waiting: deque[_Place]) -> _Place | None:
+def _take(waiting: deque[_LogPath]) -> _LogPath | None:
     try:
         return waiting.popleft()
     except IndexError:

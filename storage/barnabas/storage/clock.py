@@ -46,7 +46,7 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        # An interval of "never" is larger than what the platform can wait for at once.
+        # An interval of "never" is larger than the longest wait of the platform.
         return event.wait(min(seconds, threading.TIMEOUT_MAX))
 
 

@@ -171,7 +171,7 @@ class BatchFilter:
 
     def filter(self, batch: RecordBatch, data: bytes, out: CleanedBatches) -> None:
         """
-        Decide about *batch*, which lies in *data*, and put what stays of it into *out*.
+        Decide about *batch*, which lies in *data*, and add its records that stay to *out*.
 
         Raises:
             InvalidRecord: the records are not whole or not consistent.

@@ -27,7 +27,7 @@ class CleanerStopped(LogCleaningAborted):
 @struct(kw_only=True)
 class LogToClean:
     """
-    A log, and the part of it whose keys decide what stays (Kafka's class of that name).
+    A log, and the part of it whose keys decide which records stay (Kafka's class of that name).
 
     Invariants:
 

@@ -207,7 +207,7 @@ class LogCleanerManager:
     def _warn_of_reset(log: Log, plan: CleaningPlan[LogSegment]) -> None:
         first = plan.first_dirty
         if first.origin is DirtyOrigin.BELOW_LOG_START and log.config.delete:
-            # That is what retention does to it.
+            # Retention has moved the start.
             return
         logger.warning(
             "%s: the cleaner begins again at the log start offset %d: %s (%s; log end offset %d)",

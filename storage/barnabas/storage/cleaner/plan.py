@@ -93,8 +93,8 @@ class DirtyOrigin(Enum):
 
     CHECKPOINT = "the last cleaning ended there"
     NEVER_CLEANED = "the log was never cleaned, so all of it is dirty"
-    BELOW_LOG_START = "the last cleaning ended below what is the start of the log now"
-    BEYOND_LOG_END = "the last cleaning ended beyond what is the end of the log now"
+    BELOW_LOG_START = "the last cleaning ended below the present start of the log"
+    BEYOND_LOG_END = "the last cleaning ended beyond the present end of the log"
 
 
 @struct
@@ -140,7 +140,7 @@ class Limit(Enum):
     """
 
     ACTIVE_SEGMENT = "the segment that records are appended to is never cleaned"
-    LAST_STABLE_OFFSET = "what is from the last stable offset on is not decided yet"
+    LAST_STABLE_OFFSET = "records from the last stable offset on are not decided yet"
     MIN_COMPACTION_LAG = "a record is not older than min.compaction.lag.ms"
 
 

@@ -1,11 +1,11 @@
 """
-The cleaner of a log manager: its threads, and what they share.
+The cleaner of a log manager: its threads, and the parts that they share.
 
 ::
 
     LogCleaner --+-- CleanerThread 0 --- Cleaner --- OffsetMap
                  +-- CleanerThread 1 ...
-                 +-- LogCleanerManager     which log, which part of it, what is noted
+                 +-- LogCleanerManager     which log, which part of it, checkpoints
                  +-- Throttler             how much all threads read and write
 
 It removes records of compacted logs that have a later one with the same key (Kafka's LogCleaner).
@@ -77,8 +77,8 @@ class LogCleaner:
 
     def stop(self, seconds: float) -> None:
         """
-        End all threads for good, in the middle of a log if need be; what is half done is done again
-        after the next start.
+        End all threads for good, in the middle of a log if need be; the next start begins that log
+        again.
 
         Args:
             seconds: how long to wait for each.

@@ -26,7 +26,7 @@ class CleanerSettings:
     load_factor: float = 0.9
     """The part of the slots of a map that may be taken."""
     io_buffer_bytes: int = 512 * KiB
-    """For what all threads read and write at a time."""
+    """For the reads and writes of all threads at a time."""
     max_message_bytes: int = 1 * MiB + 12
     """Batches up to this size are expected where a topic allows less."""
     max_io_bytes_per_second: float = sys.float_info.max

@@ -75,7 +75,7 @@ class CleanerThread:
         """
         self._wake.set()
 
-    # What it does.
+    # Its work.
 
     def _run(self, stop: threading.Event) -> None:
         try:

@@ -20,8 +20,8 @@ class Throttler:
 
     Invariants:
 
-    1. From its first period on, what was done is at most the rate times the time, plus what is done
-       within ``CHECK_INTERVAL`` or in one step of each thread.
+    1. From its first period on, the work is at most the rate times the time, plus the work within
+       ``CHECK_INTERVAL`` or in one step of each thread.
 
     Safe from any thread.
     """

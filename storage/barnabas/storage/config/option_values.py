@@ -1,5 +1,5 @@
 """
-One option and its values: the type, what is acceptable, and what is said of what is not.
+One option and its values: the type, the acceptable values, and the errors for others.
 
 Values are read from text, checked and shown as Kafka's ``ConfigDef`` does, in its words, which is
 what users search for.
@@ -55,7 +55,7 @@ class ConfigError(ValueError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
-    The end of a sentence that names what is most like *name*; nothing if nothing is like it.
+    The end of a sentence with the name that is most like *name*; empty if none is.
     """
     import difflib  # noqa: PLC0415  # only for mistakes
 
@@ -100,7 +100,7 @@ class Validator:
 @struct(kw_only=True)
 class Option:
     """
-    One option: what Kafka calls it, what it may be, what it is unless set, what it does.
+    One option: its name in Kafka, its values, its default, and its effect in one sentence.
     """
 
     name: str
@@ -221,7 +221,7 @@ def _parse_integer(option: Option, text: str) -> int:
         value = int(text)
     except ValueError:
         value = limit
-    # int() also takes what Java does not: blanks inside are gone already, "1_000" is left.
+    # int() also takes texts that Java does not: blanks inside are gone already, "1_000" is left.
     if "_" in text or not -limit <= value < limit:
         raise InvalidValue(option.name, text, f"Not a number of type {option.type.name}")
     return value

@@ -10,7 +10,7 @@ made from the table::
     class LogConfig(Options):
         segment_bytes: Int = option(1 * GiB, "Roll the active segment ...", at_least=MiB)
 
-What one option is, and how its values are read and checked, is in ``option_values``.
+``option_values`` has the class of one option, and reads and checks its values.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Declared(NamedTuple):
     """
 
     default: Any
-    facts: Mapping[str, Any] | None  # None for what is declared without it
+    facts: Mapping[str, Any] | None  # None for a field that is declared without it
 
 
 class _Field(NamedTuple):

@@ -6,8 +6,8 @@ One log directory, with the files beside its logs.
     <log dir>/
       .lock                                held while a broker uses the directory
       .kafka_cleanshutdown                 between a clean stop and the next start
-      meta.properties                      whose directory it is
-      recovery-point-offset-checkpoint     per log: what is known to be flushed
+      meta.properties                      cluster, node and id of the directory
+      recovery-point-offset-checkpoint     per log: the end of the flushed records
       log-start-offset-checkpoint          per log that starts inside its first segment
       replication-offset-checkpoint        per log: its high watermark
       orders-0/ orders-1/ ...              the logs

@@ -4,7 +4,7 @@ The real disk.
 Reading is lock-free: a thread that reads keeps the descriptor or the map alive while it does, so
 that closing, resizing and removing never take it away from under it.
 
-This module must not be compiled: the interpreter keeps what a local variable refers to until the
+This module must not be compiled: the interpreter keeps the object of a local variable until the
 function ends, mypyc only until its last use, which would close a descriptor before it is used.
 """
 
@@ -191,8 +191,8 @@ class DiskFile:
         except BlockingIOError:
             raise WouldBlock from None
         except OSError as error:
-            # tmpfs, overlays and some network file systems do not know the flag. What they have in
-            # memory is read as quickly without it.
+            # tmpfs, overlays and some network file systems do not know the flag. Cached bytes are
+            # read as quickly without it.
             if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
                 raise
             self._knows_nowait = False
@@ -203,7 +203,7 @@ class DiskFile:
         if not self._knows_nowait or not _page_cache().holds(handle.fd, position, size):
             return 0
         try:
-            # What is there may be on its way from the disk: the end of it comes last.
+            # The pages may be on their way from the disk: the end comes last.
             os.preadv(handle.fd, [bytearray(1)], position + size - 1, os.RWF_NOWAIT)
             flags = os.SPLICE_F_NONBLOCK
             return os.splice(handle.fd, pipe, size, offset_src=position, flags=flags)

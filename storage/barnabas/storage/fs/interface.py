@@ -43,7 +43,7 @@ class File(Protocol):
 
     def write_at(self, position: int, data: Buffer) -> None:
         """
-        Write all of *data*, over what is there or behind it.
+        Write all of *data* at *position*, over old bytes or behind the end.
         """
 
     def read(self, position: int, size: int, *, nowait: bool = False) -> bytes | bytearray:
@@ -72,7 +72,7 @@ class File(Protocol):
     def splice_into(self, pipe: int, position: int, size: int) -> int:
         """
         Put the bytes there into *pipe*, the descriptor of the end to write to, without copying
-        them: what is in the pipe is what the page cache has, also if that changes.
+        them: the pipe refers to the page cache, also if that changes.
 
         Never waits for the disk or for room in the pipe.
 
@@ -231,7 +231,7 @@ class Files(Protocol):
 
     def sync_directory(self, path: Path) -> None:
         """
-        Return once what was made, renamed and removed in a directory survives a crash.
+        Return once all changes of names in a directory survive a crash.
         """
 
     def read_bytes(self, path: Path) -> bytes:

@@ -17,7 +17,7 @@ _NUMBER: Final = 451
 
 _Range = ctypes.c_uint64 * 2
 _Counts = ctypes.c_uint64 * 5
-"""Pages that are cached, that are dirty, that are being written, and two of what was evicted."""
+"""Pages that are cached, that are dirty, that are being written, and two counts of evicted ones."""
 
 
 def holds(fd: int, position: int, size: int) -> bool:

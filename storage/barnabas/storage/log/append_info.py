@@ -32,7 +32,7 @@ from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
 _new_tuple: Final[Callable[..., RecordBatch]] = tuple.__new__
-"""What ``RecordBatch._make`` calls, at twice the price."""
+"""The function under ``RecordBatch._make``, which takes twice the time."""
 
 
 class LogAppendInfo:

@@ -51,7 +51,7 @@ def rebuild_batch(
         turns: offered to other threads.
 
     Raises:
-        UnknownServerError: what the batch says of its producer, or of the time, makes no sense.
+        UnknownServerError: the producer or a timestamp of the batch is not valid.
             Kafka has no better answer either.
     """
     check_producer(batch)

@@ -15,7 +15,7 @@ class FetchIsolation(Enum):
     LOG_END = "log end"
     """Nothing: replicas, and coordinators that load their state."""
     HIGH_WATERMARK = "high watermark"
-    """What was acknowledged: consumers that read uncommitted records."""
+    """Up to the acknowledged records: consumers that read uncommitted records."""
     TXN_COMMITTED = "last stable offset"
     """Up to the last stable offset: consumers that read committed records, with the transactions
     that were aborted."""

@@ -38,7 +38,7 @@ def read_segments(
 
     Raises:
         OffsetOutOfRange: *start_offset* is below the first segment, or beyond the end.
-        WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
     """
     end_offset = end.message_offset
     segment = segments.floor_segment(start_offset)

@@ -3,7 +3,7 @@ When an append begins a new segment, and why.
 
 ::
 
-    reason               the active segment, and what is to be appended
+    reason               the active segment, and the append
     segment.bytes        together would be larger than that
     segment.ms           are further apart than that, less the jitter of the segment
     offset index full    every slot of ``segment.index.bytes`` has an entry

@@ -3,7 +3,7 @@ Checking a produced batch, and giving it its place in the log (Kafka's LogValida
 
 ::
 
-    producer's codec   codec of the topic   what becomes of the batch
+    producer's codec   codec of the topic   result
     none               none                 its header is changed where it lies
     some               the same             likewise, if the offset deltas are 0, 1, 2, ...
     some or none       another one          it is rebuilt
@@ -14,7 +14,7 @@ largest timestamp is that of the records, or the time of the append.
 The examination comes before the numbers, and depends only on the batch and the configuration. It
 may take a second, for a batch that becomes 256 MiB, so that a thread of its own can do it::
 
-    batch -- examine ------------------> Examined -- assign offsets --> what is appended
+    batch -- examine ------------------> Examined -- assign offsets --> the batch to append
                 | takes long                ^
                 +--> BatchTakesLong ... examine in a thread
 """
@@ -269,7 +269,7 @@ class LogValidator:
         elif batch.record_count > 0:
             self._walk_compressed(batch, scan, most_bytes, turns)
         if scan.malformed == ENDLESS_LENGTH and source == 0:
-            # Kafka looks for this inside of a record, and in what it decompresses.
+            # Kafka checks this inside of a record, and in decompressed bytes.
             raise UnknownServerError("The length of a record does not end.")
         if scan.malformed:
             raise InvalidRecord(

@@ -64,7 +64,7 @@ _LogPath = tuple[Path, TopicPartition]
 LOOK_EVERY: Final = 10
 """
 The number of logs after which a thread checks whether blocks were read from the disk. Not tuned: a
-check costs much less than to load ten logs, which is what a wrong guess costs.
+check costs much less than the loading of ten logs.
 """
 
 

@@ -182,7 +182,7 @@ class ProducerStateEntry:
 
 class ProducerState(NamedTuple):
     """
-    An active producer in the answer to DescribeProducers (KIP-664); -1 stands for what is unknown.
+    An active producer in the answer to DescribeProducers (KIP-664); -1 stands for unknown values.
     """
 
     producer_id: int

@@ -1,5 +1,5 @@
 """
-Opening what is in the directory of a log.
+Loading the files in the directory of a log.
 
 ::
 
@@ -10,7 +10,7 @@ Opening what is in the directory of a log.
                                              lost something is the last one
     4  producers                             from the newest snapshot and the records behind it
 
-After a clean stop nothing is checked: what lies behind the last whole batch stays there (Kafka's
+After a clean stop nothing is checked: bytes behind the last whole batch stay there (Kafka's
 LogLoader).
 """
 
@@ -137,7 +137,7 @@ class LogLoader:
             except SegmentOffsetOverflow as error:
                 logger.info("%s. Split segment and retry.", error)
                 overflowed = self._segments.get(error.base_offset)
-                assert overflowed is not None, "what was being loaded is a segment of the log"
+                assert overflowed is not None, "the overflowed segment is one of the log"
                 result = self._directory.split_overflowed_segment(overflowed)
                 self._directory.sync()
                 self._delete_producer_snapshots(result.deleted_segments)
@@ -267,7 +267,7 @@ class LogLoader:
             end = segments.active_segment.read_next_offset()
         elif self._had_clean_shutdown:
             return end, end
-        # What was recovered may be in memory only: only a flush moves the recovery point up.
+        # The recovered records may be in memory only: only a flush moves the recovery point up.
         return min(self._recovery_point, end), end
 
     def _recover_unflushed(self) -> None:

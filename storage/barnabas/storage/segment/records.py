@@ -3,7 +3,7 @@ Batches in a file, one after the other.
 
 A file is walked by reading chunks of it and looking at the headers that they hold, so that finding
 one batch among many small ones takes one system call and not one for each (Kafka's FileRecords and
-FileLogInputStream read them one by one; what they find is the same). Among large ones, headers are
+FileLogInputStream read them one by one, with the same results). Among large ones, headers are
 all that is read.
 
 The walk ends without an error where the rest is too short for a batch, or shorter than the length
@@ -183,7 +183,7 @@ class FileRecords:
 
         Raises:
             CorruptRecord: there is no batch where one should begin.
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
         """
         end = self.size
         unpack = SCAN.unpack_from

@@ -171,8 +171,8 @@ class LogSegment:
         self._max_timestamp_guard = threading.Lock()
         self._bytes_since_last_index_entry = 0
         self._last_batch = _NO_BATCH
-        """First offset, position, size and last offset of what was appended last: consumers at the
-        end of the log find it without a search."""
+        """First offset, position, size and last offset of the last batch: consumers at the end of
+        the log find it without a search."""
 
     # Its parts, its size, and the offsets that fit into it.
 
@@ -249,8 +249,8 @@ class LogSegment:
         if total == 0:
             return
         self.ensure_offset_in_range(largest_offset)
-        # What is needed is opened before anything is written. Also if no entry is due: both files
-        # are there from the first append on.
+        # The indexes are opened before anything is written, also if no entry is due: both files
+        # exist from the first append on.
         offset_index = self.offset_index
         largest = self.read_max_timestamp_and_offset_so_far()
         since = self._bytes_since_last_index_entry
@@ -379,7 +379,7 @@ class LogSegment:
         The first batch that holds *offset* or a larger one, None if there is none.
 
         Raises:
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
         """
         first_offset, position, size, last_offset = self._last_batch
         if size >= 0 and offset >= first_offset:
@@ -410,7 +410,7 @@ class LogSegment:
 
         Raises:
             UnknownServerError: *max_size* is negative.
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
         """
         if max_size < 0:
             raise UnknownServerError(f"A read of {self.log} cannot have {max_size} bytes")
@@ -555,8 +555,8 @@ class LogSegment:
 
     def ends_with_empty_index_entries(self) -> bool:
         """
-        Whether an index ends with a hole, or lacks what was written to it when the segment was
-        closed: closing was not complete.
+        Whether an index ends with a hole, or lacks the entries of the closing of the segment: the
+        closing was not complete.
         """
         offsets, times = self.offset_index, self.time_index
         last_offset = offsets.entry(offsets.entries - 1) if offsets.entries else None
@@ -620,7 +620,7 @@ class LogSegment:
 
     def delete_if_exists(self) -> None:
         """
-        Remove the files. Reads that have begun, and later ones, find what was in them.
+        Remove the files. Reads that have begun, and later ones, find the content.
 
         Raises:
             KafkaStorageError: a file could not be removed; all others were tried.

@@ -1,5 +1,5 @@
 """
-Whose log directory it is: ``meta.properties``.
+``meta.properties``: the cluster, the node and the id of a log directory.
 
 ::
 

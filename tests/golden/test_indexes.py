@@ -130,7 +130,8 @@ def test_appending_the_batches_again_makes_the_same_indexes(
             if batch.base_offset in topic.restarted_at:
                 segment.close()
                 segment = open_segment(tmp_path, base_offset, topic)
-                segment.resize_indexes(topic.segment_index_bytes)
+                for index in segment.indexes:
+                    index.grow()
             assert topic.rolls_at_random or not roll_reason(segment, batch, topic)
             segment.append(batch.last_offset, batch.data)
         if base_offset == base_offsets[-1]:
@@ -159,7 +160,8 @@ def test_recovering_segments_makes_the_same_indexes(
     """
     theirs = golden / f"transactions-{version}" / "data" / partition
     clock = StillClock()
-    epochs = LeaderEpochFileCache(partition, LeaderEpochCheckpointFile(FILES, tmp_path))
+    checkpoint = LeaderEpochCheckpointFile(FILES, tmp_path)
+    epochs = LeaderEpochFileCache(partition, checkpoint, checkpoint.read())
     producers = ProducerStateManager(
         partition, ProducerSnapshots(FILES, tmp_path), ProducerStateManagerConfig(), clock
     )

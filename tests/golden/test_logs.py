@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from crc32c import crc32c
 
+from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.storage.errors import OffsetOutOfRange
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from tests.support.kafka_directory import (

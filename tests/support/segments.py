@@ -10,11 +10,12 @@ from pathlib import Path
 
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.time_index import TimestampOffset
 from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.state_files.file_names import transaction_index_file
+from barnabas.storage.units import LONG_MAX
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 
@@ -87,8 +88,8 @@ def open_segment(
         Config(index_bytes, interval, jitter_ms),
         clock or StillClock(),
         files=files,
-        preallocate=preallocate > 0,
         init_file_size=preallocate,
+        has_txn_index=files.exists(transaction_index_file(directory, base_offset)),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 class Clock(Protocol):
     """
-    What tells the time, and how a thread waits for it to pass.
+    The time, and how a thread waits.
     """
 
     def now_ms(self) -> int:
@@ -22,7 +22,7 @@ class Clock(Protocol):
 
     def monotonic(self) -> float:
         """
-        Seconds since some moment. It never goes back; only differences mean anything.
+        Seconds since some moment. It never decreases; only differences mean anything.
         """
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
@@ -46,7 +46,7 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        # An interval of "never" is larger than what the platform can wait for at once.
+        # An interval of "never" is larger than the longest wait of the platform.
         return event.wait(min(seconds, threading.TIMEOUT_MAX))
 
 
@@ -54,8 +54,8 @@ def offer_turn() -> None:
     """
     Let another thread run if one has asked for it, see ``turns``.
 
-    There is nothing to be done for that but to be called: the interpreter looks whether somebody
-    has asked whenever a function begins. One that is compiled would not do.
+    The call alone does it: the interpreter looks for a request of another thread whenever a
+    function begins. A compiled function would not do.
     """
 
 

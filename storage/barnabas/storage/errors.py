@@ -1,13 +1,12 @@
 """
-What can go wrong in the storage engine.
+The errors of the storage engine.
 
 ::
 
     KafkaError (protocol)
     ├── KafkaStorageError        56  the disk failed, or the log directory is offline
-    │   └── CorruptCheckpoint        a text file of the engine does not say what it should
+    │   └── CorruptCheckpoint        a text file of the engine is malformed
     ├── TooManyOpenFiles         56  no descriptor is left; the disk is well
-    ├── OffsetOutOfRange          1  the log does not hold the offset
     ├── CorruptMessage
     │   └── CorruptRecord         2  bytes of a segment are not a batch
     ├── RecordValidationError        records of a batch are not acceptable
@@ -15,10 +14,10 @@ What can go wrong in the storage engine.
     │   └── RejectedRecords      87  something else about some of them
     └── (no code of its own)     -1
         ├── CorruptIndex             an index contradicts itself or its segment
-        ├── CorruptSnapshot          a snapshot of producers does not say what it should
+        ├── CorruptSnapshot          a snapshot of producers is malformed
         ├── InvalidOffset            an index entry would go backwards
-        ├── OffsetsOutOfOrder        batches bring offsets of their own, and these do not grow
-        ├── UnexpectedAppendOffset   batches bring offsets that the log has already
+        ├── OffsetsOutOfOrder        batches have their offsets, and these do not grow
+        ├── UnexpectedAppendOffset   batches have offsets that the log has already
         ├── SegmentOffsetOverflow    an offset is too far from its segment's base
         ├── InvalidQuorumState       quorum-state cannot be understood
         ├── InvalidLogDirectory      a directory that is no log of a partition, or two for one
@@ -33,7 +32,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from barnabas.protocol import errors as protocol_errors
 from barnabas.protocol.errors import (
     CorruptMessage,
     InconsistentTopicId,
@@ -56,7 +54,6 @@ __all__ = [
     "KafkaError",
     "KafkaStorageError",
     "LogDirectoryLocked",
-    "OffsetOutOfRange",
     "OffsetsOutOfOrder",
     "RecordError",
     "RecordValidationError",
@@ -66,19 +63,6 @@ __all__ = [
     "TooManyOpenFiles",
     "UnexpectedAppendOffset",
 ]
-
-
-class OffsetOutOfRange(protocol_errors.OffsetOutOfRange):
-    """
-    The log does not hold *offset*, only those from *start* up to *end*, which comes next.
-    """
-
-    def __init__(self, offset: int, start: int, end: int, what: str = "the log") -> None:
-        super().__init__(
-            f"Received request for offset {offset} for {what}, "
-            f"but we only have log segments upto {end} and a start offset of {start}."
-        )
-        self.offset, self.start, self.end = offset, start, end
 
 
 class TooManyOpenFiles(KafkaError):
@@ -94,13 +78,13 @@ class TooManyOpenFiles(KafkaError):
 
 class BatchTakesLong(Exception):
     """
-    To examine a batch takes long. Nothing has been done with it: let a thread do ``Log.examine``.
+    To examine a batch takes long. It was not appended: call ``Log.examine`` in a thread.
     """
 
 
 class CorruptRecord(CorruptMessage):
     """
-    What lies at *position* of the segment file *path* is not a batch.
+    The bytes at *position* of the segment file *path* are not a batch.
     """
 
     def __init__(self, sentence: str, *, path: Path, position: int) -> None:
@@ -157,13 +141,13 @@ class RejectedTimestamps(RecordValidationError, InvalidTimestamp):
 
 class OffsetsOutOfOrder(KafkaError):
     """
-    Batches that bring their offsets do not have them in growing order.
+    The offsets of batches that have them already do not grow.
     """
 
 
 class UnexpectedAppendOffset(KafkaError):
     """
-    Batches that bring their offsets begin below the end of the log.
+    Batches that have their offsets already begin below the end of the log.
     """
 
     def __init__(self, sentence: str, *, first_offset: int, last_offset: int) -> None:
@@ -189,9 +173,9 @@ class CorruptIndex(KafkaError):
 
 class CorruptCheckpoint(KafkaStorageError):
     """
-    The text file *path*, a checkpoint or the like, does not say what it should.
+    The text file *path*, for example a checkpoint, is malformed.
 
-    For Kafka this is as bad as a failing disk: the log directory goes offline.
+    As in Kafka it counts as a failure of the disk: the log directory becomes offline.
     """
 
     def __init__(self, sentence: str, *, path: Path) -> None:
@@ -231,7 +215,7 @@ class InvalidLogDirectory(KafkaError):
 
 class InvalidQuorumState(KafkaError):
     """
-    The file cannot be understood. Guessing an epoch could use one for a second time.
+    The file cannot be parsed. To guess an epoch could use one for a second time.
     """
 
 

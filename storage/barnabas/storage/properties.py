@@ -2,8 +2,8 @@
 Java's ``.properties`` files, as ``java.util.Properties`` reads and writes them.
 
 A line is a key, then ``=``, ``:`` or white space, then a value. ``#`` and ``!`` begin a comment, a
-backslash at the end goes on in the next line. Escapes are ``\\t \\n \\r \\f \\uXXXX``, and ``\\``
-before any other character.
+backslash at the end continues the line in the next one. Escapes are ``\\t \\n \\r \\f \\uXXXX``,
+and ``\\`` before any other character.
 """
 
 from __future__ import annotations

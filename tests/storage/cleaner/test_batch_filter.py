@@ -219,7 +219,7 @@ def test_a_batch_of_which_records_go_keeps_its_place_and_its_producer() -> None:
     assert FIRST == cleaned.max_timestamp
 
 
-def test_how_far_offsets_go_is_told_by_records_or_by_batches_that_stay() -> None:
+def test_how_far_offsets_go_is_reported_by_records_or_by_batches_that_stay() -> None:
     """
     As in Kafka, which asks by it whether a segment can hold them.
     """
@@ -262,7 +262,7 @@ def test_a_compressed_batch_that_stays_whole_is_not_compressed_again() -> None:
 
 def test_a_retention_for_ever_is_no_horizon() -> None:
     """
-    Kafka's sum overflows. The batch is written anew in each cleaning, as it was.
+    Kafka's sum overflows. The batch is rewritten in each cleaning, with the same bytes.
     """
     cleaned = only(Filter(delete_retention_ms=2**63 - 1).run(three_records()))
 

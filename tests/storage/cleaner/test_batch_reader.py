@@ -55,7 +55,7 @@ def test_a_read_gives_the_batches_that_are_whole() -> None:
     assert ([[0, 1], [2, 3], [4]], [400, 400, 150]) == read(records_of(*[150] * 5))
 
 
-def test_it_begins_where_it_is_told() -> None:
+def test_it_begins_where_it_is_reported() -> None:
     assert ([[2, 3], [4]], [400, 150]) == read(records_of(*[150] * 5), position=300)
 
 

@@ -59,10 +59,10 @@ def transactions() -> CleanedTransactionMetadata:
 def index() -> TransactionIndex:
     files = MemoryFiles()
     files.make_directory(Path("/data"))
-    return TransactionIndex(files, Path("/data"), "0.txnindex", 0)
+    return TransactionIndex(files, Path("/data"), "0.txnindex", 0, exists=False)
 
 
-def test_data_of_an_aborted_transaction_is_told_from_all_other(
+def test_data_of_an_aborted_transaction_is_reported_from_all_other(
     transactions: CleanedTransactionMetadata,
 ) -> None:
     assert not transactions.on_batch_read(data(8))

@@ -121,7 +121,7 @@ def test_a_segment_of_which_nothing_stays_is_empty() -> None:
 
 def test_the_time_of_the_last_old_segment_stays() -> None:
     """
-    Retention goes by it where records have no timestamps.
+    Retention uses it where records have no timestamps.
     """
     home, log = four_segments()
     home.clock.advance(1000)
@@ -238,10 +238,10 @@ def test_aborted_data_supersedes_nothing() -> None:
     assert [(0, b"a", b"1"), (3, b"b", b"1")] == [pair for pair in pairs(log) if pair[0] != 2]
 
 
-# What it tells.
+# Its messages and metrics.
 
 
-def test_throttle_is_told_of_all_that_is_read_and_written() -> None:
+def test_throttle_is_reported_of_all_that_is_read_and_written() -> None:
     home, log = four_segments()
     size = log.size
     throttled: list[int] = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.cleaner.manager import LogCleanerManager, LogCleaningFailed, PreCleanStats
-from barnabas.storage.cleaner.plan import CleaningPlan, Verdict
+from barnabas.storage.cleaner.plan import CleaningPlan, CleaningVerdict
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.cleaner.states import Paused, Working
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
@@ -33,15 +33,13 @@ def test_a_log_is_taken_and_let_go_with_the_offset_it_is_clean_up_to() -> None:
 
     assert found is not None
     assert (log, 0, 12) == (found.log, found.first_dirty_offset, found.uncleanable_offset)
-    assert (0, 1800, 1.0) == (found.clean_bytes, found.cleanable_bytes, found.cleanable_ratio)
-    assert not found.need_compaction_now
+    assert 1.0 == found.cleanable_ratio
     assert Working.IN_PROGRESS is world.manager.states.get(T0)
     assert world.grab() is None
     world.manager.done_cleaning(log, 12)
     assert world.manager.states.get(T0) is None
     assert "0\n1\nt 0 12\n" == world.checkpoint()
-    assert {T0: 12} == world.manager.first_dirty_offsets()
-    assert Verdict.NOTHING_TO_CLEAN is world.manager.plan(log).verdict
+    assert CleaningVerdict.NOTHING_TO_CLEAN is world.manager.plan(log).verdict
 
 
 def test_the_checkpoint_is_there_from_the_start_and_empty() -> None:
@@ -84,7 +82,7 @@ def test_the_dirtiest_log_is_taken_first() -> None:
     assert first is not None
     assert second is not None
     assert (whole, half) == (first.log, second.log)
-    assert (900, 900) == (second.clean_bytes, second.cleanable_bytes)
+    assert (1.0, 0.5) == (first.cleanable_ratio, second.cleanable_ratio)
 
 
 def test_a_log_that_has_waited_for_too_long_is_taken_however_clean_it_is() -> None:
@@ -98,7 +96,7 @@ def test_a_log_that_has_waited_for_too_long_is_taken_however_clean_it_is() -> No
     found = world.grab(stats)
 
     assert found is not None
-    assert (log, True) == (found.log, found.need_compaction_now)
+    assert log is found.log
     assert (1, 1, 1) == (
         stats.max_compaction_delay_ms,
         stats.delayed_partitions,
@@ -106,7 +104,7 @@ def test_a_log_that_has_waited_for_too_long_is_taken_however_clean_it_is() -> No
     )
 
 
-def test_a_noted_offset_below_the_start_of_the_log_is_noted_anew(
+def test_a_noted_offset_below_the_start_of_the_log_is_noted_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
@@ -136,7 +134,7 @@ def test_a_start_that_moved_without_a_policy_to_delete_is_worth_a_word(
     assert "t-0: the cleaner begins again at the log start offset 8" in caplog.text
 
 
-def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_anew(
+def test_a_noted_offset_beyond_the_end_of_the_log_is_noted_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     world = CleanerWorld()
@@ -211,7 +209,7 @@ def test_logs_without_compaction_are_kept_from_the_cleaner_while_retention_is_ap
 
         assert {T0: log} == logs
         assert found is not None
-        assert T1 == found.topic_partition
+        assert T1 == found.log.topic_partition
         assert world.grab() is None
     assert world.grab() is not None
 
@@ -317,7 +315,7 @@ def test_the_policy_may_change_away_and_leaves_the_checkpoint_until_it_is_writte
 
     world.logs.update_topic_configs({"t": config("delete")})
 
-    assert {T0: 12} == world.manager.first_dirty_offsets()
+    assert "0\n1\nt 0 12\n" == world.checkpoint()
 
 
 def test_in_a_failed_directory_nothing_is_taken_and_nothing_noted() -> None:
@@ -336,10 +334,8 @@ def test_in_a_failed_directory_nothing_is_taken_and_nothing_noted() -> None:
     before = world.checkpoint()
     world.manager.update_checkpoints(DATA, put=(lost.topic_partition, 12))
     assert before == world.checkpoint()
-    noted = {lost.topic_partition: 1, kept.topic_partition: 0}
-    assert noted == world.manager.first_dirty_offsets()
-    world.logs.handle_failures()
-    assert {kept.topic_partition: 0} == world.manager.first_dirty_offsets()
+    noted = [world.manager.plan(log).first_dirty.checkpoint for log in (lost, kept)]
+    assert [1, 0] == noted
 
 
 def test_a_checkpoint_that_cannot_be_read_takes_its_directory_offline() -> None:

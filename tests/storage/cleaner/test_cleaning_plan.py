@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from barnabas.storage.cleaner.plan import (
-    NEVER,
     CleanableLog,
     CleaningPlan,
+    CleaningVerdict,
     DirtyOrigin,
     Limit,
-    Verdict,
     plan_cleaning,
 )
 from barnabas.storage.config.log_config import LogConfig
+from barnabas.storage.units import LONG_MAX
 
 NOW = 1_700_000_000_000
 
@@ -90,7 +90,11 @@ def test_the_active_segment_is_never_cleaned() -> None:
 def test_a_log_of_one_segment_has_nothing_to_clean() -> None:
     found = plan(THREE[:1])
 
-    assert (Verdict.NOTHING_TO_CLEAN, 0, 0.0) == (found.verdict, found.total_bytes, found.ratio)
+    assert (CleaningVerdict.NOTHING_TO_CLEAN, 0, 0.0) == (
+        found.verdict,
+        found.total_bytes,
+        found.ratio,
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,7 @@ def test_nothing_is_cleanable_beyond_the_active_segment() -> None:
     found = plan(THREE, checkpoint=25)
 
     assert (20, 0) == (found.uncleanable_offset, found.cleanable_bytes)
-    assert Verdict.NOTHING_TO_CLEAN is found.verdict
+    assert CleaningVerdict.NOTHING_TO_CLEAN is found.verdict
 
 
 @pytest.mark.scenario(75)
@@ -171,9 +175,9 @@ def test_a_ratio_that_is_just_met_is_not_enough() -> None:
     half = plan(THREE, checkpoint=10, min_cleanable_dirty_ratio=0.5)
     more = plan((Piece(0), Piece(10, 101), Piece(20)), checkpoint=10, min_cleanable_dirty_ratio=0.5)
 
-    assert (0.5, Verdict.CLEAN_ENOUGH) == (half.ratio, half.verdict)
+    assert (0.5, CleaningVerdict.CLEAN_ENOUGH) == (half.ratio, half.verdict)
     assert not half.verdict.is_due
-    assert Verdict.DIRTY is more.verdict
+    assert CleaningVerdict.DIRTY is more.verdict
     assert more.verdict.is_due
 
 
@@ -181,21 +185,21 @@ def test_a_ratio_of_0_is_exceeded_by_any_byte_but_by_none() -> None:
     any_byte = plan((Piece(0), Piece(10, 1), Piece(11)), checkpoint=10, min_cleanable_dirty_ratio=0)
     none = plan((Piece(0), Piece(10)), checkpoint=10, min_cleanable_dirty_ratio=0)
 
-    assert Verdict.DIRTY is any_byte.verdict
-    assert Verdict.NOTHING_TO_CLEAN is none.verdict
+    assert CleaningVerdict.DIRTY is any_byte.verdict
+    assert CleaningVerdict.NOTHING_TO_CLEAN is none.verdict
 
 
 @pytest.mark.parametrize(
     ("first", "delay", "verdict"),
     [
-        (NOW - 60_001, 1, Verdict.LAG_EXCEEDED),
-        (NOW - 60_000, 0, Verdict.CLEAN_ENOUGH),
-        (NEVER, 0, Verdict.CLEAN_ENOUGH),
-        (0, 0, Verdict.CLEAN_ENOUGH),
+        (NOW - 60_001, 1, CleaningVerdict.LAG_EXCEEDED),
+        (NOW - 60_000, 0, CleaningVerdict.CLEAN_ENOUGH),
+        (LONG_MAX, 0, CleaningVerdict.CLEAN_ENOUGH),
+        (0, 0, CleaningVerdict.CLEAN_ENOUGH),
     ],
 )
 def test_a_record_that_has_waited_for_too_long_makes_a_log_due(
-    first: int, delay: int, verdict: Verdict
+    first: int, delay: int, verdict: CleaningVerdict
 ) -> None:
     segments = (Piece(0, 1000, first=1), Piece(10, first=first), Piece(20, first=1))
 
@@ -218,7 +222,7 @@ def test_nothing_is_required_of_what_cannot_be_cleaned() -> None:
     found = plan(segments, stable=5, max_compaction_lag_ms=1000)
 
     assert found.delay.delay_ms > 0
-    assert Verdict.NOTHING_TO_CLEAN is found.verdict
+    assert CleaningVerdict.NOTHING_TO_CLEAN is found.verdict
 
 
 def test_without_an_end_of_the_lag_no_segment_is_asked_for_its_time() -> None:
@@ -226,4 +230,4 @@ def test_without_an_end_of_the_lag_no_segment_is_asked_for_its_time() -> None:
         def first_batch_timestamp(self) -> int:
             raise AssertionError("read")
 
-    assert Verdict.DIRTY is plan((Unread(0), Unread(10))).verdict
+    assert CleaningVerdict.DIRTY is plan((Unread(0), Unread(10))).verdict

@@ -1,5 +1,5 @@
 """
-Who may work on a compacted log.
+The states of compacted logs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def joined(thread: threading.Thread) -> bool:
 
 class Aborting:
     """
-    Somebody who wants a log that the cleaner has; ``begun`` once he waits for it.
+    A thread that needs a log of the cleaner; ``begun`` is set once it waits.
     """
 
     def __init__(self) -> None:

@@ -190,7 +190,7 @@ def test_records_can_be_deleted_between_two_rounds() -> None:
     assert 20 == log.log_start_offset
 
 
-# When something goes wrong.
+# Failures.
 
 
 @pytest.mark.parametrize("action", ["create", "write", "sync", "rename"])
@@ -415,7 +415,7 @@ class Running(CleanerWorld):
 
     def start(self) -> None:
         self.cleaner.start()
-        self.moving_clock.until_waiting(self.cleaner.threads[0].thread)
+        self.moving_clock.until_waiting(self.cleaner.threads[0].thread.thread)
 
     def start_in_the_middle(self) -> Log:
         """
@@ -483,7 +483,7 @@ def test_a_log_in_the_hands_of_the_cleaner_can_be_deleted(slow: Running) -> None
     assert slow.manager.states.get(T0) is None
 
 
-def test_the_throttle_goes_on_after_somebody_had_to_be_let_in(slow: Running) -> None:
+def test_the_throttle_continues_after_an_aborted_cleaning(slow: Running) -> None:
     slow.start_in_the_middle()
     slow.logs.delete_logs([T0])
 
@@ -514,7 +514,7 @@ def test_the_thread_can_be_stopped_in_the_middle_of_a_log(slow: Running) -> None
     slow.cleaner.stop(10)
 
     assert 13 == len(pairs(log))
-    assert not thread.thread.is_alive()
+    assert not thread.thread.thread.is_alive()
     assert not [name for name in slow.files.names(log.dir) if "cleaned" in name]
     assert slow.manager.states.get(T0) is None
     assert (False, 0) == (thread.is_dead, slow.manager.plan(log).first_dirty.offset)
@@ -527,7 +527,7 @@ def test_a_stop_of_all_logs_ends_the_cleaner_first(slow: Running) -> None:
 
     assert slow.logs.shutdown()
 
-    assert not thread.thread.is_alive()
+    assert not thread.thread.thread.is_alive()
     again = CleanerWorld(files=slow.files)
     assert again.cleaner.round()
     assert [11, 12] == offsets(again.found(T0))
@@ -543,7 +543,7 @@ def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
         patch.setattr(LogCleanerManager, "grab_filthiest_compacted_log", fail)
         running.start()
         running.moving_clock.advance(0.0)
-        assert running.cleaner.threads[0].join(60)
+        assert running.cleaner.threads[0].thread.join(60)
 
     assert 1 == running.cleaner.dead_thread_count
     assert "log-cleaner-0 has died" in caplog.text
@@ -551,7 +551,7 @@ def test_a_thread_that_dies_is_noticed_and_comes_back_with_the_next_settings(
     running.cleaner.reconfigure(replace(running.cleaner.settings, threads=2))
     assert 0 == running.cleaner.dead_thread_count
     for thread in running.cleaner.threads:
-        running.moving_clock.until_waiting(thread.thread)
+        running.moving_clock.until_waiting(thread.thread.thread)
     running.moving_clock.advance(0.0)
     assert [11, 12] == offsets(log)
 
@@ -560,7 +560,7 @@ def test_another_rate_is_gone_by_at_once(slow: Running) -> None:
     log = slow.start_in_the_middle()
 
     slow.cleaner.reconfigure(replace(slow.cleaner.settings, max_io_bytes_per_second=1e9))
-    slow.moving_clock.until_waiting(slow.cleaner.threads[0].thread)
+    slow.moving_clock.until_waiting(slow.cleaner.threads[0].thread.thread)
     slow.moving_clock.advance(0.0)
 
     assert [11, 12] == offsets(log)

@@ -163,7 +163,7 @@ def test_in_a_sound_log_all_that_is_superseded_is_known(module: ModuleType) -> N
 
 def test_far_behind_the_first_offset_nothing_is_known_to_be_superseded() -> None:
     """
-    Only a look-up tells there: what is known takes an eighth of the map's memory, and no more.
+    A lookup decides there: the set takes an eighth of the map's memory, and no more.
     """
     table = new(10)
 

@@ -14,7 +14,7 @@ from tests.support.clock import StillClock
 
 class RestingClock(StillClock):
     """
-    Whoever waits, waits in no time; how long is noted.
+    A wait takes no time, and its length is noted.
     """
 
     def __init__(self) -> None:
@@ -76,7 +76,7 @@ def test_while_one_thread_rests_the_others_do_as_well() -> None:
     assert 1.0 == pytest.approx(throttler._note(100))
 
 
-def test_a_rate_of_0_lets_nothing_pass_until_somebody_comes() -> None:
+def test_a_rate_of_0_stops_all_work_until_the_event_is_set() -> None:
     clock = RestingClock()
     clock.rests = []
     throttler = Throttler(0, clock)

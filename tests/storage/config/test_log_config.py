@@ -1,5 +1,5 @@
 """
-What a topic can be told about its logs.
+The options of a topic for its logs.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_an_option_has_the_type_default_and_synonyms_of_kafkas(
 
 def test_the_option_for_tests_and_our_own_are_internal() -> None:
     """
-    Clients are told of Kafka's only.
+    Clients see those of Kafka only.
     """
     internal = [name for name, option in LogConfig.options().items() if option.internal]
 

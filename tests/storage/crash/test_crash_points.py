@@ -2,7 +2,7 @@
 The logs of a broker whose machine crashes, at every instant of lives with everything in them.
 
 A crash keeps nothing, all, or some part of what was not synced. Whatever it keeps: what was
-promised is there, what is there is a beginning of what was appended, and life goes on.
+promised is there, what is there is a prefix of the appended records, and the log can be used.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 The logs of a broker whose disk fails, at each change in lives that have everything in them.
 
 A change fails once, or the disk is broken from then on; it is full, or has an error. The log
-directory goes offline, nothing is held on to, and once the disk is repaired, all is there that was
-acknowledged.
+directory becomes offline, no object is kept, and once the disk is repaired, all acknowledged
+records are there.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def fail_at(workload: Workload, at: int, number: int, *, forever: bool) -> None:
         except KafkaStorageError:
             offline(world)
         else:
-            # Nothing depended on the change: that a lock's file goes, for instance.
+            # Nothing depended on the change: as of the removal of a lock file.
             world.logs.shutdown()
         check_nothing_is_held(files)
         assert threads == threading.active_count()
@@ -97,7 +97,7 @@ def offline(world: World) -> None:
 
 def check_nothing_is_held(files: FailingFiles) -> None:
     if files.in_use:
-        # In a failure that somebody has caught, the frames know each other.
+        # The frames of a caught failure refer to each other.
         gc.collect()
     assert not [file.path for file in files.in_use]
     assert not files.locked

@@ -27,7 +27,7 @@ def two_segments() -> tuple[LogHome, Log]:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_an_index_that_was_not_cut_when_its_segment_was_closed_is_made_anew(suffix: str) -> None:
+def test_an_index_that_was_not_cut_when_its_segment_was_closed_is_rebuilt(suffix: str) -> None:
     """
     The batches were flushed and so is the recovery point behind them; the zeros at the end of an
     index would say that all is as old as time.

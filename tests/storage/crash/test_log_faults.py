@@ -180,7 +180,7 @@ def test_a_crash_after_a_clean_stop_loses_nothing() -> None:
 @pytest.mark.parametrize("at", range(0, 260, 3))
 def test_an_error_of_the_disk_takes_the_directory_offline(at: int, number: int) -> None:
     """
-    Who goes on using the log is refused. After a restart all is there that was acknowledged.
+    Later uses of the log are refused. After a restart all acknowledged records are there.
     """
     files = FailingFiles()
     session = Session(files)

@@ -64,7 +64,7 @@ def test_a_map_shows_what_is_put_into_it_and_survives_its_resize() -> None:
     assert b"abcd" == bytes(mapped.view)
 
 
-def test_missing_files_are_told_from_failures() -> None:
+def test_missing_files_are_no_failures() -> None:
     """
     Questions about a missing file are answered by ``FileNotFoundError``, orders fail.
     """
@@ -241,7 +241,7 @@ def test_a_file_may_have_grown_before_its_bytes_were_there() -> None:
 
 def test_looking_at_what_a_crash_would_leave_changes_nothing() -> None:
     """
-    From the image another machine starts, and this one goes on.
+    Another machine starts from the image, and this one continues.
     """
     files = CrashableFiles()
     on(files)
@@ -291,7 +291,7 @@ def test_a_crash_keeps_any_part_of_each_write(data: st.DataObject) -> None:
     assert b"def".startswith(second.rstrip(b"\0"))
 
 
-def test_the_machine_stops_where_it_was_told_to() -> None:
+def test_the_machine_stops_at_the_given_step() -> None:
     """
     From the chosen step on nothing happens until the restart.
     """

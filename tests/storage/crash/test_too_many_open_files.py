@@ -2,8 +2,8 @@
 The logs of a broker that finds no descriptor, at each opening of a file in lives that have
 everything in them.
 
-The disk is well: no log directory goes offline. What needed the file fails as a whole, and succeeds
-when it is tried again.
+The disk is well: no log directory becomes offline. The operation that needs the
+file fails as a whole, and succeeds when it is tried again.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class PatientWorld(World):
         try:
             super().start(lives=lives)
         except TooManyOpenFiles:
-            # The broker ends, and somebody starts it again.
+            # The broker ends, and is started again.
             if logs := getattr(self, "logs", None):
                 logs.shutdown()
             super().start(lives=lives)

@@ -62,7 +62,7 @@ def test_a_directory_that_is_taken_offline_stays_so() -> None:
 
 def test_no_log_is_made_where_the_disk_has_just_failed() -> None:
     """
-    Also before the log manager has heard of it; if all have failed, the error tells of one.
+    Also before the log manager handles the report; if all have failed, the error names one.
     """
     found = directories(MemoryFiles(), A, B)
     assert [A, B] == found.next_log_dirs({})

@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.cleaner.plan import CleanableLog, Verdict, plan_cleaning
+from barnabas.storage.cleaner.plan import CleanableLog, CleaningVerdict, plan_cleaning
 from barnabas.storage.explain.cleaning import Part, horizons_in
 from barnabas.storage.explain.report import PartitionReport, report_on_segment
 from barnabas.storage.explain.wording.cleaning import (
@@ -58,7 +58,7 @@ def test_what_was_never_cleaned_is_dirty() -> None:
     report = look_at(home)
 
     assert report.cleaning is not None
-    assert Verdict.DIRTY is report.cleaning.plan.verdict
+    assert CleaningVerdict.DIRTY is report.cleaning.plan.verdict
     assert [Part.CLEANABLE] * 3 + [Part.ACTIVE] == list(report.cleaning.parts.values())
     assert (
         "It is dirty from its start, offset 0: it was never cleaned. A cleaning would read 3"
@@ -137,7 +137,7 @@ def test_the_largest_lag_makes_it_due_at_a_time() -> None:
         plan_cleaning(state, log.config, None, now_ms).verdict for now_ms in (due_ms - 1, due_ms)
     ]
 
-    assert [Verdict.CLEAN_ENOUGH, Verdict.LAG_EXCEEDED] == verdicts
+    assert [CleaningVerdict.CLEAN_ENOUGH, CleaningVerdict.LAG_EXCEEDED] == verdicts
     assert "max.compaction.lag.ms makes it due at 2023-11-14T22:14:20.001Z" in words(report)
     assert "is exceeded by 1 ms" in words(look_at(home, now_ms=due_ms))
 

@@ -29,7 +29,7 @@ FILES = DiskFiles()
 
 def test_appends_go_to_the_end_and_writes_where_they_should(tmp_path: Path) -> None:
     """
-    A file that is opened again goes on at its end.
+    A file that is opened again is appended to at its end.
     """
     file = FILES.open(tmp_path / "a")
     file.append(b"ab")
@@ -98,7 +98,7 @@ def test_a_read_into_a_buffer_takes_what_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Without waiting, it is as much as the page cache has; and none is told from the end.
+    Without waiting, it is as much as the page cache has; none is different from the end.
     """
     (tmp_path / "a").write_bytes(b"abcdef")
     file = FILES.open(tmp_path / "a")
@@ -137,7 +137,7 @@ def test_a_file_system_that_cannot_refuse_to_wait_is_asked_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    Memory file systems do not know the flag. They are read as if nobody minded waiting.
+    Memory file systems do not know the flag. They are read as if waiting were allowed.
     """
     (tmp_path / "a").write_bytes(b"abcdef")
     asked: list[int] = []
@@ -173,7 +173,7 @@ def test_what_is_in_memory_goes_into_a_pipe(
     tmp_path: Path, pipe: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    As far as there is room, and as far as the file goes.
+    As far as there is room, and up to the end of the file.
     """
     monkeypatch.setattr(page_cache, "holds", known(True))
     content = bytes(range(256)) * 1024
@@ -220,7 +220,7 @@ def test_what_may_not_be_in_memory_does_not_go_into_a_pipe(
     assert [0, 0, 0, 0] == found
 
 
-def test_a_failing_disk_is_told_with_the_file_and_the_cause(tmp_path: Path) -> None:
+def test_a_failing_disk_is_reported_with_the_file_and_the_cause(tmp_path: Path) -> None:
     """
     An error names the file; the number of the system's error is kept.
     """
@@ -281,7 +281,7 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
     assert before == open_descriptors()
 
 
-def test_missing_files_are_told_from_failures(tmp_path: Path) -> None:
+def test_missing_files_are_no_failures(tmp_path: Path) -> None:
     """
     Questions about a missing file are answered by ``FileNotFoundError``, orders fail.
     """
@@ -347,7 +347,7 @@ def test_directories_are_made_listed_renamed_and_removed(tmp_path: Path) -> None
     assert [] == FILES.names(tmp_path / "x")
 
 
-def test_directories_are_told_from_files(tmp_path: Path) -> None:
+def test_directories_are_no_files(tmp_path: Path) -> None:
     """
     Also behind a link, and as any file system would tell them.
     """
@@ -414,7 +414,7 @@ def test_a_new_map_is_sparse(tmp_path: Path) -> None:
     assert 0 == (tmp_path / "index").stat().st_blocks
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the system tells nobody")
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say it")
 def test_a_map_holds_only_what_was_looked_at(tmp_path: Path) -> None:
     """
     Thousands of indexes are mapped, of which a search looks at a page or two.
@@ -518,7 +518,7 @@ def test_a_full_disk_is_an_error_for_a_map(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_closed_map_is_empty(tmp_path: Path) -> None:
     """
-    Whoever still looks at it finds nothing, and does not fail.
+    A late reader finds no bytes, and does not fail.
     """
     mapped = FILES.map(tmp_path / "index", 16)
     view = mapped.view
@@ -595,7 +595,7 @@ def test_a_second_opener_in_this_process_is_refused_and_does_no_harm(tmp_path: P
 
 def test_a_released_lock_is_gone(tmp_path: Path) -> None:
     """
-    Its file too; releasing twice is harmless, and does not release somebody else's.
+    Its file too; releasing twice is harmless, and does not release that of another owner.
     """
     path = tmp_path / ".lock"
     lock = FILES.lock(path)
@@ -706,7 +706,7 @@ def test_a_lock_is_let_go_though_its_file_cannot_be_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
-    As on a disk that has failed, where the others still want to be told of that.
+    As on a disk that has failed, whose failure the other threads still have to notice.
     """
     lock = FILES.lock(tmp_path / ".lock")
     assert lock is not None

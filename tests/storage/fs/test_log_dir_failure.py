@@ -44,7 +44,7 @@ def test_a_failure_is_news_once(caplog: pytest.LogCaptureFixture) -> None:
         (logging.INFO, ValueError("unforeseen"), None, True),
     ],
 )
-def test_an_error_of_the_disk_is_told_in_a_sentence(
+def test_an_error_of_the_disk_is_reported_in_a_sentence(
     caplog: pytest.LogCaptureFixture,
     level: int,
     error: Exception,

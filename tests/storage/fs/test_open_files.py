@@ -195,7 +195,7 @@ def test_what_was_closed_is_not_opened_again() -> None:
         content(log)
 
 
-def test_a_file_that_somebody_has_removed_is_an_error_of_the_disk() -> None:
+def test_a_file_that_another_program_has_removed_is_an_error_of_the_disk() -> None:
     files = few(1)
     log = records(files, DATA / "0.log", b"records")
     records(files, DATA / "1.log", b"")

@@ -309,7 +309,7 @@ def test_relative_offsets_have_to_fit_an_int32(open_index: OpenIndex) -> None:
 
 def test_an_odd_length_is_corrupt(open_index: OpenIndex) -> None:
     """
-    Nobody checks that at a start, but tools do.
+    A start does not check that, but tools do.
     """
     files = disk()
     files.write_atomically(PATH, bytes(19))

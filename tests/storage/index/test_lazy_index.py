@@ -1,5 +1,5 @@
 """
-Indexes that are opened when somebody needs them.
+Indexes that are opened when they are needed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.index.lazy import LazyIndex
+from barnabas.storage.index.lazy import IndexState, LazyIndex
 from barnabas.storage.index.offset_index import OffsetIndex
 from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
 
@@ -148,11 +148,39 @@ def test_room_is_made_when_the_index_is_asked_for() -> None:
     first.close()
     index = lazy(files)
 
-    index.resize(160)
+    index.grow()
     assert 8 == files.size(PATH)
 
-    assert (1, 20) == (index.get().entries, index.get().max_entries)
-    assert 160 == files.size(PATH)
+    assert (1, 10) == (index.get().entries, index.get().max_entries)
+    assert 80 == files.size(PATH)
+
+
+def test_an_index_for_which_there_was_no_room_gets_it_with_the_next_attempt() -> None:
+    files = FailingFiles()
+    first = lazy(files)
+    first.get().append(105, 50)
+    first.close()
+    index = lazy(files)
+    index.grow()
+    files.fail(only=frozenset({"truncate"}))
+
+    with pytest.raises(KafkaStorageError):
+        index.get()
+    assert index.index is None
+
+    assert (1, 10) == (index.get().entries, index.get().max_entries)
+
+
+@pytest.mark.parametrize("end", ["trim", "close"])
+def test_the_file_of_a_removed_index_is_not_made_again(end: str) -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+    index.make_file()
+
+    index.delete_if_exists()
+    getattr(index, end)()
+
+    assert [] == files.names(D)
 
 
 @pytest.mark.parametrize("end", ["trim", "close"])
@@ -205,7 +233,7 @@ def test_who_peeks_leaves_the_index_closed() -> None:
 @pytest.mark.parametrize("asked", [False, True])
 def test_what_was_unsynced_when_it_was_given_back_is_synced_by_the_next_flush(asked: bool) -> None:
     """
-    Whether or not somebody has asked for the index since.
+    Whether or not the index was opened since.
     """
     files = RecordingFiles()
     index = lazy(files)
@@ -231,3 +259,66 @@ def test_a_flush_does_not_mind_that_the_directory_was_renamed() -> None:
     index.flush()
 
     assert ["gone"] == files.names(Path("/"))
+
+
+def test_an_index_in_memory_is_written_when_it_is_stored() -> None:
+    """
+    The entries that the file had before are gone; without entries, an empty file is left alone.
+    """
+    files = RecordingFiles()
+    index = lazy(files)
+    index.get().append(105, 50)
+
+    index.reset()
+    index.get().append(101, 10)
+    index.store()
+    assert 8 == files.size(PATH)
+    assert (101, 10) == index.get().entry(0)
+
+    for _ in range(2):
+        index.reset()
+        index.store()
+    assert 0 == files.size(PATH)
+    assert 2 == files.operations.count(f"truncate {PATH.name}")
+
+
+def test_a_removed_index_is_not_stored() -> None:
+    files = MemoryFiles()
+    index = lazy(files)
+    index.reset()
+    index.get().append(101, 10)
+
+    index.delete_if_exists()
+    index.store()
+    index.trim()
+
+    assert [] == files.names(D)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("close", "CLOSED GROWABLE HOLE OPEN IN_MEMORY CLOSED CLOSED REMOVED"),
+        ("grow", "GROWABLE GROWABLE HOLE OPEN IN_MEMORY CLOSED GROWABLE REMOVED"),
+        ("make_file", "HOLE HOLE HOLE OPEN IN_MEMORY CLOSED HOLE REMOVED"),
+        ("get", "CLOSED OPEN OPEN OPEN IN_MEMORY OPEN OPEN REMOVED"),
+        ("reset", "IN_MEMORY IN_MEMORY IN_MEMORY IN_MEMORY IN_MEMORY IN_MEMORY CLOSED REMOVED"),
+        ("delete_if_exists", "REMOVED REMOVED REMOVED REMOVED - REMOVED REMOVED REMOVED"),
+    ],
+)
+def test_states_follow_each_other(before: str, after: str) -> None:
+    """
+    Each method may be called in each state, but a removed index cannot be recovered.
+    """
+    methods = ["release", "grow", "make_file", "get", "reset", "trim", "store", "delete_if_exists"]
+    for method, expected in zip(methods, after.split(), strict=True):
+        index = lazy(MemoryFiles())
+        getattr(index, before)()
+        arguments = {"unsynced": False} if method == "release" else {}
+
+        if expected == "-":
+            with pytest.raises(AssertionError):
+                getattr(index, method)()
+        else:
+            getattr(index, method)(**arguments)
+            assert IndexState[expected] is index.state

@@ -303,7 +303,7 @@ def test_after_records_were_deleted(before: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.scenario(45)
-def test_which_aborted_transactions_a_fetch_is_told() -> None:
+def test_which_aborted_transactions_a_fetch_returns() -> None:
     """
     Those of which it can see something, or that could be: from their first offset to their marker.
     """

@@ -23,7 +23,7 @@ THIRD = AbortedTxn(4000, 45, 50, 51)
 def index_with(*entries: AbortedTxn, files: MemoryFiles | None = None) -> TransactionIndex:
     files = files or MemoryFiles()
     files.make_directory(D)
-    index = TransactionIndex(files, PATH.parent, PATH.name, 10)
+    index = TransactionIndex(files, PATH.parent, PATH.name, 10, exists=files.exists(PATH))
     for entry in entries:
         index.append(entry)
     return index
@@ -88,7 +88,7 @@ def test_a_file_goes_on_where_it_ends() -> None:
         (51, 60, [], False),
     ],
 )
-def test_a_read_is_told_the_transactions_that_concern_it(
+def test_a_read_is_reported_the_transactions_that_concern_it(
     start: int, end: int, found: list[AbortedTxn], complete: bool
 ) -> None:
     """
@@ -168,7 +168,7 @@ def test_a_later_version_is_not_guessed_at() -> None:
 
 def test_the_file_is_renamed_and_moved_along_with_its_segment() -> None:
     """
-    And goes on being written to, whatever it is called.
+    And is written to under its new name.
     """
     files = MemoryFiles()
     index = index_with(FIRST, files=files)

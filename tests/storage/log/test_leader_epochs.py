@@ -32,8 +32,8 @@ def cache_of(
     if entries:
         checkpoint.write([EpochEntry(*entry) for entry in entries])
     if schedule is None:
-        return LeaderEpochFileCache("t-0", checkpoint)
-    return LeaderEpochFileCache("t-0", checkpoint, schedule)
+        return LeaderEpochFileCache("t-0", checkpoint, checkpoint.read())
+    return LeaderEpochFileCache("t-0", checkpoint, checkpoint.read(), schedule)
 
 
 def test_a_new_log_has_no_epoch() -> None:
@@ -204,7 +204,7 @@ def test_displacing_an_empty_epoch_is_no_news(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize("entry", [(-1, 0), (0, -1)])
 def test_negative_epochs_and_offsets_are_mistakes(entry: tuple[int, int]) -> None:
     """
-    Whoever has none does not assign it.
+    A caller without an epoch does not assign one.
     """
     with pytest.raises(ValueError, match="invalid partition leader epoch"):
         cache_of().assign(*entry)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import InvalidRecord, RecordListTooLarge
+from barnabas.protocol.errors import InvalidRecord, OffsetOutOfRange, RecordListTooLarge
 from barnabas.protocol.records.batch import batches, build_batch_with_offsets
 from barnabas.protocol.records.record import Record
 from barnabas.storage.clock import SystemClock
@@ -20,7 +20,6 @@ from barnabas.storage.errors import (
     InconsistentTopicId,
     InvalidLogDirectory,
     KafkaStorageError,
-    OffsetOutOfRange,
     OffsetsOutOfOrder,
     UnexpectedAppendOffset,
 )
@@ -240,7 +239,7 @@ def test_truncating_beyond_the_end_does_nothing_but_forget_empty_epochs() -> Non
         log.truncate_to(-1)
 
 
-def test_truncating_below_the_first_segment_begins_anew() -> None:
+def test_truncating_below_the_first_segment_starts_over() -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 20)
@@ -260,7 +259,7 @@ def test_truncating_below_the_first_segment_begins_anew() -> None:
     assert [7] == offsets(log)
 
 
-def test_a_log_can_begin_anew_anywhere() -> None:
+def test_a_log_can_start_over_anywhere() -> None:
     log = LogHome(segment_bytes=1000).open()
     append(log, 20)
 

@@ -17,7 +17,7 @@ from barnabas.storage.log.retention import (
     Decision,
     LogState,
     Reason,
-    Rule,
+    RetentionRule,
     bytes_missing,
     decide,
     expires_ms,
@@ -62,13 +62,15 @@ def bases(decision: Decision[Segment]) -> list[int]:
 @pytest.mark.parametrize(
     ("policy", "expected"),
     [
-        (("delete",), list(Rule)),
-        (("compact", "delete"), list(Rule)),
-        (("compact",), [Rule.LOG_START_OFFSET]),
-        ((), [Rule.LOG_START_OFFSET]),
+        (("delete",), list(RetentionRule)),
+        (("compact", "delete"), list(RetentionRule)),
+        (("compact",), [RetentionRule.LOG_START_OFFSET]),
+        ((), [RetentionRule.LOG_START_OFFSET]),
     ],
 )
-def test_the_rules_follow_from_the_policy(policy: tuple[str, ...], expected: list[Rule]) -> None:
+def test_the_rules_follow_from_the_policy(
+    policy: tuple[str, ...], expected: list[RetentionRule]
+) -> None:
     assert expected == list(rules_of(LogConfig(cleanup_policy=policy)))
 
 
@@ -79,7 +81,7 @@ def test_the_rules_follow_from_the_policy(policy: tuple[str, ...], expected: lis
 def test_what_is_below_the_start_may_go_but_never_the_last_segment(
     start: int, expected: list[int]
 ) -> None:
-    decision = decide(Rule.LOG_START_OFFSET, five(start=start), LogConfig(), NOW)
+    decision = decide(RetentionRule.LOG_START_OFFSET, five(start=start), LogConfig(), NOW)
 
     assert expected == bases(decision)
     assert start == decision.limit == decision.measure
@@ -105,15 +107,15 @@ def test_what_is_below_the_start_may_go_but_never_the_last_segment(
 def test_segments_may_go_while_the_log_stays_as_large_as_the_limit(
     limit: int, expected: list[int]
 ) -> None:
-    decision = decide(Rule.RETENTION_BYTES, five(), LogConfig(retention_bytes=limit), NOW)
+    decision = decide(RetentionRule.RETENTION_BYTES, five(), LogConfig(retention_bytes=limit), NOW)
 
     assert expected == bases(decision)
     assert 5000 == decision.measure
     assert max(limit, UNLIMITED) == decision.limit
 
 
-def test_the_size_that_would_be_left_is_told() -> None:
-    decision = decide(Rule.RETENTION_BYTES, five(), LogConfig(retention_bytes=2500), NOW)
+def test_the_size_that_would_be_left_is_reported() -> None:
+    decision = decide(RetentionRule.RETENTION_BYTES, five(), LogConfig(retention_bytes=2500), NOW)
 
     assert [4000, 3000, 2000] == [verdict.value for verdict in decision.verdicts]
     assert [True, True, False] == [verdict.deletable for verdict in decision.verdicts]
@@ -123,14 +125,14 @@ def test_the_size_that_would_be_left_is_told() -> None:
     ("limit", "expected"), [(50, []), (49, [0]), (30, [0, 10]), (0, [0, 10, 20, 30, 40]), (-1, [])]
 )
 def test_a_segment_may_go_when_it_is_older_than_the_limit(limit: int, expected: list[int]) -> None:
-    decision = decide(Rule.RETENTION_MS, five(), LogConfig(retention_ms=limit), NOW)
+    decision = decide(RetentionRule.RETENTION_MS, five(), LogConfig(retention_ms=limit), NOW)
 
     assert expected == bases(decision)
     assert NOW == decision.measure
 
 
-def test_the_age_is_told() -> None:
-    decision = decide(Rule.RETENTION_MS, five(), LogConfig(retention_ms=35), NOW)
+def test_the_age_is_reported() -> None:
+    decision = decide(RetentionRule.RETENTION_MS, five(), LogConfig(retention_ms=35), NOW)
 
     assert [50, 40, 30] == [verdict.value for verdict in decision.verdicts]
     assert [10, 20, 30] == [verdict.end_offset for verdict in decision.verdicts]
@@ -139,7 +141,7 @@ def test_the_age_is_told() -> None:
 def test_what_is_in_the_future_stays_and_all_behind_it() -> None:
     segments = Segment(0, timestamp=1), Segment(10, timestamp=NOW + 1), Segment(20, timestamp=1)
 
-    decision = decide(Rule.RETENTION_MS, state(*segments), LogConfig(retention_ms=5), NOW)
+    decision = decide(RetentionRule.RETENTION_MS, state(*segments), LogConfig(retention_ms=5), NOW)
 
     assert [0] == bases(decision)
     stopped = decision.stopped_by
@@ -147,12 +149,12 @@ def test_what_is_in_the_future_stays_and_all_behind_it() -> None:
     assert (Reason.IN_THE_FUTURE, -1) == (stopped.reason, stopped.value)
 
 
-@pytest.mark.parametrize("rule", [Rule.RETENTION_BYTES, Rule.RETENTION_MS])
+@pytest.mark.parametrize("rule", [RetentionRule.RETENTION_BYTES, RetentionRule.RETENTION_MS])
 @pytest.mark.parametrize(
     ("high_watermark", "expected"), [(9, []), (10, [0]), (49, [0, 10, 20, 30])]
 )
 def test_what_reaches_beyond_the_high_watermark_stays(
-    rule: Rule, high_watermark: int, expected: list[int]
+    rule: RetentionRule, high_watermark: int, expected: list[int]
 ) -> None:
     config = LogConfig(retention_bytes=0, retention_ms=0)
 
@@ -164,8 +166,8 @@ def test_what_reaches_beyond_the_high_watermark_stays(
     assert (Reason.ABOVE_HIGH_WATERMARK, None) == (stopped.reason, stopped.value)
 
 
-@pytest.mark.parametrize("rule", [Rule.RETENTION_BYTES, Rule.RETENTION_MS])
-def test_an_empty_last_segment_stays(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", [RetentionRule.RETENTION_BYTES, RetentionRule.RETENTION_MS])
+def test_an_empty_last_segment_stays(rule: RetentionRule) -> None:
     log = state(Segment(0), Segment(50, size=0))
 
     decision = decide(rule, log, LogConfig(retention_bytes=0, retention_ms=0), NOW)
@@ -176,15 +178,15 @@ def test_an_empty_last_segment_stays(rule: Rule) -> None:
     assert stopped.reason is Reason.LAST_AND_EMPTY
 
 
-@pytest.mark.parametrize("rule", list(Rule))
-def test_a_log_of_one_empty_segment_stays(rule: Rule) -> None:
+@pytest.mark.parametrize("rule", list(RetentionRule))
+def test_a_log_of_one_empty_segment_stays(rule: RetentionRule) -> None:
     log = state(Segment(0, size=0), end=0)
 
     assert [] == bases(decide(rule, log, LogConfig(retention_bytes=0, retention_ms=0), NOW))
 
 
 def test_where_all_may_go_nothing_stops_the_walk() -> None:
-    decision = decide(Rule.RETENTION_MS, five(), LogConfig(retention_ms=0), NOW)
+    decision = decide(RetentionRule.RETENTION_MS, five(), LogConfig(retention_ms=0), NOW)
 
     assert None is decision.stopped_by
 
@@ -231,7 +233,7 @@ def test_what_goes_is_always_a_beginning_below_the_high_watermark(
 )
 def test_what_expires_goes_from_that_moment_on(times: list[int], retention_ms: int) -> None:
     """
-    A segment goes with the latest of itself and those before it, and not a millisecond earlier.
+    A segment is deleted with the latest of itself and the older ones, not a millisecond earlier.
     """
     config = LogConfig(retention_ms=retention_ms)
     log = state(*[Segment(10 * at, timestamp=time) for at, time in enumerate(times)])
@@ -239,8 +241,8 @@ def test_what_expires_goes_from_that_moment_on(times: list[int], retention_ms: i
     for number in range(1, len(times) + 1):
         expires = [expires_ms(config, time) for time in times[:number]]
         due = max(time for time in expires if time is not None)
-        assert len(bases(decide(Rule.RETENTION_MS, log, config, due - 1))) < number
-        assert len(bases(decide(Rule.RETENTION_MS, log, config, due))) >= number
+        assert len(bases(decide(RetentionRule.RETENTION_MS, log, config, due - 1))) < number
+        assert len(bases(decide(RetentionRule.RETENTION_MS, log, config, due))) >= number
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_a_log_that_grew_by_the_missing_bytes_lets_go(
     def gone_after(growth: int) -> int:
         grown = [*sizes[:-1], sizes[-1] + growth]
         log = state(*[Segment(10 * at, size) for at, size in enumerate(grown)])
-        return len(bases(decide(Rule.RETENTION_BYTES, log, config, NOW)))
+        return len(bases(decide(RetentionRule.RETENTION_BYTES, log, config, NOW)))
 
     assert missing is not None
     assert gone_after(missing) >= number

@@ -138,7 +138,7 @@ def test_uncompressed_records_keep_whatever_deltas_they_have() -> None:
 @pytest.mark.parametrize("codec", CODECS)
 def test_compressed_records_have_consecutive_deltas(codec: CompressionType) -> None:
     """
-    Or the whole batch is refused, unless it is built anew in any case.
+    Or the whole batch is refused, unless it is rebuilt in any case.
     """
     data = with_deltas([0, 3, 1], codec)
 
@@ -224,7 +224,7 @@ def test_a_client_cannot_say_when_records_were_appended(
 
 
 @pytest.mark.parametrize("codec", CompressionType)
-def test_what_is_too_old_or_too_new_is_told_record_by_record(codec: CompressionType) -> None:
+def test_what_is_too_old_or_too_new_is_reported_record_by_record(codec: CompressionType) -> None:
     times = [NOW, NOW - 1001, NOW + 2001, NOW - 1000, NOW + 2000, -1]
     data = build_batch([SimpleRecord(at, b"k", b"v") for at in times], compression=codec)
 
@@ -418,7 +418,7 @@ def test_a_batch_that_would_become_too_large_is_refused(compression: str) -> Non
     validate(data, compression_type=compression, max_message_bytes=batch.size)
 
 
-# What Kafka's builder refuses, if a batch has to be built anew.
+# What Kafka's builder refuses, if a batch has to be rebuilt.
 
 
 @pytest.mark.parametrize("timestamps", [[NOW, -7], [-7, NOW], [-2]])

@@ -73,7 +73,7 @@ def test_an_open_transaction_has_its_place(log: Log) -> None:
     append(log)
     marks = watermarks(log, high_watermark=12)
 
-    assert (10, 10) == (marks.first_unstable_offset, marks.last_stable_offset)
+    assert 10 == marks.last_stable_offset
     assert LogOffsetMetadata(10, 6, 600) == marks.fetch_last_stable_offset_metadata()
 
 
@@ -109,7 +109,7 @@ def test_a_new_start_takes_everything_along(log: Log) -> None:
     assert 6 == log.recovery_point
 
 
-def test_going_back_is_told(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+def test_going_back_is_reported(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     watermarks(log, high_watermark=9).update_high_watermark(3)
 
     assert "non-monotonic update of high watermark" in caplog.text

@@ -152,7 +152,7 @@ def test_a_new_log_is_made_with_few_operations_and_without_waiting_for_the_disk(
 
 def test_after_a_crash_a_snapshot_of_producers_is_on_the_disk_a_little_later() -> None:
     """
-    Nobody waits for thousands of them; a stop does, before it says that it was clean.
+    A start does not wait for thousands of them; a stop does, before it writes its mark.
     """
     files = AskedFiles()
     manager = load(open_manager(files))
@@ -235,7 +235,7 @@ def test_high_watermarks_are_written_when_one_has_changed() -> None:
 
 def test_after_a_crash_gaps_are_none_where_the_cleaner_has_been() -> None:
     """
-    Though the topic is not compacted any more; elsewhere what follows a gap goes.
+    Though the topic is not compacted any more; elsewhere records behind a gap are removed.
     """
     files = MemoryFiles()
     manager = load(open_manager(files, config=SMALL))
@@ -623,17 +623,17 @@ def test_a_log_that_cannot_be_closed_keeps_no_partition_of_its_directory_from_be
     assert not files.is_locked(DATA / ".lock")
 
 
-def test_the_end_of_the_last_directory_is_told() -> None:
-    told: list[bool] = []
+def test_the_end_of_the_last_directory_is_reported() -> None:
+    calls: list[bool] = []
     files = MemoryFiles()
     manager = open_manager(files)
-    manager._on_all_failed = lambda: told.append(True)
+    manager._on_all_failed = lambda: calls.append(True)
     load(manager)
 
     manager.failures.maybe_add_offline_log_dir(DATA, "The disk is broken", OSError("broken"))
     manager.handle_failures()
 
-    assert [True] == told
+    assert [True] == calls
 
 
 def test_a_checkpoint_that_cannot_be_read_is_no_reason_to_forget_deletions() -> None:
@@ -707,7 +707,7 @@ def test_files_go_when_their_delay_is_over_however_far_the_clock_moves() -> None
     fill(manager.get_or_create_log(T0, topic_id=TOPIC_ID), 1)
     manager.start()
     (removal,) = (one for one in manager.maintenance._threads if one.name == "file-removal")
-    clock.until_waiting(removal._thread)
+    clock.until_waiting(removal.thread)
 
     manager.delete_logs([T0])
     clock.advance(59.0)

@@ -141,5 +141,5 @@ def test_a_marked_snapshot_can_still_be_removed(files: MemoryFiles) -> None:
     assert not snapshot.delete_if_exists()
 
 
-def test_marking_a_snapshot_that_has_gone_is_told(files: MemoryFiles) -> None:
+def test_marking_a_snapshot_that_has_gone_is_reported(files: MemoryFiles) -> None:
     assert not SnapshotFile(files, PATH).rename_to_delete()

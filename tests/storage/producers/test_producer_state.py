@@ -69,7 +69,7 @@ def append(
     info = state.prepare_update(producer_id, AppendOrigin.CLIENT)
     info.append(data_batch(producer_id, offset, sequence, transactional=transactional), None)
     state.update(info)
-    state.update_map_end_offset(offset + 1)
+    state.map_end_offset = offset + 1
 
 
 def end(state: ProducerStateManager, producer_id: int, offset: int) -> CompletedTxn:
@@ -78,7 +78,7 @@ def end(state: ProducerStateManager, producer_id: int, offset: int) -> Completed
     info = state.prepare_update(producer_id, AppendOrigin.COORDINATOR)
     completed = info.append(read_batch(memoryview(data)), None, 0)
     state.update(info)
-    state.update_map_end_offset(offset + 1)
+    state.map_end_offset = offset + 1
     assert completed is not None
     return completed
 
@@ -266,7 +266,7 @@ def test_producers_that_were_idle_too_long_are_not_loaded(
 def test_an_open_transaction_is_loaded(state: ProducerStateManager, files: MemoryFiles) -> None:
     append(state, 2, 9, transactional=True)
     append(state, 1, 5, transactional=True)
-    state.update_map_end_offset(20)
+    state.map_end_offset = 20
     state.take_snapshot()
 
     loaded = manager(files)
@@ -303,17 +303,6 @@ def test_everything_can_be_forgotten(state: ProducerStateManager, files: MemoryF
 
     assert ([], 100, True) == (snapshots(files), state.map_end_offset, state.is_empty)
     assert state.take_snapshot() is not None
-
-
-def test_somebody_may_bring_a_snapshot(state: ProducerStateManager, files: MemoryFiles) -> None:
-    other = manager(files)
-    append(state, 1, 0)
-    state.take_snapshot()
-    assert None is other.snapshots.latest_offset
-
-    other.snapshots.find()
-
-    assert 1 == other.snapshots.latest_offset
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ def recover(segment: LogSegment, files: MemoryFiles) -> tuple[int, ProducerState
 
 
 def epochs_on(files: MemoryFiles) -> LeaderEpochFileCache:
-    return LeaderEpochFileCache("t-0", LeaderEpochCheckpointFile(files, DIRECTORY))
+    checkpoint = LeaderEpochCheckpointFile(files, DIRECTORY)
+    return LeaderEpochFileCache("t-0", checkpoint, checkpoint.read())
 
 
 def written(files: MemoryFiles, content: bytes) -> LogSegment:
@@ -230,9 +231,9 @@ def test_aborted_transactions_are_indexed_again() -> None:
     assert 4 == producers.map_end_offset
 
 
-def test_an_offset_too_far_from_the_base_is_told() -> None:
+def test_an_offset_too_far_from_the_base_is_reported() -> None:
     """
-    Whoever recovers the log then splits the segment; nothing is cut off.
+    The loader then splits the segment; nothing is cut off.
     """
     files = MemoryFiles()
     segment = written(files, bytes(padded_batch(0)) + bytes(padded_batch(2**31)))
@@ -284,6 +285,7 @@ def test_what_was_flushed_survives_any_crash_and_the_rest_is_whole_or_gone(
     assert flushed <= len(found) <= 12
     for offset in found:
         assert (offset, 150 * offset, 150) == segment.translate_offset(offset)
-    segment.resize_indexes(300)
+    for index in segment.indexes:
+        index.grow()
     append_padded(segment, range(len(found), 13))
     assert 13 == segment.read_next_offset()

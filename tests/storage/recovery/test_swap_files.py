@@ -60,15 +60,6 @@ def test_what_was_still_being_written_goes(files: MemoryFiles) -> None:
     assert list(range(12)) == offsets_in(files)
 
 
-def test_a_replacement_of_which_a_part_is_missing_goes(files: MemoryFiles) -> None:
-    put(files, f"{4:020d}.log.cleaned", 4)
-    put(files, f"{8:020d}.log.swap", 8)
-    put(files, f"{8:020d}.index.swap")
-
-    assert [] == left(files)
-    assert list(range(12)) == offsets_in(files)
-
-
 def test_a_replacement_before_one_that_is_still_written_is_completed(files: MemoryFiles) -> None:
     put(files, f"{0:020d}.log.swap", 1, 3)
     put(files, f"{8:020d}.log.cleaned", 8)

@@ -132,7 +132,7 @@ def test_a_part_of_a_batch_is_no_duplicate() -> None:
 
 
 @pytest.mark.scenario(42)
-def test_sequences_begin_anew_after_the_largest() -> None:
+def test_sequences_start_over_after_the_largest() -> None:
     log = LogHome().open()
 
     send(log, 2**31 - 2, 2, producer_id=7)
@@ -362,7 +362,7 @@ def test_a_marker_of_an_old_coordinator_is_refused() -> None:
     end_transaction(log, 1, coordinator_epoch=3)
 
 
-def test_after_a_marker_of_a_new_epoch_sequences_begin_anew() -> None:
+def test_after_a_marker_of_a_new_epoch_sequences_start_over() -> None:
     log = LogHome().open()
     send(log, 0, 3, transactional=True)
     end_transaction(log, 1, 1, transaction_version=2)
@@ -503,7 +503,7 @@ def test_a_verification_ends_with_the_marker_of_another_epoch() -> None:
         verified(log, 0, guard, epoch=1)
 
 
-def test_a_late_transaction_is_told() -> None:
+def test_a_late_transaction_is_reported() -> None:
     log = LogHome().open()
     send(log, 0, transactional=True)
     longest = 20 * 60_000
@@ -514,7 +514,7 @@ def test_a_late_transaction_is_told() -> None:
     assert not log.producers.has_late_transaction(FIRST_TIMESTAMP + longest + 1)
 
 
-def test_last_records_are_told_to_compaction() -> None:
+def test_last_records_are_given_to_compaction() -> None:
     log = LogHome().open()
     send(log, 0, 3)
     end_transaction(log, 2, 4)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.errors import OffsetOutOfRange
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.watermarks import LogStartOffsetIncrementReason
@@ -25,30 +25,6 @@ def log_with(count: int = 5, **config: Any) -> Log:
     log = LogHome(**config).open()
     append(log, count)
     return log
-
-
-@pytest.mark.scenario(31)
-@pytest.mark.parametrize(
-    ("offset", "max_length", "min_one", "size", "incomplete"),
-    [
-        (0, 100, True, 150, False),
-        (0, 100, False, 100, True),
-        (2, 300, True, 300, False),
-        (2, 299, True, 299, False),
-        (2, 0, True, 150, False),
-        (2, 0, False, 0, False),
-    ],
-)
-def test_a_read_gives_as_many_bytes_as_it_may_or_one_batch(
-    offset: int, max_length: int, min_one: bool, size: int, incomplete: bool
-) -> None:
-    log = log_with(5)
-
-    info = log.read(offset, max_length, HIGH_WATERMARK, min_one)
-
-    assert size == (0 if info.records is None else len(info.records.read()))
-    assert incomplete is info.first_entry_incomplete
-    assert offset == info.fetch_offset
 
 
 @pytest.mark.scenario(32)
@@ -71,10 +47,8 @@ def test_a_read_outside_of_the_log_is_an_error_but_at_its_end_it_is_none() -> No
 
     assert None is log.read(5, 1000, HIGH_WATERMARK, True).records
     for offset in (6, 1, -1):
-        with pytest.raises(OffsetOutOfRange) as caught:
+        with pytest.raises(OffsetOutOfRange, match=rf"offset {offset} .* upto 5 "):
             log.read(offset, 1000, HIGH_WATERMARK, True)
-        assert offset == caught.value.offset
-        assert 5 == caught.value.end
 
 
 @pytest.mark.scenario(34)
@@ -82,10 +56,11 @@ def test_a_read_outside_of_the_log_is_an_error_but_at_its_end_it_is_none() -> No
     ("asked", "expected"),
     [(40, (100, 0)), (101, (200, 2)), (200, (200, 2)), (201, (300, 5)), (301, None)],
 )
+@pytest.mark.parametrize("interval", [0, 4096])
 def test_the_first_record_that_is_late_enough_is_found(
-    asked: int, expected: tuple[int, int] | None
+    asked: int, expected: tuple[int, int] | None, interval: int
 ) -> None:
-    log = LogHome(index_interval_bytes=0).open()
+    log = LogHome(index_interval_bytes=interval).open()
     for timestamp in (100, 50, 200, 150, 200, 300):
         append(log, timestamp=timestamp)
 
@@ -256,7 +231,7 @@ def test_epochs_say_where_they_ended() -> None:
 
 @pytest.mark.scenario(45)
 @pytest.mark.parametrize("interval", [0, 4096])
-def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range(interval: int) -> None:
+def test_a_reader_of_committed_records_gets_the_aborts_in_its_range(interval: int) -> None:
     log = log_with(4, index_interval_bytes=interval)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     end_transaction(log, 9, commit=False)
@@ -268,7 +243,7 @@ def test_a_reader_of_committed_records_is_told_of_aborts_in_its_range(interval: 
     assert None is log.read(0, 10000, HIGH_WATERMARK, True).aborted_transactions
 
 
-def test_an_abort_behind_the_bytes_that_are_read_is_not_told() -> None:
+def test_an_abort_behind_the_bytes_that_are_read_is_not_returned() -> None:
     log = log_with(4, index_interval_bytes=0, segment_bytes=1000)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     end_transaction(log, 9, commit=False)
@@ -278,7 +253,7 @@ def test_an_abort_behind_the_bytes_that_are_read_is_not_told() -> None:
     assert [(9, 4)] == log.read(0, 601, COMMITTED, True).aborted_transactions
 
 
-def test_an_abort_in_a_later_segment_than_its_data_is_told() -> None:
+def test_an_abort_in_a_later_segment_than_its_data_is_reported() -> None:
     log = log_with(4, segment_bytes=1000)
     produce(log, b"x", producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     append(log, 6)

@@ -216,7 +216,7 @@ def test_zeros_after_a_clean_stop_are_an_error() -> None:
 
 @pytest.mark.scenario(69)
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_log_that_ends_before_it_starts_is_begun_anew(clean: bool) -> None:
+def test_a_log_that_ends_before_it_starts_is_started_over(clean: bool) -> None:
     home = LogHome(segment_bytes=1000)
     log = home.open()
     append(log, 50)
@@ -227,18 +227,6 @@ def test_a_log_that_ends_before_it_starts_is_begun_anew(clean: bool) -> None:
     assert [100] == bases(log)
     assert 100 == log.log_end_offset == log.log_start_offset == log.high_watermark
     assert (True, []) == (log.leader_epochs.is_empty, offsets(log))
-
-
-def test_left_over_files_are_removed() -> None:
-    home = ten_batches()
-    for name in (f"{0:020d}.log.deleted", f"{3:020d}.snapshot.deleted", "x.deleted"):
-        home.files.open(DIRECTORY / name).close()
-    home.files.open(DIRECTORY / f"{7:020d}-0000000001.checkpoint.deleted").close()
-
-    home.open()
-
-    deleted = [name for name in home.names() if name.endswith(".deleted")]
-    assert [f"{7:020d}-0000000001.checkpoint.deleted"] == deleted
 
 
 def test_without_snapshots_a_clean_start_forgets_producers() -> None:

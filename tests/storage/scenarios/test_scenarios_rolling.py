@@ -60,7 +60,7 @@ def test_every_second_batch_is_indexed_at_an_interval_of_one_batch() -> None:
 
 
 @pytest.mark.scenario(17)
-def test_the_spacing_of_entries_begins_anew_when_a_log_is_opened() -> None:
+def test_the_spacing_of_entries_starts_over_when_a_log_is_opened() -> None:
     home = LogHome(index_interval_bytes=150)
     log = home.open()
     append(log, 10)

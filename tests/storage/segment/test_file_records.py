@@ -70,7 +70,7 @@ def test_a_preallocated_file_is_written_from_its_beginning() -> None:
     """
     files = MemoryFiles()
     files.make_directory(D)
-    records = FileRecords.open(files, PATH, preallocate=True, init_file_size=1000)
+    records = FileRecords.open(files, PATH, init_file_size=1000)
     assert (0, 1000) == (records.size, files.size(PATH))
 
     records.append(padded_batch(0))
@@ -79,9 +79,7 @@ def test_a_preallocated_file_is_written_from_its_beginning() -> None:
     assert 1 == len(list(records.batches()))
     records.close()
     assert 150 == files.size(PATH)
-    again = FileRecords.open(
-        files, PATH, preallocate=True, init_file_size=1000, file_already_exists=True
-    )
+    again = FileRecords.open(files, PATH, init_file_size=1000, file_already_exists=True)
     assert 150 == again.size
 
 
@@ -134,7 +132,7 @@ def test_a_file_that_is_only_read_is_not_made() -> None:
 
 def test_an_append_that_failed_leaves_nothing_behind() -> None:
     """
-    What was written of it is no batch, and the next append goes over it.
+    The bytes that were written are no batch, and the next append overwrites them.
     """
     files = FailingFiles()
     records = records_of(padded_batch(0), files=files)
@@ -506,7 +504,7 @@ def test_closing_makes_durable_before_it_trims() -> None:
     """
     files = RecordingFiles()
     files.make_directory(D)
-    records = FileRecords.open(files, PATH, preallocate=True, init_file_size=1000)
+    records = FileRecords.open(files, PATH, init_file_size=1000)
     records.append(padded_batch(0))
     files.operations.clear()
 

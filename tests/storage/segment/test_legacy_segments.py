@@ -145,7 +145,7 @@ def test_a_torn_message_is_cut_off_after_a_crash(magic: int) -> None:
 @MAGIC
 def test_a_log_is_truncated_at_a_wrapper(magic: int) -> None:
     """
-    Which goes as a whole.
+    Which is removed as a whole.
     """
     inner = [Legacy(at + 1 - magic, b"k", b"x") for at in range(3)]
     wrapper = legacy_wrapper(magic, CompressionType.LZ4, inner, offset=3)
@@ -237,7 +237,7 @@ def test_tombstones_go_with_the_age_of_their_segment(magic: int, stays: bool) ->
     assert ([(0, b"a", None), *expected] if stays else expected) == pairs(log)
 
 
-def test_the_end_of_a_cleaning_cannot_be_told_by_an_old_format() -> None:
+def test_an_old_format_cannot_mark_the_end_of_a_cleaning() -> None:
     """
     An empty batch would do so, but there was no such thing. The log stays as it is, as in Kafka.
     """

@@ -13,9 +13,7 @@ from tests.support.clock import StillClock
 from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
-    FIRST_TIMESTAMP,
     append_padded,
-    batch_of,
     offset_entries,
     open_segment,
     padded_batch,
@@ -40,90 +38,6 @@ def test_a_new_segment_has_an_empty_log_and_no_other_files() -> None:
 
     assert [INDEX.name, LOG.name, TIME_INDEX.name] == files.names(DIRECTORY)
     assert [150, 10_485_760, 10_485_756] == [files.size(path) for path in (LOG, INDEX, TIME_INDEX)]
-
-
-@pytest.mark.scenario(16)
-def test_every_second_batch_has_an_entry_at_an_interval_of_one_batch() -> None:
-    """
-    An entry is due when *more* than the interval lies before it; closing adds the last timestamp.
-    """
-    files = MemoryFiles()
-    segment = open_segment(files=files, interval=150)
-
-    append_padded(segment, range(10))
-    segment.close()
-
-    assert bytes.fromhex(
-        "000000020000012c 0000000400000258 0000000600000384 00000008000004b0"
-    ) == files.read_bytes(INDEX)
-    assert 60 == files.size(TIME_INDEX)
-    assert [(FIRST_TIMESTAMP + at, at) for at in (2, 4, 6, 8, 9)] == time_entries(
-        open_segment(files=files)
-    )
-
-
-@pytest.mark.scenario(17)
-def test_the_interval_begins_anew_when_a_segment_is_opened() -> None:
-    """
-    How much lies behind the last entry is not looked at.
-    """
-    files = MemoryFiles()
-    segment = open_segment(files=files, interval=150)
-    append_padded(segment, range(10))
-    segment.close()
-
-    segment = open_segment(files=files, interval=150)
-    segment.resize_indexes(10_485_760)
-    counts = []
-    for offset in range(10, 14):
-        append_padded(segment, range(offset, offset + 1))
-        counts.append((segment.offset_index.entries, segment.time_index.entries))
-
-    assert [(4, 5), (4, 5), (5, 6), (5, 6)] == counts
-
-
-@pytest.mark.parametrize("interval", [0, 149])
-@pytest.mark.scenario(19)
-def test_an_interval_below_a_batch_gives_every_batch_but_the_first_an_entry(interval: int) -> None:
-    """
-    The entry has the position at which that same batch begins.
-    """
-    segment = open_segment(interval=interval)
-
-    append_padded(segment, range(4))
-
-    assert [(1, 150), (2, 300), (3, 450)] == offset_entries(segment)
-
-
-@pytest.mark.scenario(27)
-def test_timestamps_that_go_back_are_remembered_by_their_maximum() -> None:
-    """
-    With the last offset of the batch that brought it.
-    """
-    segment = open_segment(interval=0)
-
-    for offset, timestamp in enumerate([100, 50, 200, 150, 200, 300]):
-        append_padded(segment, range(offset, offset + 1), size=100, timestamp=timestamp)
-
-    assert [(100, 0), (200, 2), (300, 5)] == time_entries(segment)
-    assert [(1, 100), (2, 200), (3, 300), (4, 400), (5, 500)] == offset_entries(segment)
-    assert 300 == segment.max_timestamp_so_far() == segment.largest_record_timestamp()
-
-
-@pytest.mark.scenario(28)
-def test_an_entry_of_several_records_has_the_last_offset() -> None:
-    """
-    Not that of the record with the largest timestamp.
-    """
-    files = MemoryFiles()
-    segment = open_segment(100, files=files, interval=0)
-    first = batch_of(100, [100, 300, 300])
-
-    segment.append(102, first)
-    segment.append(104, batch_of(103, [250, 260]))
-
-    assert [(104, len(first))] == offset_entries(segment)
-    assert [(300, 102)] == time_entries(segment)
 
 
 def test_an_append_of_several_batches_decides_for_each() -> None:

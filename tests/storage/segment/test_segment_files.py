@@ -10,7 +10,7 @@ import pytest
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.index.txn_index import AbortedTxn
-from barnabas.storage.segment.files import delete_files_if_exist
+from barnabas.storage.segment.segment import delete_stale_files
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.clock import StillClock
 from tests.support.disk import FailingFiles, MemoryFiles
@@ -48,7 +48,7 @@ def test_a_segment_that_was_only_read_is_closed_as_it_is() -> None:
 
 def test_a_last_entry_that_cannot_be_written_does_not_keep_a_segment_open() -> None:
     """
-    The rest is closed, and the error told.
+    The rest is closed, and the error is logged.
     """
     files = FailingFiles()
     segment = open_segment(files=files)
@@ -114,7 +114,7 @@ def test_truncation_beyond_the_end_takes_nothing() -> None:
     assert segment.txn_index.is_empty
 
 
-def test_truncation_to_nothing_begins_the_segment_anew() -> None:
+def test_truncation_to_nothing_starts_the_segment_over() -> None:
     """
     Its age too.
     """
@@ -150,7 +150,7 @@ def test_after_truncation_the_largest_timestamp_is_looked_for() -> None:
 @pytest.mark.scenario(54)
 def test_a_removed_segment_is_read_to_the_end() -> None:
     """
-    Its files are renamed at once and removed later; who is at it goes on.
+    Its files are renamed at once and removed later; readers can finish.
     """
     files = MemoryFiles()
     segment = open_segment(files=files, interval=0)
@@ -166,16 +166,14 @@ def test_a_removed_segment_is_read_to_the_end() -> None:
         "00000000000000000000.timeindex.deleted",
         "00000000000000000000.txnindex.deleted",
     ] == files.names(DIRECTORY)
-    assert not segment.deleted
     segment.delete_if_exists()
 
-    assert segment.deleted
     assert [] == files.names(DIRECTORY)
     assert info is not None
     assert info.records is not None
     assert bytes(padded_batch(1)) == bytes(info.records.read())
     assert (3, 450, 150) == segment.translate_offset(3)
-    assert 1 == len(segment.collect_aborted_txns(0, 5).aborted_transactions)
+    assert 1 == len(segment.txn_index.collect_aborted_txns(0, 5).aborted_transactions)
     assert 0 == segment.last_modified()
 
 
@@ -228,8 +226,8 @@ def test_a_segment_moves_along_with_its_directory() -> None:
         path.parent
         for path in (
             segment.log.path,
-            segment.offset_index_file,
-            segment.time_index_file,
+            segment.offset_index.path,
+            segment.time_index.path,
             segment.txn_index.path,
         )
     }
@@ -276,7 +274,7 @@ def test_batches_can_be_taken_over_from_another_file() -> None:
 
 
 @pytest.mark.scenario(64)
-def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_told() -> None:
+def test_a_missing_time_index_is_made_empty_and_a_missing_offset_index_is_reported() -> None:
     """
     The age of the segment then is that of its file.
     """
@@ -326,9 +324,9 @@ def test_files_of_a_segment_that_is_not_open_are_removed_by_their_names() -> Non
     append_padded(open_segment(7, files=files), range(7, 8))
     files.open(DIRECTORY / "00000000000000000000.log.swap").close()
 
-    delete_files_if_exist(files, DIRECTORY, 0)
+    delete_stale_files(files, DIRECTORY, 0)
     assert "00000000000000000000.log.swap" in files.names(DIRECTORY)
-    delete_files_if_exist(files, DIRECTORY, 0, ".swap")
+    delete_stale_files(files, DIRECTORY, 0, ".swap")
 
     assert {7} == {offset_from_file_name(name) for name in files.names(DIRECTORY)}
     assert 3 == len(files.names(DIRECTORY))

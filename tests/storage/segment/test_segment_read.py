@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.storage.fs.interface import WouldBlock
-from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
-from barnabas.storage.segment.records import TimestampAndOffset
 from barnabas.storage.segment.segment import LogSegment
 from tests.support.disk import MemoryFiles
 from tests.support.segments import (
@@ -69,26 +67,9 @@ def test_a_read_is_limited_by_size(
     assert incomplete == info.first_entry_incomplete
 
 
-@pytest.mark.scenario(32)
-def test_a_read_begins_with_the_batch_that_holds_the_offset() -> None:
-    """
-    Consumers skip the records before the one that they wanted.
-    """
-    segment = open_segment(100)
-    segment.append(102, batch_of(100, [100, 300, 300]))
-    segment.append(104, batch_of(103, [250, 260]))
-
-    info = segment.read(101, 1000, segment.size)
-
-    assert info is not None
-    assert 100 == info.fetch_offset
-    assert info.records is not None
-    assert 0 == info.records.position
-
-
 def test_a_read_ends_where_it_may_not_go_on() -> None:
     """
-    At the high watermark, that is. If nobody knows where that is, there is nothing to read.
+    At the high watermark. Without its position there is nothing to read.
     """
     segment = five_batches()
 
@@ -104,7 +85,7 @@ def test_a_read_ends_where_it_may_not_go_on() -> None:
 
 def test_there_is_nothing_behind_the_last_batch() -> None:
     """
-    The log goes on in the next segment.
+    The next offset is in the next segment.
     """
     segment = five_batches()
 
@@ -161,17 +142,6 @@ def test_translation_finds_what_a_scan_finds(
     assert offset == segment.read_next_offset()
 
 
-def test_the_end_of_a_read_is_bounded_by_the_index() -> None:
-    """
-    For the aborted transactions that concern it.
-    """
-    segment = open_segment(interval=0)
-    append_padded(segment, range(5))
-
-    assert 2 == segment.fetch_upper_bound_offset(OffsetPosition(0, 0), 160)
-    assert segment.fetch_upper_bound_offset(OffsetPosition(0, 0), 601) is None
-
-
 def test_the_next_offset_of_an_empty_segment_is_its_base() -> None:
     """
     Also with a file that holds no whole batch.
@@ -180,38 +150,3 @@ def test_the_next_offset_of_an_empty_segment_is_its_base() -> None:
     assert 100 == open_segment(100, files=files).read_next_offset()
     files.open(DIRECTORY / "00000000000000000100.log").append(padded_batch(100)[:100])
     assert 100 == open_segment(100, files=files).read_next_offset()
-
-
-@pytest.mark.parametrize(
-    ("query", "found"),
-    [(40, (100, 0)), (101, (200, 2)), (200, (200, 2)), (201, (300, 5)), (301, None)],
-)
-@pytest.mark.parametrize("interval", [0, 4096])
-@pytest.mark.scenario(34)
-def test_offsets_are_found_by_time(
-    query: int, found: tuple[int, int] | None, interval: int
-) -> None:
-    """
-    The first record that is not older, whatever the indexes know.
-    """
-    segment = open_segment(interval=interval)
-    for offset, timestamp in enumerate([100, 50, 200, 150, 200, 300]):
-        append_padded(segment, range(offset, offset + 1), timestamp=timestamp)
-
-    result = segment.find_offset_by_timestamp(query, 0)
-
-    assert found == (result and (result.timestamp, result.offset))
-
-
-@pytest.mark.scenario(35)
-def test_a_record_is_found_inside_its_batch() -> None:
-    """
-    The first with that time, not the last of the batch.
-    """
-    segment = open_segment(100, interval=0)
-    segment.append(102, batch_of(100, [100, 300, 300]))
-    segment.append(104, batch_of(103, [250, 260]))
-
-    assert TimestampAndOffset(300, 101, 0) == segment.find_offset_by_timestamp(255, 100)
-    assert TimestampAndOffset(260, 104, 0) == segment.find_offset_by_timestamp(255, 103)
-    assert TimestampAndOffset(300, 101, 0) == segment.find_offset_by_timestamp(300, 100)

@@ -1,5 +1,5 @@
 """
-When a log goes on in another segment.
+When an append begins a new segment.
 
 The numbers are those that Apache Kafka's own classes gave for the same input.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 import pytest
 
 from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll, room_in
-from barnabas.storage.segment.segment import LogSegment
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.segments import (
@@ -17,7 +16,6 @@ from tests.support.segments import (
     FIRST_TIMESTAMP,
     append_padded,
     batch_of,
-    offset_entries,
     open_segment,
 )
 
@@ -47,99 +45,6 @@ def roll_params(
         messages_size=size,
         now=now,
     )
-
-
-def fill_until_roll(segment: LogSegment, *, timestamp: int | None = None, **params: int) -> int:
-    """
-    Append padded batches until one should go to the next segment; its offset.
-    """
-    offset = segment.base_offset
-    size = params.get("size", 150)
-    while not reason_to_roll(segment, roll_params(offset, timestamp=timestamp, **params)):
-        append_padded(segment, range(offset, offset + 1), size=size, timestamp=timestamp)
-        offset += 1
-    return offset
-
-
-@pytest.mark.scenario(18)
-def test_the_canary_rolls_before_49() -> None:
-    """
-    25 time slots, the last of which is reserved: 24 entries, one for every second batch.
-    """
-    files = MemoryFiles()
-    segment = open_segment(files=files, index_bytes=300, interval=150)
-
-    assert 49 == fill_until_roll(segment)
-    segment.on_become_inactive_segment()
-
-    assert (7350, 192, 288) == tuple(files.size(path) for path in (LOG, INDEX, TIME_INDEX))
-    assert (2, 300) == offset_entries(segment)[0]
-
-
-@pytest.mark.parametrize(
-    ("index_bytes", "interval", "timestamp", "rolls", "entries", "reason"),
-    [
-        pytest.param(300, 0, None, 25, (24, 24), TIMES, marks=pytest.mark.scenario(19)),
-        pytest.param(300, 149, None, 25, (24, 24), TIMES, marks=pytest.mark.scenario(19)),
-        pytest.param(300, 0, FIRST_TIMESTAMP, 38, (37, 1), OFFSETS, marks=pytest.mark.scenario(20)),
-        pytest.param(100, 150, None, 15, (7, 7), TIMES, marks=pytest.mark.scenario(21)),
-    ],
-)
-def test_a_full_index_rolls(
-    *,
-    index_bytes: int,
-    interval: int,
-    timestamp: int | None,
-    rolls: int,
-    entries: tuple[int, int],
-    reason: RollReason,
-) -> None:
-    """
-    The time index is full one slot earlier than the offset index; constant time never fills it.
-    """
-    segment = open_segment(index_bytes=index_bytes, interval=interval)
-
-    assert rolls == fill_until_roll(segment, timestamp=timestamp)
-
-    assert reason is reason_to_roll(segment, roll_params(rolls, timestamp=timestamp))
-    segment.on_become_inactive_segment()
-    assert entries == (segment.offset_index.entries, segment.time_index.entries)
-
-
-@pytest.mark.scenario(22)
-def test_a_segment_rolls_when_the_next_batch_would_not_fit() -> None:
-    """
-    At exactly its size it does fit.
-    """
-    segment = open_segment()
-
-    assert 20 == fill_until_roll(segment, size=1000, segment_bytes=20_000)
-
-    assert RollReason.SIZE is reason_to_roll(
-        segment, roll_params(20, size=1000, segment_bytes=20_000)
-    )
-    assert 20_000 == segment.size
-    assert [(5, 5000), (10, 10_000), (15, 15_000)] == offset_entries(segment)
-
-
-@pytest.mark.parametrize(
-    "segment_bytes",
-    [
-        pytest.param(1000, marks=pytest.mark.scenario(23)),
-        pytest.param(900, marks=pytest.mark.scenario(24)),
-    ],
-)
-def test_small_segments_hold_six_batches(segment_bytes: int) -> None:
-    """
-    Their only time entry is the one of the roll.
-    """
-    files = MemoryFiles()
-    segment = open_segment(files=files)
-
-    assert 6 == fill_until_roll(segment, segment_bytes=segment_bytes)
-    segment.on_become_inactive_segment()
-
-    assert (900, 0, 12) == tuple(files.size(path) for path in (LOG, INDEX, TIME_INDEX))
 
 
 @pytest.mark.scenario(25)
@@ -259,7 +164,7 @@ def test_there_is_room_for_so_many_index_entries(timestamp: int | None, reason: 
 @pytest.mark.parametrize("batches", [0, 1])
 def test_without_timestamps_no_timestamp_is_too_late(batches: int) -> None:
     """
-    An empty segment and one that goes by the clock.
+    An empty segment and one that is rolled by the clock.
     """
     segment = open_segment()
     append_padded(segment, range(batches), timestamp=-1)

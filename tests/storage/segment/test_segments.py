@@ -174,7 +174,7 @@ def test_segments_move_along_with_their_directory() -> None:
 
 def test_closing_goes_on_behind_an_error() -> None:
     """
-    The first error is told once all others were tried.
+    The first error is raised once all others were tried.
     """
     files = FailingFiles()
     segments = segments_of(0, 10, files=files)
@@ -185,5 +185,5 @@ def test_closing_goes_on_behind_an_error() -> None:
     with pytest.raises(KafkaStorageError, match=r"00000000000000000000\.log"):
         segments.close()
 
-    assert 12 == files.size(segments.active_segment.time_index_file)
+    assert 12 == files.size(segments.active_segment.time_index.path)
     segments.close_handlers()

@@ -83,7 +83,7 @@ def test_opening_makes_an_empty_file() -> None:
 )
 def test_readers_are_not_pedantic(content: bytes) -> None:
     """
-    Line ends, and the amount of white space, are as somebody's editor left them.
+    Line ends, and the amount of white space, are as an editor has left them.
     """
     assert {TopicPartition("t", 0): 5} == OffsetCheckpointFile(disk(content), PATH).read()
 

@@ -45,7 +45,7 @@ def test_the_offset_is_what_stands_before_the_first_dot() -> None:
         log_files.offset_from_file_name("notes.txt")
 
 
-def test_kinds_of_files_are_told_by_the_end_of_the_name() -> None:
+def test_the_end_of_a_name_is_the_kind_of_the_file() -> None:
     """
     A file that is about to be deleted is of no kind.
     """

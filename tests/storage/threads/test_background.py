@@ -1,5 +1,5 @@
 """
-Work that goes on in threads beside everything else.
+Threads for work in the background.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from barnabas.server.manual_clock import ManualClock
-from barnabas.storage.threads.background import Alarm, AlarmThread
+from barnabas.storage.threads.background import Alarm, alarm_thread
 
 
 def test_an_alarm_goes_off_at_the_earliest_time_and_once() -> None:
@@ -50,7 +50,7 @@ class Worker:
         self.alarm = Alarm()
         self.rounds: list[int] = []
         self.on_round: Callable[[], None] = lambda: None
-        self.thread = AlarmThread("worker", self.alarm, self._work, clock=self.clock)
+        self.thread = alarm_thread("worker", self.alarm, self._work, clock=self.clock)
 
     def _work(self) -> None:
         self.rounds.append(self.clock.now_ms())
@@ -61,7 +61,7 @@ class Worker:
 def worker() -> Iterator[Worker]:
     worker = Worker()
     worker.thread.start()
-    worker.clock.until_waiting(worker.thread._thread)
+    worker.clock.until_waiting(worker.thread.thread)
     yield worker
     worker.thread.stop()
     assert worker.thread.join(60)

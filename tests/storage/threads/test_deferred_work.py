@@ -92,25 +92,25 @@ def test_the_next_time_can_be_asked(deferred: DeferredWork, clock: StillClock) -
     assert clock.now_ms() + 20 == deferred.next_due_ms
 
 
-def test_whoever_looks_after_the_log_is_told_when_to_come(clock: StillClock) -> None:
+def test_the_owner_of_the_log_gets_the_times_of_its_work(clock: StillClock) -> None:
     """
     Soon enough for the next start, too: a new log that does not say to which topic it belongs is a
     stray then.
     """
-    told: list[int] = []
-    deferred = DeferredWork(clock, told.append)
+    times: list[int] = []
+    deferred = DeferredWork(clock, times.append)
     start = clock.now_ms()
 
     deferred.later(20_000, lambda: None)
     deferred.later(30_000, lambda: None)
     deferred.later(10_000, lambda: None)
-    assert [start + 20_000, start + 10_000] == told
+    assert [start + 20_000, start + 10_000] == times
     deferred.soon(lambda: None)
     deferred.soon(lambda: None)
-    assert [start + 100] == told[2:]
+    assert [start + 100] == times[2:]
     clock.advance(100)
     deferred.run_due()
-    assert [start + 10_000] == told[3:]
+    assert [start + 10_000] == times[3:]
     clock.advance(29_900)
     deferred.run_due()
-    assert [start + 10_000] == told[3:]
+    assert [start + 10_000] == times[3:]

@@ -21,7 +21,7 @@ def test_who_came_back_late_rests_for_a_moment(
     module: ModuleType, away_seconds: float, rests: int
 ) -> None:
     """
-    Somebody else had a turn then, and has more to do.
+    Another thread had a turn then, and has more to do.
     """
     now = 1000.0
     rested = 0

@@ -17,7 +17,8 @@ from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
 from barnabas.storage.config.option_values import InvalidValue
-from barnabas.storage.config.options import MiB, table
+from barnabas.storage.config.options import table
+from barnabas.storage.units import MiB
 
 _NOT_USED: Final = "-1"
 """What ``broker.id`` says where only ``node.id`` counts."""

@@ -11,7 +11,14 @@ import re
 from typing import ClassVar, Final
 
 from barnabas.storage.config.option_values import ConfigError
-from barnabas.storage.config.options import MINUTES, Int, Names, Options, option, table
+from barnabas.storage.config.options import (
+    Int,
+    Names,
+    Options,
+    option,
+    table,
+)
+from barnabas.storage.units import MINUTES
 
 LEAST_INTERVAL_MS: Final = 100
 LONGEST_INTERVAL_MS: Final = 60 * MINUTES

@@ -6,20 +6,15 @@ from __future__ import annotations
 
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
-    DAYS,
-    INT_MAX,
-    MINUTES,
-    SECONDS,
     Bool,
     Int,
-    KiB,
     Long,
-    MiB,
     Options,
     Short,
     option,
     section,
 )
+from barnabas.storage.units import DAYS, INT_MAX, MINUTES, SECONDS, KiB, MiB
 
 NOW = Update.CLUSTER_WIDE
 

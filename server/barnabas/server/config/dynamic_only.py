@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
-    INT_MAX,
-    LONG_MAX,
     Bool,
-    GiB,
     Int,
-    KiB,
     Long,
-    MiB,
     Names,
     Options,
     option,
     section,
     table,
 )
+from barnabas.storage.units import INT_MAX, LONG_MAX, GiB, KiB, MiB
 
 NOW = Update.CLUSTER_WIDE
 ASSIGNMENT_INTERVAL_MAX = 15_000

@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
-from barnabas.storage.config.option_values import ConfigError, Rule
+from barnabas.storage.config.option_values import ConfigError, Validator
 from barnabas.storage.config.options import (
-    SECONDS,
     Bool,
     Int,
     Options,
@@ -20,6 +19,7 @@ from barnabas.storage.config.options import (
     section,
     table,
 )
+from barnabas.storage.units import SECONDS
 
 _DURATION: Final = re.compile(
     r"by_duration:\+?P(?=.)([0-9]+D)?(T(?=.)([0-9]+H)?([0-9]+M)?([0-9]+(\.[0-9]{0,9})?S)?)?",
@@ -152,7 +152,7 @@ class ShareGroupOptions(Options):
     share_auto_offset_reset: Text = option(
         "latest",
         "Where a group begins that has no offset: earliest, latest or by_duration:PnDTnHnMn.nS.",
-        rule=Rule(
+        validator=Validator(
             "earliest, latest, by_duration:PnDTnHnMn.nS",
             _is_reset,
             "The value must be either 'earliest', 'latest' or of the format"

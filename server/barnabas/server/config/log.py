@@ -9,24 +9,17 @@ from __future__ import annotations
 
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
-    DAYS,
-    HOURS,
-    LONG_MAX,
-    MINUTES,
-    SECONDS,
     Bool,
     Double,
-    GiB,
     Int,
-    KiB,
     Long,
-    MiB,
     Names,
     Options,
     Text,
     option,
     section,
 )
+from barnabas.storage.units import DAYS, HOURS, LONG_MAX, MINUTES, SECONDS, GiB, KiB, MiB
 
 NOW = Update.CLUSTER_WIDE
 

@@ -6,20 +6,15 @@ from __future__ import annotations
 
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
-    DAYS,
-    INT_MAX,
-    MINUTES,
-    SECONDS,
     Int,
-    KiB,
     Long,
-    MiB,
     Names,
     Options,
     Text,
     option,
     section,
 )
+from barnabas.storage.units import DAYS, INT_MAX, MINUTES, SECONDS, KiB, MiB
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 

@@ -4,7 +4,14 @@ Options of Barnabas itself.
 
 from __future__ import annotations
 
-from barnabas.storage.config.options import SECONDS, Int, Options, Text, option, section
+from barnabas.storage.config.options import (
+    Int,
+    Options,
+    Text,
+    option,
+    section,
+)
+from barnabas.storage.units import SECONDS
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 

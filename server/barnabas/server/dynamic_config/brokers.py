@@ -23,7 +23,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.config.dynamic_only import DynamicOnlyOptions
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, Option, Update
-from barnabas.storage.config.options import HOURS, MINUTES
+from barnabas.storage.units import HOURS, MINUTES
 
 logger = logging.getLogger(__name__)
 

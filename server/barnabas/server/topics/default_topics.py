@@ -17,7 +17,7 @@ from barnabas.server.cluster.topic_names import (
     TRANSACTION_STATE_TOPIC,
 )
 from barnabas.server.config import BrokerConfig
-from barnabas.storage.config.options import MiB
+from barnabas.storage.units import MiB
 
 BROKER_DEFAULT: Final = -1
 SHARE_GROUP_STATE_PARTITIONS: Final = 50

@@ -1,17 +1,17 @@
 """
-Which batches of a log stay when it is cleaned, and how those are written of which a part stays.
+The batches of a log that stay when it is cleaned, and how those are written that stay in part.
 
-What becomes of a batch::
+The results for a batch::
 
-    as it was      all of its records stay, and it needs no delete horizon
-    written anew   some records stay, or tombstones or a marker in it begin their delay
+    unchanged      all of its records stay, and it needs no delete horizon
+    rewritten      some records stay, or tombstones or a marker in it begin their delay
     only a header  no record stays, but the batch is the last of its producer or of the cleaning
-    nothing        no record stays
+    removed        no record stays
 
-A message of an old format is written anew in any case if something of it stays.
+A message of an old format is rewritten in any case if a part of it stays.
 
-The first and last offset, the producer and its sequence stay what they were, so that offsets do not
-move and a producer goes on where it stopped (Kafka's MemoryRecords.filterTo and Cleaner.cleanInto).
+The first and last offset, the producer and its sequence do not change, so that offsets do not move
+and a producer can continue (Kafka's MemoryRecords.filterTo and Cleaner.cleanInto).
 """
 
 # Compiled: see hatch_build.py.
@@ -46,22 +46,22 @@ from barnabas.storage.cleaner.stats import CleanerStats
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.log.batch_rebuild import check_producer
 from barnabas.storage.producers.entry import LastRecord
+from barnabas.storage.units import LONG_MAX
 
 RECORDS_PER_STEP: Final = 100
-"""What compiled code does in about 0.1 ms. No other thread runs meanwhile."""
+"""About 0.1 ms of compiled code, during which no other thread runs (benchmarks/cleaner.py)."""
 
-_LARGEST_TIMESTAMP: Final = 2**63 - 1
 
 Walk = KeyIndexer | RecordFilter | TimestampShift
 
 
 class BatchRetention(Enum):
     """
-    What becomes of a batch of which no record stays.
+    The results for a batch of which no record stays.
     """
 
-    DELETE = "it goes, and its records are not looked at"
-    DELETE_EMPTY = "it goes"
+    DELETE = "it is removed, and its records are not read"
+    DELETE_EMPTY = "it is removed"
     RETAIN_EMPTY = "its header stays"
 
 
@@ -69,24 +69,23 @@ class CleanedBatches:
     """
     The batches that stay of one read, in the order of the log.
 
-    Batches that stay as they were and lie next to each other are one piece, which is not copied
-    until all of it is written.
+    Adjacent batches that do not change are one piece, which is copied only when it is written.
     """
 
     def __init__(self, data: bytes) -> None:
         """
         Args:
-            data: what was read.
+            data: the bytes of the read.
         """
         self.largest_offset = -1
-        """Of a record that stays, or of a batch that stays as it was or as a header."""
+        """That of a record that stays, or of a batch that does not change or becomes a header."""
         self._view = memoryview(data)
         self._pieces: list[memoryview | bytearray] = []
         self._from = self._to = 0
 
     def keep(self, start: int, end: int, last_offset: int) -> None:
         """
-        The batch from *start* up to *end* stays as it was.
+        Add the batch from *start* up to *end*, which does not change.
         """
         if start != self._to:
             self._end_piece()
@@ -96,7 +95,7 @@ class CleanedBatches:
 
     def add(self, batch: bytearray, largest_offset: int) -> None:
         """
-        A batch that was written anew comes next.
+        Add a batch that was rewritten.
         """
         self._end_piece()
         self._from = self._to
@@ -109,7 +108,7 @@ class CleanedBatches:
 
     def take(self) -> memoryview:
         """
-        All of them, one after the other.
+        The bytes of all batches.
         """
         self._end_piece()
         self._from = self._to
@@ -144,13 +143,14 @@ class BatchFilter:
         Args:
             now_ms: the time of the cleaning, the same for all batches.
             delete_retention_ms: how long tombstones and markers stay once they have a horizon.
-            legacy_horizon_ms: tombstones of old formats go if their segment was not modified since.
-            end_offset: what is from here on stays as it is in this cleaning. The batch before it
-                never goes, so that it is still known where the log ended.
+            legacy_horizon_ms: tombstones of old formats are removed if their segment was not
+                modified since.
+            end_offset: records from here on do not change in this cleaning. The batch before it
+                is never removed, so that the end of the log stays known.
             pause: called in the middle of large batches, so that other threads can run.
         """
         self.last_records: Mapping[int, LastRecord] = {}
-        """The last record of each producer that may go on."""
+        """The last record of each producer that may continue."""
         self._legacy_horizon_ms = legacy_horizon_ms
         self._keep_legacy_tombstones = True
         self._map = offset_map
@@ -159,24 +159,24 @@ class BatchFilter:
         self._now_ms = now_ms
         horizon = now_ms + delete_retention_ms
         # With a retention of "for ever", Kafka's sum overflows and then is no horizon.
-        self._new_horizon_ms = horizon if horizon <= _LARGEST_TIMESTAMP else None
+        self._new_horizon_ms = horizon if horizon <= LONG_MAX else None
         self._end_offset = end_offset
         self._pause = pause
 
     def begin_segment(self, last_modified_ms: int) -> None:
         """
-        The batches that come now are in a segment that was modified then.
+        Note that the next batches are in a segment that was modified at that time.
         """
         self._keep_legacy_tombstones = last_modified_ms > self._legacy_horizon_ms
 
     def filter(self, batch: RecordBatch, data: bytes, out: CleanedBatches) -> None:
         """
-        Decide about *batch*, which lies in *data*, and put what stays of it into *out*.
+        Decide about *batch*, which lies in *data*, and add its records that stay to *out*.
 
         Raises:
             InvalidRecord: the records are not whole or not consistent.
             CorruptCompressedData: the compressed stream is broken.
-            UnknownServerError: a batch would have to be written anew that makes no sense.
+            UnknownServerError: the producer of a batch that is to be rewritten is not valid.
         """
         if isinstance(batch, LegacyBatch):
             self._filter_legacy(batch, out)
@@ -212,7 +212,7 @@ class BatchFilter:
 
     def _filter_legacy(self, batch: LegacyBatch, out: CleanedBatches) -> None:
         """
-        What stays of a message of an old format becomes a batch of the current one.
+        Write the records that stay of a message of an old format as a batch of the current one.
         """
         self._transactions.on_batch_read(batch)
         stats = self._stats
@@ -240,8 +240,8 @@ class BatchFilter:
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:
         """
-        Whether the log knows by this batch what its producer sent last: the sequence number is in
-        the last batch of data, and if that has gone, the epoch is in the last marker.
+        Whether the batch has the last sequence or epoch of its producer: the sequence is in the
+        last batch of data, and if that was removed, the epoch is in the last marker.
         """
         last = self.last_records.get(batch.producer_id)
         if last is None:
@@ -282,7 +282,7 @@ class BatchFilter:
             # A producer may have set the bit. It does not survive.
             horizon_ms = None
         first, least, largest = timestamps_of(batch, found)
-        if least < NO_TIMESTAMP or largest > _LARGEST_TIMESTAMP:
+        if least < NO_TIMESTAMP or largest > LONG_MAX:
             raise InvalidRecord(f"A record of {batch} has an invalid timestamp.")
         if not found.in_order:
             raise InvalidRecord(f"The offsets of the records of {batch} do not grow.")

@@ -1,5 +1,5 @@
 """
-Which keys of a log its records have, and where each was last: the first pass of a cleaning.
+The first pass of a cleaning: the keys of a log, and the last offset of each.
 """
 
 # Compiled: see hatch_build.py.
@@ -18,7 +18,7 @@ from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 
 class BatchIndexer:
     """
-    Takes the keys of batches into an offset map (Kafka's Cleaner.buildOffsetMapForSegment).
+    Adds the keys of batches to an offset map (Kafka's Cleaner.buildOffsetMapForSegment).
 
     Batches come in the order of the log, each once. Those of aborted transactions do not count.
     """
@@ -35,7 +35,7 @@ class BatchIndexer:
     ) -> None:
         """
         Args:
-            start_offset: keys of records below are not of interest.
+            start_offset: keys of records below are left out.
             most_keys: how many keys the map may hold.
             pause: called in the middle of large batches, so that other threads can run.
         """
@@ -48,7 +48,7 @@ class BatchIndexer:
 
     def take_in(self, batch: RecordBatch, data: bytes) -> bool:
         """
-        Take in the keys of *batch*, which lies in *data*; whether there was room for all of them.
+        Add the keys of *batch*, which lies in *data*; return whether there was room for all.
 
         Raises:
             InvalidRecord: the records are not whole or not consistent.

@@ -25,7 +25,7 @@ _INT32: Final = Struct(">i")
 
 class ReadBatches(NamedTuple):
     """
-    What one read has given: bytes, and the whole batches in them.
+    The bytes of one read, and the whole batches in them.
     """
 
     data: bytes
@@ -38,8 +38,8 @@ class BatchReader:
 
     Invariants:
 
-    1. No more is read at a time than the buffer holds, and it is larger than it was asked to be
-       only while a segment is read that has a larger batch (Kafka's Cleaner.growBuffersOrFail).
+    1. A read is not larger than the buffer, which grows only for a larger batch and only until the
+       end of its segment (Kafka's Cleaner.growBuffersOrFail).
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class BatchReader:
         Args:
             buffer_bytes: the size of a read.
             max_buffer_bytes: up to here it doubles; beyond, it is as large as one batch.
-            throttle: told how many bytes were read; it may take its time.
+            throttle: called with the number of bytes that were read; it may block.
         """
         self._buffer_bytes = buffer_bytes
         self._max_buffer_bytes = max_buffer_bytes

@@ -1,18 +1,18 @@
 """
-Cleaning one log: of the records with the same key, only the last one stays.
+Cleaning one log: only the last one of the records with the same key stays.
 
 ::
 
     log start        first dirty              uncleanable        log end
     |----------------|------------------------|------------------|
      pass 1           keys -> offset map
-     pass 2: copied without what a later record
-             has superseded
+     pass 2: copied without records that have a
+             later one of the same key
 
-The first pass reads the dirty part and remembers the last offset of each key, until the offset map
+The first pass reads the dirty part and stores the last offset of each key, until the offset map
 has no room left or the part that can be cleaned ends. The second pass copies all segments up to
-there, several small ones into one, without the records of which the map knows a later one, and puts
-the copies in the place of the old segments. Offsets do not change (Kafka's Cleaner).
+there, several small ones into one, without the records that have a later one in the map, and
+replaces the old segments by the copies. Offsets do not change (Kafka's Cleaner).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from barnabas.storage.state_files.file_names import TopicPartition
 logger = logging.getLogger(__name__)
 
 _RECORDS_PER_BATCH: Final = 10
-"""A batch takes about as much time as so many of its records."""
+"""A batch takes about as much time as this many records (benchmarks/cleaner.py)."""
 
 
 class Cleaner:
@@ -48,7 +48,7 @@ class Cleaner:
     Cleans logs, one after the other, with memory that is the same for all.
 
     One thread may use it. While it cleans a log, others may read it and append to it; the caller
-    sees to it that nobody truncates or deletes it, and that its retention is not applied.
+    prevents truncation, deletion and retention of the log.
     """
 
     def __init__(
@@ -66,13 +66,14 @@ class Cleaner:
         """
         Args:
             offset_map: for the keys of the log that is cleaned; it is empty in between.
-            io_buffer_bytes: how much is read at a time, ``log.cleaner.io.buffer.size`` divided by
-                the number of threads and by two.
-            max_io_buffer_bytes: how large that becomes for the sake of large batches,
+            io_buffer_bytes: the size of a read, ``log.cleaner.io.buffer.size`` divided by the
+                number of threads and by two.
+            max_io_buffer_bytes: the size to which it grows for large batches,
                 ``message.max.bytes``.
-            load_factor: how full the map may become, ``log.cleaner.io.buffer.load.factor``.
-            throttle: told how many bytes were read or written; it may take its time.
-            check_done: asked often whether to go on; raises ``LogCleaningAborted`` if not.
+            load_factor: the part of the map that may be taken,
+                ``log.cleaner.io.buffer.load.factor``.
+            throttle: called with the number of bytes that were read or written; it may block.
+            check_done: called often; raises ``LogCleaningAborted`` if the cleaning is to end.
             pause: called several times a millisecond, to let other threads run.
 
         Raises:
@@ -98,7 +99,7 @@ class Cleaner:
         Clean a log up to its uncleanable offset, or as far as the offset map has room.
 
         Returns:
-            The offset up to which the log is clean now, and what was done.
+            The offset up to which the log is clean now, and the numbers of the cleaning.
 
         Raises:
             LogCleaningAborted: the caller's ``check_done`` said so, or a segment had to be split
@@ -115,7 +116,7 @@ class Cleaner:
             self._build_offset_map(log, to_clean.first_dirty_offset, end_of_round, stats)
             stats.index_done()
             end_offset = self.offset_map.latest_offset + 1
-            # Before a record goes because of a later one, that one must survive a crash.
+            # Before a record is removed, the later one with its key must survive a crash.
             log.flush(end_offset)
             self._rewrite(to_clean, end_offset, now_ms, stats)
             stats.buffer_utilization = self.offset_map.utilization
@@ -129,7 +130,7 @@ class Cleaner:
 
     def _build_offset_map(self, log: Log, start: int, end: int, stats: CleanerStats) -> None:
         """
-        Take in the keys from offset *start* up to *end*, or up to where the map is full.
+        Add the keys from offset *start* up to *end*, or until the map is full.
         """
         offset_map = self.offset_map
         dirty = log.segments.values_between(start, end)
@@ -149,7 +150,7 @@ class Cleaner:
                 if not indexer.take_in(batch, data):
                     logger.debug("%s: the offset map is full in %s", log.topic_partition, segment)
                     return
-            # Nothing has the offsets between the last batch and the next segment.
+            # No record has the offsets between the last batch and the next segment.
             offset_map.update_latest_offset(end_of_segment - 1)
 
     def _read_dirty(
@@ -159,8 +160,8 @@ class Cleaner:
         The batches of a segment from about offset *start* on, and the bytes in which they lie.
 
         Raises:
-            KafkaError: the disk failed. As in Kafka, this concerns the log only: if the disk does,
-                whoever reads or writes elsewhere will find out.
+            KafkaError: the disk failed. As in Kafka, this is an error of the log only; other reads
+                and writes find out whether the disk has failed.
         """
         position = segment.offset_index.lookup(start).position
         try:
@@ -197,7 +198,7 @@ class Cleaner:
         self, to_clean: LogToClean, end_offset: int, now_ms: int, stats: CleanerStats
     ) -> None:
         """
-        Write all segments anew that begin below *end_offset*.
+        Rewrite all segments that begin below *end_offset*.
         """
         log, end_of_round = to_clean.log, to_clean.uncleanable_offset
         config = log.config
@@ -232,7 +233,7 @@ class Cleaner:
         batch_filter: BatchFilter,
     ) -> None:
         """
-        Put one segment in the place of several.
+        Replace several segments by one.
         """
         cleaned = log.create_new_cleaned_segment(group[0].base_offset)
         with _given_up_on_failure(cleaned):
@@ -247,7 +248,7 @@ class Cleaner:
                 self._clean_into(log, segment, cleaned, batch_filter)
             cleaned.on_become_inactive_segment()
             cleaned.flush()
-            # Retention goes by this time where records have no timestamps.
+            # Retention uses this time where records have no timestamps.
             cleaned.set_last_modified(group[-1].last_modified())
         log.replace_segments([cleaned], group)
 
@@ -255,7 +256,7 @@ class Cleaner:
         self, log: Log, segment: LogSegment, cleaned: LogSegment, batch_filter: BatchFilter
     ) -> None:
         """
-        Append to *cleaned* what stays of *segment*.
+        Append the records that stay of *segment* to *cleaned*.
         """
         batch_filter.begin_segment(segment.last_modified())
         for read in self._read(log, segment):
@@ -268,7 +269,7 @@ class Cleaner:
             try:
                 cleaned.append(out.largest_offset, records)
             except SegmentOffsetOverflow as error:
-                # It can be cleaned once it is split, so what was done so far is of no use.
+                # It can be cleaned once it is split: this cleaning is given up.
                 logger.info("%s: %s", log.topic_partition, error)
                 log.split_overflowed_segment(segment)
                 raise LogCleaningAborted(str(error)) from error

@@ -1,10 +1,9 @@
 """
-What the cleaner does with messages of the format versions 0 and 1.
+Cleaning messages of the format versions 0 and 1.
 
-What stays of them is written as a batch of the current format, so that a compacted log loses its
-old messages one after the other. There is no delete horizon in them: whether their tombstones go is
-decided for a whole segment, by when it was modified last (Kafka's Cleaner and
-MemoryRecords.filterTo).
+Their records that stay are written as a batch of the current format, so that a compacted log loses
+its old messages one after the other. They have no delete horizon: their tombstones are removed by
+the time of the last write to their segment (Kafka's Cleaner and MemoryRecords.filterTo).
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from barnabas.storage.cleaner.offset_map import OffsetMap
 
 class LegacyRetention(NamedTuple):
     """
-    What stays of a message, or of those in a wrapper.
+    The records that stay of a message, or of those in a wrapper.
     """
 
     messages_read: int
     invalid: int
-    """Records that go because they have no key."""
+    """Records that are removed because they have no key."""
     kept: list[Record]
 
 
@@ -57,7 +56,7 @@ def rebuild_legacy(batch: LegacyBatch, kept: list[Record], horizon_ms: int | Non
     A batch of the current format with the *kept* records.
 
     Args:
-        horizon_ms: when tombstones among them may go; None for never.
+        horizon_ms: the time from which on tombstones among them may be removed; None for never.
     """
     has_tombstones = any(record.value is None for record in kept)
     return build_batch_with_offsets(

@@ -1,5 +1,5 @@
 """
-What the cleaner is given to clean, and how it is told to stop.
+The order to clean one log, and the exceptions that end its cleaning.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from barnabas.protocol.structs import struct
 
 if TYPE_CHECKING:
     from barnabas.storage.log.log import Log
-    from barnabas.storage.state_files.file_names import TopicPartition
 
 
 class LogCleaningAborted(Exception):
     """
-    Somebody needs the log that is being cleaned: to delete or truncate it, or to change its policy.
+    Another thread waits for the log: it deletes or truncates it, or changes its policy.
     """
 
 
@@ -28,7 +27,7 @@ class CleanerStopped(LogCleaningAborted):
 @struct(kw_only=True)
 class LogToClean:
     """
-    A log, and the part of it whose keys decide what stays (Kafka's class of that name).
+    A log, and the part of it whose keys decide which records stay (Kafka's class of that name).
 
     Invariants:
 
@@ -38,27 +37,8 @@ class LogToClean:
 
     log: Log
     first_dirty_offset: int
-    """All below has been cleaned before."""
+    """Where the last cleaning ended."""
     uncleanable_offset: int
-    """What is from here on stays as it is."""
-    clean_bytes: int = 0
-    """Of the segments that begin below the first dirty offset."""
-    cleanable_bytes: int = 0
-    """Of the segments from that of the first dirty offset on, up to the uncleanable one."""
-    need_compaction_now: bool = False
-    """Whether ``max.compaction.lag.ms`` asks for it, however little there is to clean."""
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        return self.log.topic_partition
-
-    @property
-    def total_bytes(self) -> int:
-        return self.clean_bytes + self.cleanable_bytes
-
-    @property
-    def cleanable_ratio(self) -> float:
-        """
-        How dirty the log is, from 0 to 1.
-        """
-        return self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0
+    """Records from here on stay as they are."""
+    cleanable_ratio: float = 0.0
+    """How dirty the log is, from 0 to 1."""

@@ -1,13 +1,13 @@
 """
-Which log the cleaner takes next, and what is noted about it.
+The choice of the log that is cleaned next, and the checkpoints of the cleaner.
 
 ::
 
-    CleanerThread --> LogCleanerManager --+-- plan_cleaning        which part, is it worth it
-    LogManager   -->                      +-- CleaningStates       who works on which log
-    LogMaintenance    -->                      +-- CleanerCheckpoint    how far logs are clean, one
-                                          |                        file for each log directory
-                                          +-- uncleanable logs     those that could not be cleaned
+    CleanerThread  --> LogCleanerManager --+-- plan_cleaning        which part, is it worth it
+    LogManager     -->                     +-- CleaningStates       which thread works on which log
+    LogMaintenance -->                     +-- CleanerCheckpoint    how far logs are clean, one
+                                           |                        file for each log directory
+                                           +-- uncleanable logs     those that could not be cleaned
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 class LogCleaningFailed(Exception):
     """
-    Something unexpected came in the way of cleaning *log*, which is left alone from now on.
+    The cleaning of *log* has failed, which is left alone from now on.
     """
 
     def __init__(self, log: Log, sentence: str) -> None:
@@ -51,23 +51,23 @@ class LogCleaningFailed(Exception):
 @struct(frozen=False)
 class PreCleanStats:
     """
-    What a look at all logs came to (Kafka's class of that name).
+    The numbers of a choice among all logs (Kafka's class of that name).
     """
 
     max_compaction_delay_ms: int = 0
-    """By how much ``max.compaction.lag.ms`` is exceeded where that is worst."""
+    """The largest excess over ``max.compaction.lag.ms``."""
     delayed_partitions: int = 0
     cleanable_partitions: int = 0
 
 
 class LogCleanerManager:
     """
-    Hands logs to cleaner threads, and keeps them off those that somebody else needs.
+    Assigns logs to cleaner threads, and keeps them off logs that another thread needs.
 
     Invariants:
 
     1. A log is cleaned by one thread at a time, and by none while it is paused.
-    2. What is below the noted offset of a log has been cleaned.
+    2. Records below the checkpoint of a log were cleaned.
     3. A log whose cleaning failed is not cleaned again before the next start.
 
     Safe from any thread.
@@ -82,15 +82,15 @@ class LogCleanerManager:
         on_abort: Callable[[], None] = lambda: None,
     ) -> None:
         """
-        Read how far the logs of all directories are clean. A directory in which that cannot be
-        read, goes offline.
+        Read the checkpoints of all directories. A directory whose checkpoint cannot be read becomes
+        offline.
 
         Args:
-            on_abort: called when somebody begins to wait for a thread to let go of its log.
+            on_abort: called when a thread begins to wait until the cleaner releases its log.
         """
         self.states = CleaningStates(on_abort)
         self.dirtiest_ratio = 0.0
-        """Of the dirtiest log, when they were last looked at."""
+        """That of the dirtiest log in the last choice."""
         self._catalog = catalog
         self._clock = clock
         self._last_run_ms = clock.now_ms()
@@ -104,25 +104,15 @@ class LogCleanerManager:
                     path, f"Failed to read the cleaner checkpoint in {path}", error
                 )
 
-    # What there is to know.
+    # The state.
 
     @property
     def ms_since_last_run(self) -> int:
         return self._clock.now_ms() - self._last_run_ms
 
-    def first_dirty_offsets(self) -> Mapping[TopicPartition, int]:
-        """
-        What is noted of all logs.
-        """
-        with self.states.lock:
-            offsets: dict[TopicPartition, int] = {}
-            for checkpoint in self._checkpoints.values():
-                offsets.update(checkpoint.offsets)
-            return offsets
-
     def plan(self, log: Log) -> CleaningPlan[LogSegment]:
         """
-        What cleaning *log* now would mean, and whether it is due.
+        The plan for cleaning *log* now, and whether it is due.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -134,13 +124,13 @@ class LogCleanerManager:
 
     def uncleanable_partitions(self, directory: Path) -> frozenset[TopicPartition]:
         """
-        The logs in *directory* that could not be cleaned. It waits for nobody.
+        The logs in *directory* that could not be cleaned. No lock is taken.
         """
         return self._uncleanable.get(directory, frozenset())
 
     def uncleanable_bytes(self, directory: Path) -> int:
         """
-        What could be cleaned in them, in bytes; of what cannot even be looked at, nothing.
+        The bytes of them that could be cleaned; of a log that cannot be read, none.
         """
         total = 0
         for log in map(self._catalog.logs.get, self.uncleanable_partitions(directory)):
@@ -159,7 +149,7 @@ class LogCleanerManager:
         Take the dirtiest log that is due, until ``done_cleaning``; None if none is.
 
         Raises:
-            LogCleaningFailed: a log cannot be looked at.
+            LogCleaningFailed: a log cannot be read.
         """
         with self.states.lock:
             self._last_run_ms = self._clock.now_ms()
@@ -175,10 +165,16 @@ class LogCleanerManager:
                 if plan.verdict.is_due:
                     stats.cleanable_partitions += 1
                     if filthiest is None or plan.ratio > filthiest.cleanable_ratio:
-                        filthiest = _to_clean(log, plan)
+                        first, end = plan.first_dirty.offset, plan.uncleanable_offset
+                        filthiest = LogToClean(
+                            log=log,
+                            first_dirty_offset=first,
+                            uncleanable_offset=end,
+                            cleanable_ratio=plan.ratio,
+                        )
             if filthiest is not None:
                 self._note_before_first_cleaning(filthiest)
-                self.states.begin(filthiest.topic_partition)
+                self.states.begin(filthiest.log.topic_partition)
             return filthiest
 
     def _note_before_first_cleaning(self, to_clean: LogToClean) -> None:
@@ -211,7 +207,7 @@ class LogCleanerManager:
     def _warn_of_reset(log: Log, plan: CleaningPlan[LogSegment]) -> None:
         first = plan.first_dirty
         if first.origin is DirtyOrigin.BELOW_LOG_START and log.config.delete:
-            # That is what retention does to it.
+            # Retention has moved the start.
             return
         logger.warning(
             "%s: the cleaner begins again at the log start offset %d: %s (%s; log end offset %d)",
@@ -224,7 +220,7 @@ class LogCleanerManager:
 
     def done_cleaning(self, log: Log, end_offset: int) -> None:
         """
-        Let go of a log whose cleaning ended at *end_offset*: noted, unless somebody has aborted it.
+        Release a log whose cleaning ended at *end_offset*, and note that unless it was aborted.
         """
         with self.states.lock:
             if self.states.end(log.topic_partition):
@@ -232,9 +228,9 @@ class LogCleanerManager:
 
     def grab_deletable_logs(self) -> dict[TopicPartition, Log]:
         """
-        Take all free compacted logs, until ``done_deleting``: retention is looked at where the
-        cleaner is, so that the two never meet. It is also for logs that are only compacted, whose
-        start may have moved.
+        Take all free compacted logs, until ``done_deleting``: the cleaner's threads apply their
+        retention, so that cleaning and retention never meet. Also logs that are only compacted have
+        one, whose start may have moved.
         """
         with self.states.lock:
             logs = self._free_compacted_logs()
@@ -244,7 +240,7 @@ class LogCleanerManager:
 
     def done_deleting(self, partition: TopicPartition) -> None:
         """
-        Let go of a log that was looked at.
+        Release a log whose retention was applied.
         """
         self.states.end(partition)
 
@@ -262,8 +258,8 @@ class LogCleanerManager:
 
     def _has_nothing(self, log: Log) -> bool:
         """
-        Whether there is neither a record in *log* nor a note of it: most partitions of the topics
-        where coordinators keep their state never get any, and are looked at in every round.
+        Whether there is neither a record in *log* nor a checkpoint of it: most partitions of the
+        topics of coordinators never get any, and are candidates in every round.
         """
         return log.log_end_offset == log.log_start_offset and (
             log.size == 0 and self._checkpoint_of(log) is None
@@ -279,7 +275,7 @@ class LogCleanerManager:
 
     def maintain_uncleanable_partitions(self) -> None:
         """
-        Forget those that were deleted.
+        Remove those that were deleted.
         """
         with self.states.lock:
             self._uncleanable = {
@@ -288,11 +284,12 @@ class LogCleanerManager:
                 if (left := partitions.intersection(self._catalog.logs))
             }
 
-    # For everybody else.
+    # For other threads.
 
     def abort_cleaning(self, partition: TopicPartition) -> None:
         """
-        Return when nobody cleans the log. It may be taken again at once, if it is still known.
+        Return once the cleaner does not work on the log. It may be taken again at once, if it is
+        still known.
         """
         self.states.abort_and_pause(partition)
         self.states.resume(partition)
@@ -311,8 +308,8 @@ class LogCleanerManager:
     @contextmanager
     def paused_uncompacted(self) -> Iterator[Mapping[TopicPartition, Log]]:
         """
-        Keep the cleaner off all logs that are not compacted and that it has not in its hands, also
-        if they become so meanwhile; which that are.
+        Keep the cleaner off all free logs that are not compacted, also if they become so meanwhile;
+        the value is these logs.
         """
         with self.states.lock:
             logs = {
@@ -335,7 +332,7 @@ class LogCleanerManager:
         remove: TopicPartition | None = None,
     ) -> None:
         """
-        Write the checkpoint of *directory* anew, if that is online. Logs that are gone leave it.
+        Write the checkpoint of *directory*, if it is online, without the logs that were deleted.
         """
         with self.states.lock:
             checkpoint = self._checkpoints.get(directory)
@@ -346,7 +343,7 @@ class LogCleanerManager:
             try:
                 checkpoint.update(self._catalog.logs, put=put, remove=remove)
             except TooManyOpenFiles as error:
-                # What is not noted is cleaned once more after a restart.
+                # Records above the checkpoint are cleaned once more after a restart.
                 logger.warning("A checkpoint is written later: %s", error)
             except KafkaStorageError as error:
                 self._catalog.directories.failed(
@@ -355,20 +352,9 @@ class LogCleanerManager:
 
     def handle_log_dir_failure(self, directory: Path) -> None:
         """
-        Clean nothing in *directory* any more, and leave its checkpoint as it is.
+        Clean no log in *directory* any more, and leave its checkpoint as it is.
         """
         with self.states.lock:
             if self._checkpoints.pop(directory, None) is not None:
                 logger.warning("Stopping cleaning logs in dir %s", directory)
             self._uncleanable.pop(directory, None)
-
-
-def _to_clean(log: Log, plan: CleaningPlan[LogSegment]) -> LogToClean:
-    return LogToClean(
-        log=log,
-        first_dirty_offset=plan.first_dirty.offset,
-        uncleanable_offset=plan.uncleanable_offset,
-        clean_bytes=plan.clean_bytes,
-        cleanable_bytes=plan.cleanable_bytes,
-        need_compaction_now=plan.delay.delay_ms > 0,
-    )

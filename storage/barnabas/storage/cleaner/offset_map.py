@@ -1,23 +1,22 @@
 """
-The latest offset of each key, in memory that does not depend on how long the keys are.
+The latest offset of each key, in memory that does not depend on the length of the keys.
 
 ::
 
     slot    8 bytes  hash of the key, never 0
             8 bytes  hash of one byte more, and the key
             8 bytes  offset
-            all zeros: nobody has it
+            all zeros: it is free
 
     probes  the first hash modulo the number of slots; from there on in steps of the second, and
             after some of these from slot to slot
 
-Keys are told apart by their hashes alone, and none is ever removed, as in Kafka's SkimpyOffsetMap.
-That has their MD5. Here it is Python's hash of bytes twice, 128 bits as well: SipHash with a key
-that no one knows, unless PYTHONHASHSEED is set, so that nobody can think up two keys that are taken
-for one. The byte stands in front: what makes two keys alike to one hash says nothing of the other.
+Keys are compared by their hashes alone, and none is ever removed, as in Kafka's SkimpyOffsetMap,
+which uses MD5. Here it is Python's hash of bytes twice, 128 bits as well: SipHash with a random
+key, unless PYTHONHASHSEED is set, so that no client can construct two keys with the same hashes.
+The additional byte is the first one: a collision of one hash then says nothing about the other.
 
-This module is compiled when there is a compiler. It keeps within 64 signed bits at every step, so
-that it gives the same as machine integers and as Python's.
+Every step stays within 64 signed bits, so that machine integers and Python's give the same.
 """
 
 # Compiled: see hatch_build.py.
@@ -36,7 +35,7 @@ NOT_FOUND: Final = -1
 
 _WORDS: Final = 3
 _SCATTERED_PROBES: Final = 16
-"""With nine tenths of the slots taken, one in five searches in vain goes further."""
+"""With nine tenths of the slots taken, one in five searches for an absent key takes more probes."""
 
 
 class OffsetMap:
@@ -57,7 +56,7 @@ class OffsetMap:
     def __init__(self, memory_bytes: int) -> None:
         """
         Args:
-            memory_bytes: what all slots together may take.
+            memory_bytes: for all slots together.
 
         Raises:
             ValueError: not even one slot fits.
@@ -66,9 +65,9 @@ class OffsetMap:
             raise ValueError(f"An offset map of {memory_bytes} bytes has no room for a key.")
         self.slots: i64 = memory_bytes // BYTES_PER_ENTRY
         self.size: i64 = 0
-        """Keys that are in it."""
+        """The number of keys."""
         self.latest_offset: i64 = -1
-        """Up to here, offsets have been taken in."""
+        """The keys of all offsets up to here were added."""
         self._last_put: i64 = -1
         self._table = zeros(self.slots * BYTES_PER_ENTRY).cast("q")
         self._superseded: OffsetSet | None = None
@@ -76,13 +75,13 @@ class OffsetMap:
     @property
     def utilization(self) -> float:
         """
-        Which part of the slots is taken, from 0 to 1.
+        The part of the slots that is taken, from 0 to 1.
         """
         return int(self.size) / int(self.slots)
 
     def put(self, key: bytes, offset: i64) -> None:
         """
-        *offset* is the latest of *key*.
+        Set the latest offset of *key* to *offset*.
 
         Raises:
             ValueError: all slots are taken.
@@ -95,7 +94,7 @@ class OffsetMap:
         if self.size == 0:
             self._superseded = OffsetSet(offset, self.slots * BYTES_PER_ENTRY)
         elif offset <= self._last_put:
-            # Such a log is damaged. Which of two records is the later one, only a look-up tells.
+            # The log is damaged. Only a lookup finds the later one of two records.
             self._superseded = None
         self._last_put = offset
         table = self._table
@@ -127,20 +126,20 @@ class OffsetMap:
 
     def is_superseded(self, offset: i64) -> bool:
         """
-        Whether the key of the record at *offset* is known to have a later one. If not, ``get``
-        tells; this is a shortcut.
+        Whether the key of the record at *offset* is known to have a later one. If not, ``get`` may
+        still find one.
         """
         return self._superseded is not None and self._superseded.has(offset)
 
     def update_latest_offset(self, offset: int) -> None:
         """
-        Offsets up to *offset* have been taken in, whether they had keys or not.
+        Note that offsets up to *offset* were added, with keys or without.
         """
         self.latest_offset = offset
 
     def clear(self) -> None:
         """
-        Forget everything, and give the memory that was touched back to the system.
+        Remove all keys, and return the memory to the system.
         """
         self.size = 0
         self.latest_offset = self._last_put = -1
@@ -149,9 +148,8 @@ class OffsetMap:
 
     def _search(self, first: i64, second: i64) -> i64:
         """
-        Where in the table the slot with these hashes is, or ``~`` the one that they would get.
-
-        In a full map that does not have them, there is none, and it is ``~`` the end.
+        The position of the slot with these hashes in the table, or ``~`` that of their free slot,
+        or ``~`` the end if there is none.
         """
         table = self._table
         slots: i64 = self.slots

@@ -34,7 +34,7 @@ class OffsetSet:
 
     def add(self, offset: i64) -> None:
         """
-        *offset* is in it, if it is of the range.
+        Add *offset*, if it is of the range.
         """
         at: i64 = offset - self._first
         if 0 <= at < self._count:
@@ -51,7 +51,7 @@ class OffsetSet:
 
 def zeros(size: int) -> memoryview[int]:
     """
-    Memory that the system provides page by page when it is written to, and has back when nobody
-    looks at it any more; a bytearray is written to from end to end when it is made.
+    Memory that the system provides page by page when it is written to, and gets back with the last
+    reference to it; a bytearray is written to from end to end when it is made.
     """
     return memoryview(mmap.mmap(-1, size, access=mmap.ACCESS_COPY))

@@ -1,5 +1,5 @@
 """
-Which part of a compacted log the cleaner may clean, whether it is worth it, and why.
+The part of a compacted log that the cleaner may clean, whether it is worth it, and why.
 
 ::
 
@@ -13,8 +13,8 @@ A log is due if its ratio is above ``min.cleanable.dirty.ratio``, or if a record
 is older than ``max.compaction.lag.ms``. Bytes are those of whole segments; a segment in which the
 dirty part begins counts on both sides.
 
-Nothing here changes anything: what picks logs to clean and what explains why they are not cleaned
-ask the same functions (Kafka's LogCleanerManager and LogToClean).
+These are pure functions, which the cleaner and ``explain`` share (Kafka's LogCleanerManager and
+LogToClean).
 """
 
 from __future__ import annotations
@@ -22,18 +22,16 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from enum import Enum
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from barnabas.protocol.structs import NamedTuple, struct
 from barnabas.storage.config.log_config import LogConfig
-
-NEVER: Final = 2**63 - 1
-"""What a segment says of its first batch if that has no timestamp."""
+from barnabas.storage.units import LONG_MAX
 
 
-class Segment(Protocol):
+class CleanableSegment(Protocol):
     """
-    What the rules ask of a segment.
+    The facts of a segment that the rules use.
     """
 
     @property
@@ -47,12 +45,12 @@ class Segment(Protocol):
     def first_batch_timestamp(self) -> int: ...
 
 
-S = TypeVar("S", bound=Segment)
+S = TypeVar("S", bound=CleanableSegment)
 
 
 class CleanableLog(NamedTuple, Generic[S]):
     """
-    A log as the rules see it: its segments, oldest first, and its offsets.
+    The facts of a log that the rules use: its segments, oldest first, and its offsets.
     """
 
     segments: Sequence[S]
@@ -80,7 +78,7 @@ class CleanableLog(NamedTuple, Generic[S]):
         return self.between(start, self.active_segment.base_offset)
 
 
-def _base_offset(segment: Segment) -> int:
+def _base_offset(segment: CleanableSegment) -> int:
     return segment.base_offset
 
 
@@ -89,13 +87,13 @@ def _base_offset(segment: Segment) -> int:
 
 class DirtyOrigin(Enum):
     """
-    How it is known where the dirty part of a log begins.
+    The source of the first dirty offset.
     """
 
     CHECKPOINT = "the last cleaning ended there"
     NEVER_CLEANED = "the log was never cleaned, so all of it is dirty"
-    BELOW_LOG_START = "the last cleaning ended below what is the start of the log now"
-    BEYOND_LOG_END = "the last cleaning ended beyond what is the end of the log now"
+    BELOW_LOG_START = "the last cleaning ended below the present start of the log"
+    BEYOND_LOG_END = "the last cleaning ended beyond the present end of the log"
 
 
 @struct
@@ -107,19 +105,19 @@ class FirstDirty:
     offset: int
     origin: DirtyOrigin
     checkpoint: int | None
-    """What the cleaner has noted, if it has cleaned the log."""
+    """The checkpoint of the cleaner, if it has cleaned the log."""
 
     @property
     def must_be_noted(self) -> bool:
         """
-        Whether what was noted is not true any more.
+        Whether the checkpoint is wrong.
         """
         return self.origin in (DirtyOrigin.BELOW_LOG_START, DirtyOrigin.BEYOND_LOG_END)
 
 
 def first_dirty(log: CleanableLog[S], checkpoint: int | None) -> FirstDirty:
     """
-    Where the dirty part of a log begins, if its last cleaning ended at *checkpoint*.
+    The first dirty offset of a log whose last cleaning ended at *checkpoint*.
     """
     start = log.log_start_offset
     if checkpoint is None:
@@ -127,7 +125,7 @@ def first_dirty(log: CleanableLog[S], checkpoint: int | None) -> FirstDirty:
     if checkpoint < start:
         return FirstDirty(start, DirtyOrigin.BELOW_LOG_START, checkpoint)
     if checkpoint > log.log_end_offset:
-        # The end of the log was lost. Who knows what of the rest was cleaned.
+        # The end of the log was lost: it is not known which of its records were cleaned.
         return FirstDirty(start, DirtyOrigin.BEYOND_LOG_END, checkpoint)
     return FirstDirty(checkpoint, DirtyOrigin.CHECKPOINT, checkpoint)
 
@@ -137,11 +135,11 @@ def first_dirty(log: CleanableLog[S], checkpoint: int | None) -> FirstDirty:
 
 class Limit(Enum):
     """
-    What the cleaner does not go beyond.
+    A limit for the end of the cleanable part.
     """
 
     ACTIVE_SEGMENT = "the segment that records are appended to is never cleaned"
-    LAST_STABLE_OFFSET = "what is from the last stable offset on is not decided yet"
+    LAST_STABLE_OFFSET = "records from the last stable offset on are not decided yet"
     MIN_COMPACTION_LAG = "a record is not older than min.compaction.lag.ms"
 
 
@@ -154,16 +152,16 @@ class Bound(Generic[S]):
     offset: int
     limit: Limit
     segment: S | None = None
-    """The one that is too young, if the lag is the limit."""
+    """The segment that is too young, if the lag is the limit."""
     age_ms: int | None = None
-    """How old its latest record is."""
+    """The age of its latest record."""
 
 
 def bounds(
     log: CleanableLog[S], first_dirty_offset: int, config: LogConfig, now_ms: int
 ) -> list[Bound[S]]:
     """
-    All that limits the cleanable part, the lowest first: that is the one that counts.
+    All limits of the cleanable part, the lowest first: that one counts.
     """
     found: list[Bound[S]] = [
         Bound(log.active_segment.base_offset, Limit.ACTIVE_SEGMENT),
@@ -187,7 +185,7 @@ def _by_age(
 
 def uncleanable_offset(log: CleanableLog[S], bound: int) -> int:
     """
-    *bound*, rounded down to where its segment begins: whole segments are cleaned.
+    *bound*, rounded down to the base of its segment: whole segments are cleaned.
     """
     following = log.non_active_from(bound)
     return following[0].base_offset if following else log.active_segment.base_offset
@@ -199,12 +197,12 @@ def uncleanable_offset(log: CleanableLog[S], bound: int) -> int:
 @struct
 class CompactionDelay:
     """
-    By how much ``max.compaction.lag.ms`` is exceeded.
+    The excess over ``max.compaction.lag.ms``.
     """
 
     max_lag_ms: int
     earliest_timestamp: int | None
-    """Of the first batches of the dirty segments; None if none has one, or the lag is endless."""
+    """That of the first batches of the dirty segments; None if none has one, or without a limit."""
     delay_ms: int
     """0 if it is not exceeded."""
 
@@ -213,24 +211,24 @@ def compaction_delay(
     log: CleanableLog[S], first_dirty_offset: int, config: LogConfig, now_ms: int
 ) -> CompactionDelay:
     """
-    For how long the dirty part should have been cleaned already (KIP-354).
+    The time since which the dirty part is overdue (KIP-354).
     """
     max_lag_ms = config.max_compaction_lag_ms
     clean_until_ms = now_ms - max_lag_ms
     if clean_until_ms <= 0:
-        # No timestamp is that early, so there is no need to look for them in the files.
+        # No timestamp is that early, so the files are not read.
         return CompactionDelay(max_lag_ms, None, 0)
     timestamps = (
         segment.first_batch_timestamp() for segment in log.non_active_from(first_dirty_offset)
     )
-    earliest = min((time for time in timestamps if 0 < time < NEVER), default=None)
+    earliest = min((time for time in timestamps if 0 < time < LONG_MAX), default=None)
     delay_ms = 0 if earliest is None else max(0, clean_until_ms - earliest)
     return CompactionDelay(max_lag_ms, earliest, delay_ms)
 
 
-class Verdict(Enum):
+class CleaningVerdict(Enum):
     """
-    Whether a log is due, and by what.
+    Whether a log is due, and by which rule.
     """
 
     NOTHING_TO_CLEAN = "no segment can be cleaned"
@@ -240,13 +238,13 @@ class Verdict(Enum):
 
     @property
     def is_due(self) -> bool:
-        return self in (Verdict.DIRTY, Verdict.LAG_EXCEEDED)
+        return self in (CleaningVerdict.DIRTY, CleaningVerdict.LAG_EXCEEDED)
 
 
 @struct
 class CleaningPlan(Generic[S]):
     """
-    What the cleaner would do with a log at one moment, and all that decides it.
+    The part of a log that the cleaner would clean at one moment, and the facts that decide it.
 
     Invariants:
 
@@ -267,7 +265,7 @@ class CleaningPlan(Generic[S]):
     @property
     def bound(self) -> Bound[S]:
         """
-        What limits the cleanable part.
+        The limit of the cleanable part.
         """
         return self.bounds[0]
 
@@ -283,25 +281,27 @@ class CleaningPlan(Generic[S]):
         return self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> CleaningVerdict:
         if self.cleanable_bytes == 0:
-            return Verdict.NOTHING_TO_CLEAN
+            return CleaningVerdict.NOTHING_TO_CLEAN
         if self.delay.delay_ms > 0:
-            return Verdict.LAG_EXCEEDED
-        return Verdict.DIRTY if self.ratio > self.min_ratio else Verdict.CLEAN_ENOUGH
+            return CleaningVerdict.LAG_EXCEEDED
+        return (
+            CleaningVerdict.DIRTY if self.ratio > self.min_ratio else CleaningVerdict.CLEAN_ENOUGH
+        )
 
 
 def plan_cleaning(
     log: CleanableLog[S], config: LogConfig, checkpoint: int | None, now_ms: int
 ) -> CleaningPlan[S]:
     """
-    What the cleaner would do with a log now.
+    The part of a log that the cleaner would clean now.
 
     Args:
-        checkpoint: where its last cleaning ended, if that was noted.
+        checkpoint: the end of its last cleaning, if there is one.
 
     Raises:
-        KafkaStorageError: a segment whose time is asked for cannot be read.
+        KafkaStorageError: a segment whose time is needed cannot be read.
     """
     start = first_dirty(log, checkpoint)
     limits = bounds(log, start.offset, config, now_ms)

@@ -1,15 +1,14 @@
 """
-The cleaner of a log manager: its threads, and what they share.
+The cleaner of a log manager: its threads, and the parts that they share.
 
 ::
 
     LogCleaner --+-- CleanerThread 0 --- Cleaner --- OffsetMap
                  +-- CleanerThread 1 ...
-                 +-- LogCleanerManager     which log, which part of it, what is noted
+                 +-- LogCleanerManager     which log, which part of it, checkpoints
                  +-- Throttler             how much all threads read and write
 
-Records of a compacted log that later ones with the same key have made obsolete, leave it here
-(Kafka's LogCleaner).
+It removes records of compacted logs that have a later one with the same key (Kafka's LogCleaner).
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ from barnabas.storage.fs.interface import Files
 logger = logging.getLogger(__name__)
 
 STOPPING_SECONDS = 30.0
-"""How long a change of the settings waits for the threads that go by the old ones."""
+"""How long a change of the settings waits for the threads with the old ones. Not measured: longer
+than a thread needs to notice, shorter than an administrator waits."""
 
 
 class LogCleaner:
@@ -72,13 +72,13 @@ class LogCleaner:
             if self.settings.threads < 1:
                 logger.warning("log.cleaner.threads is 0: compacted topics are not compacted")
             self.threads = tuple(map(self._make_thread, range(self.settings.threads)))
-            for thread in self.threads:
-                thread.start()
+            for cleaner in self.threads:
+                cleaner.thread.start()
 
     def stop(self, seconds: float) -> None:
         """
-        End all threads for good, in the middle of a log if need be; what is half done is done again
-        after the next start.
+        End all threads for good, in the middle of a log if need be; the next start begins that log
+        again.
 
         Args:
             seconds: how long to wait for each.
@@ -89,7 +89,7 @@ class LogCleaner:
 
     def reconfigure(self, settings: CleanerSettings) -> None:
         """
-        Go by *settings* from now on. Threads that run begin anew, also those that have died.
+        Use *settings* from now on. Running threads are replaced, also those that have died.
 
         Raises:
             ValueError: the settings leave no room for a key; or while threads run, they have less
@@ -109,17 +109,17 @@ class LogCleaner:
                 self.start()
 
     def _end_threads(self, seconds: float) -> None:
-        for thread in self.threads:
-            thread.stop()
-        for thread in self.threads:
-            if not thread.join(seconds):
-                logger.warning("%s is still busy", thread.name)
+        for cleaner in self.threads:
+            cleaner.thread.stop()
+        for cleaner in self.threads:
+            if not cleaner.thread.join(seconds):
+                logger.warning("%s is still busy", cleaner.name)
         self.threads = ()
 
     def round(self) -> bool:
         """
-        Do in the calling thread what a cleaner thread does between two rests; whether there was a
-        log to clean. For who has not started the threads: a test, or a tool.
+        Do the round of a cleaner thread in the calling thread; return whether there was a log to
+        clean. For tests and tools, which do not start the threads.
         """
         if self._by_hand is None:
             self._by_hand = self._make_thread(0)
@@ -139,26 +139,26 @@ class LogCleaner:
         for thread in self.threads:
             thread.wake()
 
-    # What there is to know.
+    # Metrics.
 
     @property
     def dead_thread_count(self) -> int:
         """
-        Threads that have ended though nobody had asked them to.
+        The number of threads that have ended without a call of ``stop``.
         """
         return sum(thread.is_dead for thread in self.threads)
 
     @property
     def max_buffer_utilization(self) -> float:
         """
-        How full the fullest offset map was in the last cleaning of each thread, from 0 to 1.
+        The largest used part of an offset map in the last cleaning of each thread, from 0 to 1.
         """
         return max((thread.last_stats.buffer_utilization for thread in self.threads), default=0.0)
 
     @property
     def recopy_ratio(self) -> float:
         """
-        Which part of what was read in the last cleaning of each thread was written again.
+        The part of the bytes of the last cleaning of each thread that was written again.
         """
         read = sum(thread.last_stats.bytes_read for thread in self.threads)
         return sum(thread.last_stats.bytes_written for thread in self.threads) / max(1, read)
@@ -166,14 +166,14 @@ class LogCleaner:
     @property
     def max_clean_seconds(self) -> float:
         """
-        How long the longest of the last cleanings of each thread took.
+        The longest duration of the last cleanings of each thread.
         """
         return max((thread.last_stats.elapsed_secs for thread in self.threads), default=0.0)
 
     @property
     def max_compaction_delay_seconds(self) -> float:
         """
-        By how much ``max.compaction.lag.ms`` was exceeded when a log was last taken.
+        The largest excess over ``max.compaction.lag.ms`` in the last choice of each thread.
         """
         delays = (thread.last_look.max_compaction_delay_ms for thread in self.threads)
         return max(delays, default=0) / 1000

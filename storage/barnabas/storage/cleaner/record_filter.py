@@ -1,11 +1,9 @@
 """
-The two questions that the cleaner has for every record: its key, and whether it stays.
+The two walks of the cleaner along the records of a batch: for their keys, and for those that stay.
 
 A batch of a megabyte may hold a hundred thousand records. While compiled code runs, no other thread
-does, so that all of this is done in steps: a call looks at so many records and no more, and whoever
-calls lets others run in between.
-
-This module is compiled when there is a compiler; see ``record_walk``.
+does. So a walk has steps of a limited number of records, and the caller lets other threads run
+between two steps.
 """
 
 # Compiled: see hatch_build.py.
@@ -26,7 +24,7 @@ BY_KEY: Final = 0
 ALL: Final = 1
 """Every record stays."""
 NONE: Final = 2
-"""No record stays; they are only counted, and looked at whether they are whole."""
+"""No record stays; they are only counted and checked."""
 
 _ONE_BYTE: Final = [bytes((number,)) for number in range(256)]
 
@@ -50,12 +48,12 @@ class KeyIndexer(RecordWalk):
     ) -> None:
         """
         Args:
-            start_offset: records below are not of interest.
+            start_offset: keys of records below are left out.
             most_keys: how many the map may hold.
         """
         super().__init__(data, position, end, record_count)
         self.is_full: bool = False
-        """Whether a key did not find room; it and what follows were not taken in."""
+        """Whether a key found no room; it and the later ones were not added."""
         self._base_offset: i64 = base_offset
         self._map = offset_map
         self._start_offset: i64 = start_offset
@@ -64,13 +62,13 @@ class KeyIndexer(RecordWalk):
     @property
     def messages_read(self) -> int:
         """
-        Records that were dealt with.
+        The number of records whose keys were added.
         """
         return self.walked - 1 if self.is_full else self.walked
 
     def step(self, records: i64) -> bool:
         """
-        Take in up to so many *records*; whether this was the last step.
+        Add the keys of up to *records* records; return whether this was the last step.
 
         Raises:
             InvalidRecord: a record is not one.
@@ -97,9 +95,9 @@ class RecordFilter(RecordWalk):
 
     Invariants:
 
-    1. What is said of kept records is about those in ``runs``, in their order.
-    2. ``runs`` are positions in ``data``, where a run of kept records begins and where it ends, by
-       turns; no run touches the next one.
+    1. Counts, deltas and flags are those of the kept records, which are in ``runs``.
+    2. ``runs`` has positions in ``data``: the start and the end of a run of kept records by turns;
+       no run touches the next one.
     """
 
     def __init__(
@@ -122,11 +120,11 @@ class RecordFilter(RecordWalk):
         super().__init__(data, position, end, record_count)
         self.kept: i64 = 0
         self.invalid: i64 = 0
-        """Records that go because they have no key."""
+        """Records that are removed because they have no key."""
         self.has_tombstones: bool = False
         """Whether a kept record has no value."""
         self.all_regular: bool = True
-        """Whether Kafka would write the kept records just so."""
+        """Whether the bytes of the kept records are those that Kafka would write."""
         self.in_order: bool = True
         """Whether the offsets of kept records grow."""
         self.first_timestamp_delta: i64 = 0
@@ -142,7 +140,7 @@ class RecordFilter(RecordWalk):
 
     def step(self, records: i64) -> bool:
         """
-        Look at up to so many *records*; whether these were the last.
+        Examine up to *records* records; return whether these were the last.
 
         Raises:
             InvalidRecord: a record is not one.
@@ -169,7 +167,7 @@ class RecordFilter(RecordWalk):
         if self.key_length < 0:
             self.invalid += 1
             return False
-        # A tombstone that goes need not be looked for.
+        # A tombstone that is removed in any case need not be searched.
         if not self.has_value and not self._keep_tombstones:
             return False
         if self._map.is_superseded(offset):
@@ -220,7 +218,7 @@ class RecordFilter(RecordWalk):
 
 class TimestampShift(RecordWalk):
     """
-    Writes records anew whose timestamps stay while the base timestamp of their batch changes.
+    Rewrites records whose timestamps stay while the base timestamp of their batch changes.
 
     The records are regular. Nothing but the timestamp delta changes, and with it the length.
     """
@@ -229,7 +227,7 @@ class TimestampShift(RecordWalk):
         """
         Args:
             data: the records, nothing else.
-            shift: what is added to each timestamp delta; if *is_fixed*, what it becomes.
+            shift: added to each timestamp delta; if *is_fixed*, its new value.
         """
         super().__init__(data, 0, len(data), record_count)
         self._shift: i64 = shift
@@ -238,7 +236,7 @@ class TimestampShift(RecordWalk):
 
     def step(self, records: i64) -> bool:
         """
-        Write up to so many *records*; whether these were the last.
+        Write up to *records* records; return whether these were the last.
         """
         left: i64 = records
         while self.walked < self.record_count:

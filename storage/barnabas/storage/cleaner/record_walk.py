@@ -1,17 +1,16 @@
 """
-A way along the records of a batch that tells where their parts are.
+A walk along the records of a batch that finds the positions of their fields.
 
 ::
 
     length | attributes | timestamp delta | offset delta | key length | key | value length | ...
     ^ record_at                           ^ tail_at                   ^ key_at
 
-Whoever wants to know the keys of a million records, and then to copy some of the records, needs no
-objects for them. What is an error is Kafka's decision (DefaultRecord, DefaultRecordBatch): a
-negative length of a key or value means that there is none, whichever it is.
+The cleaner reads the keys of a million records, and copies some of them, without objects for them.
+Errors are those of Kafka (DefaultRecord, DefaultRecordBatch): any negative length of a key or value
+means that there is none.
 
-This module is compiled when there is a compiler. It keeps within 64 signed bits at every step, so
-that it gives the same as machine integers and as Python's.
+Every step stays within 64 signed bits, so that machine integers and Python's give the same.
 """
 
 # Compiled: see hatch_build.py.
@@ -36,8 +35,8 @@ class RecordWalk:
 
     Invariants:
 
-    1. After ``advance`` the attributes are about one record, all of which was found to be there.
-    2. When the last record was walked, nothing is left behind it.
+    1. After ``advance`` the attributes describe one record that is whole.
+    2. After the last record no byte is left.
     """
 
     def __init__(self, data: bytes, position: i64, end: i64, record_count: i64) -> None:
@@ -65,13 +64,14 @@ class RecordWalk:
         """Negative if the record has no key."""
         self.has_value: bool = False
         self.is_regular: bool = True
-        """Whether Kafka would write the record just so: as short as can be, with plain names."""
+        """Whether the bytes of the record are those that Kafka would write: the shortest varints,
+        no attributes, and header names in ASCII."""
         self._end: i64 = end
         self._number: i64 = 0
 
     def advance(self) -> None:
         """
-        Go on to the next record.
+        Read the next record.
 
         Raises:
             InvalidRecord: it is not whole or not consistent, or something is left behind the last.
@@ -95,7 +95,7 @@ class RecordWalk:
         if length < 0 or end > self._end:
             raise InvalidRecord(f"A record says it has {length} bytes, which are not there.")
         if self.data[start]:
-            # They mean nothing, and are 0 when the record is written anew.
+            # They mean nothing, and are 0 when the record is rewritten.
             self.is_regular = False
         at: i64 = self._read_varlong(start + 1)
         self.timestamp_delta = self._number
@@ -120,7 +120,7 @@ class RecordWalk:
 
     def _pass_headers(self, position: i64, end: i64) -> i64:
         """
-        Where the headers end, whose number has just been read.
+        The position behind the headers, whose number was just read.
         """
         at: i64 = position
         count: i64 = self._number
@@ -133,7 +133,7 @@ class RecordWalk:
             name_at: i64 = at
             at += self._number
             if not self.data[name_at:at].isascii():
-                # It may be text, or not; Kafka puts a sign in the place of what is not.
+                # It may be no text, and Kafka replaces the bytes that are none.
                 self.is_regular = False
             at = self._read_varint(at)
             if self._number > 0:
@@ -143,7 +143,7 @@ class RecordWalk:
 
     def _read_varint(self, position: i64) -> i64:
         """
-        Read the 32-bit number at *position* into ``_number``; where it ends.
+        Read the 32-bit number at *position* into ``_number``; return its end.
         """
         byte: i64 = self.data[position]
         if byte < 0x80:
@@ -158,7 +158,7 @@ class RecordWalk:
 
     def _read_varlong(self, position: i64) -> i64:
         """
-        Read the 64-bit number at *position* into ``_number``; where it ends.
+        Read the 64-bit number at *position* into ``_number``; return its end.
         """
         byte: i64 = self.data[position]
         if byte < 0x80:
@@ -181,7 +181,7 @@ class RecordWalk:
         """
         Args:
             longest: bytes that a number may have.
-            most: what the last of so many bytes may be without having lost something.
+            most: the largest last byte of a number of that length that fits its type.
         """
         if end < 0:
             raise InvalidRecord("A record ends early." if end == CUT else "A number is too long.")

@@ -1,5 +1,5 @@
 """
-Which segments become one when a log is cleaned.
+The groups of segments that become one when a log is cleaned.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """
-How much the cleaner may take of the machine.
+The settings of the cleaner.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Final
 
 from barnabas.protocol.structs import struct
 from barnabas.storage.cleaner.offset_map import BYTES_PER_ENTRY
-
-_LARGEST_MAP: Final = 2**31 - 1
+from barnabas.storage.units import INT_MAX, KiB, MiB
 
 
 @struct(kw_only=True)
@@ -23,16 +21,16 @@ class CleanerSettings:
 
     enabled: bool = True
     threads: int = 1
-    dedupe_buffer_bytes: int = 128 * 1024 * 1024
+    dedupe_buffer_bytes: int = 128 * MiB
     """For the offset maps of all threads."""
     load_factor: float = 0.9
-    """Which part of the slots of a map may be taken."""
-    io_buffer_bytes: int = 512 * 1024
-    """For what all threads read and write at a time."""
-    max_message_bytes: int = 1024 * 1024 + 12
+    """The part of the slots of a map that may be taken."""
+    io_buffer_bytes: int = 512 * KiB
+    """For the reads and writes of all threads at a time."""
+    max_message_bytes: int = 1 * MiB + 12
     """Batches up to this size are expected where a topic allows less."""
     max_io_bytes_per_second: float = sys.float_info.max
-    """What all threads together read and write."""
+    """The limit for reads and writes of all threads together."""
     backoff_ms: int = 15_000
     """How long a thread rests when no log was due."""
 
@@ -41,12 +39,12 @@ class CleanerSettings:
         """
         For the offset map of each thread: at most 2 GiB, however much more there is.
         """
-        return min(self.dedupe_buffer_bytes // max(1, self.threads), _LARGEST_MAP)
+        return min(self.dedupe_buffer_bytes // max(1, self.threads), INT_MAX)
 
     @property
     def read_buffer_bytes(self) -> int:
         """
-        What each thread reads at a time; it writes as much.
+        The bytes that each thread reads at a time; it writes as many.
         """
         return self.io_buffer_bytes // max(1, self.threads) // 2
 

@@ -1,16 +1,16 @@
 """
-Who may work on a compacted log: the cleaner, or those who change it from outside.
+The states of compacted logs, by which the cleaner and other threads exclude each other.
 
 ::
 
-    state          what it becomes, by what
+    state          next state, by method
     free           IN_PROGRESS  begin           Paused(1)    abort_and_pause, pause_free
     IN_PROGRESS    free         end             ABORTED      abort_and_pause
     ABORTED        Paused(1)    end
     Paused(n)      Paused(n+1)  abort_and_pause Paused(n-1)  resume; free if n is 1
 
-A log is *free* if it is in no state. Whoever wants to change it pauses it, which waits until the
-cleaner has let go of it, and resumes it afterwards; pauses nest (Kafka's LogCleaningState).
+A log is *free* if it is in no state. A thread that changes it pauses it, which waits until the
+cleaner has released it, and resumes it afterwards; pauses nest (Kafka's LogCleaningState).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from barnabas.storage.state_files.file_names import TopicPartition
 
 class Working(Enum):
     """
-    The cleaner has a log in its hands.
+    The cleaner works on a log.
     """
 
     IN_PROGRESS = "in progress"
     ABORTED = "aborted"
-    """Somebody waits for it to let go."""
+    """Another thread waits until the cleaner releases the log."""
 
 
 class Paused(NamedTuple):
     """
-    The cleaner leaves a log alone, until it was resumed so many *times*.
+    The cleaner leaves a log alone, until it was resumed *times* times.
     """
 
     times: int
@@ -53,17 +53,17 @@ class CleaningStates:
     Invariants:
 
     1. A log is worked on by one thread at a time, from ``begin`` to ``end``.
-    2. When ``abort_and_pause`` returns nobody works on the log, and nobody begins to before the
-       ``resume`` that belongs to it.
+    2. Between the return of ``abort_and_pause`` and its ``resume`` the cleaner does not work on the
+       log.
 
-    Safe from any thread. Who has to see the states stand still holds ``lock``, which can be taken
-    again by the thread that has it.
+    Safe from any thread. The states do not change while a thread holds ``lock``, which is
+    reentrant.
     """
 
     def __init__(self, on_abort: Callable[[], None] = lambda: None) -> None:
         """
         Args:
-            on_abort: called when somebody begins to wait for the cleaner.
+            on_abort: called when a thread begins to wait for the cleaner.
         """
         self.lock: Final = threading.Condition(threading.RLock())
         self._states: dict[TopicPartition, CleaningState] = {}
@@ -88,14 +88,14 @@ class CleaningStates:
     def check(self, partition: TopicPartition) -> None:
         """
         Raises:
-            LogCleaningAborted: somebody waits for the cleaner to let go of the log.
+            LogCleaningAborted: another thread waits until the cleaner releases the log.
         """
         if self._states.get(partition) is Working.ABORTED:
             raise LogCleaningAborted(f"The cleaning of {partition} was aborted")
 
     def end(self, partition: TopicPartition) -> bool:
         """
-        Let go of a log; false if somebody has aborted the work, who has it now.
+        Release a log; return false if the work was aborted: the thread that did so has the log now.
         """
         with self.lock:
             state = self._states.get(partition)
@@ -107,11 +107,11 @@ class CleaningStates:
             self.lock.notify_all()
             return False
 
-    # For everybody else.
+    # For other threads.
 
     def pause_free(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
         """
-        Pause those of the logs that are free, without waiting for the others; which that were.
+        Pause the logs that are free, without waiting for the others; return the paused ones.
         """
         with self.lock:
             free = [partition for partition in partitions if partition not in self._states]
@@ -120,10 +120,10 @@ class CleaningStates:
 
     def abort_and_pause(self, partition: TopicPartition) -> None:
         """
-        Let the cleaner leave a log alone, and return when it does.
+        Pause a log; return once the cleaner has released it.
         """
         with self.lock:
-            # Two who want the same log at the same time: the second is a pause more.
+            # Of two threads at the same time, the second adds a pause.
             self.lock.wait_for(lambda: self._states.get(partition) is not Working.ABORTED)
             state = self._states.get(partition)
             if state is Working.IN_PROGRESS:

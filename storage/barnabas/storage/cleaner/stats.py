@@ -1,5 +1,5 @@
 """
-What one cleaning has done, in numbers.
+The numbers of one cleaning.
 """
 
 # Compiled: see hatch_build.py.
@@ -33,11 +33,11 @@ class CleanerStats:
         self.bytes_written = 0
         self.messages_written = 0
         self.buffer_utilization = 0.0
-        """Which part of the offset map was taken, from 0 to 1."""
+        """The part of the offset map that was taken, from 0 to 1."""
 
     def index_done(self) -> None:
         """
-        The first pass has ended.
+        Note that the first pass has ended.
         """
         self._mapped = self._ended = self._clock.monotonic()
 
@@ -58,7 +58,7 @@ class CleanerStats:
     @property
     def size_reduction(self) -> float:
         """
-        Which part of the bytes has gone, from 0 to 1.
+        The part of the bytes that was removed, from 0 to 1.
         """
         return 1 - self.bytes_written / self.bytes_read if self.bytes_read else 0.0
 

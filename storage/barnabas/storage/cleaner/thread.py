@@ -21,6 +21,7 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.storage.threads.background import BackgroundThread
 from barnabas.storage.threads.turns import SHORT_TURNS, Turns
 
 if TYPE_CHECKING:
@@ -36,11 +37,10 @@ class CleanerThread:
 
     Invariants:
 
-    1. It has a log only within ``round``; whatever happens there, the log is free afterwards.
-    2. It has memory for keys only while there is something to clean: nothing is kept while it
-       rests.
+    1. It has a log only within ``round``; the log is free afterwards, also after an error.
+    2. It has memory for keys only while there is a log to clean, and none while it rests.
 
-    ``round`` may also be called by whoever has not started the thread.
+    ``round`` may also be called in another thread, if this one was not started.
     """
 
     def __init__(
@@ -55,53 +55,32 @@ class CleanerThread:
     ) -> None:
         self.name = f"log-cleaner-{number}"
         self.last_stats = CleanerStats(clock)
-        """Of the last log that was cleaned."""
+        """The numbers of the last cleaning."""
         self.last_look = PreCleanStats()
-        """At all logs, before that one was taken."""
+        """The numbers of the choice before it."""
         self.is_dead = False
-        """Whether it has ended though nobody had asked it to."""
+        """Whether it has ended without a call of ``stop``."""
         self._settings = settings
         self._manager = manager
         self._failures = failures
         self._throttler = throttler
         self._clock = clock
         self._cleaner: Cleaner | None = None
-        self._stop = threading.Event()
         self._wake = threading.Event()
-        self.thread = threading.Thread(target=self._run, name=self.name, daemon=True)
-
-    # From outside.
-
-    def start(self) -> None:
-        self.thread.start()
+        self.thread = BackgroundThread(self.name, self._run, wake=self._wake.set)
 
     def wake(self) -> None:
         """
-        Let it look whether it may go on, if it rests for the sake of the throttle.
+        Let the thread look whether it may continue, if it rests for the sake of the throttle.
         """
         self._wake.set()
 
-    def stop(self) -> None:
-        """
-        Let it end; returns at once.
-        """
-        self._stop.set()
-        self._wake.set()
+    # Its work.
 
-    def join(self, seconds: float) -> bool:
-        """
-        Wait for its end, at most so long; whether it has ended.
-        """
-        if self.thread.is_alive():
-            self.thread.join(seconds)
-        return not self.thread.is_alive()
-
-    # What it does.
-
-    def _run(self) -> None:
+    def _run(self, stop: threading.Event) -> None:
         try:
             interval_ms = 0
-            while not self._clock.wait(self._stop, interval_ms / 1000):
+            while not self._clock.wait(stop, interval_ms / 1000):
                 interval_ms = 0 if self.round() else self._settings.backoff_ms
         except CleanerStopped:
             pass
@@ -115,8 +94,8 @@ class CleanerThread:
 
     def round(self) -> bool:
         """
-        Clean the dirtiest log that is due, and let retention look at all compacted logs; whether
-        there was one to clean.
+        Clean the dirtiest log that is due, and apply the retention of all compacted logs; return
+        whether there was one to clean.
 
         Raises:
             CleanerStopped: the thread is to end.
@@ -173,7 +152,7 @@ class CleanerThread:
             )
         except Exception as error:
             if self._cleaner is None:
-                # There is no memory for the keys of any log.
+                # There is no memory for keys, whichever the log.
                 raise
             raise LogCleaningFailed(log, f"Cleaning has failed: {error!r}") from error
         finally:
@@ -214,11 +193,11 @@ class CleanerThread:
 
     def _throttle(self, amount: int) -> None:
         self._throttler.throttle(amount, self._wake)
-        # Whoever has set it has said before what for, and that is looked at next.
+        # The reason was set before the event, and is checked next.
         self._wake.clear()
 
     def _check_done(self, partition: TopicPartition) -> None:
-        if self._stop.is_set():
+        if self.thread.stopping.is_set():
             raise CleanerStopped(f"{self.name} is to end")
         self._manager.states.check(partition)
 

@@ -20,8 +20,8 @@ class Throttler:
 
     Invariants:
 
-    1. From its first period on, what was done is at most the rate times the time, plus what is done
-       within ``CHECK_INTERVAL`` or in one step of each thread.
+    1. From its first period on, the work is at most the rate times the time, plus the work within
+       ``CHECK_INTERVAL`` or in one step of each thread.
 
     Safe from any thread.
     """
@@ -29,8 +29,8 @@ class Throttler:
     def __init__(self, per_second: float, clock: Clock) -> None:
         """
         Args:
-            per_second: how much of whatever it is, bytes for instance. Nothing is done at a rate of
-                0, and a negative one is no limit.
+            per_second: the rate, in bytes for example. A rate of 0 stops all work, a negative one
+                is no limit.
         """
         self.per_second = per_second
         self._clock = clock
@@ -40,7 +40,7 @@ class Throttler:
 
     def throttle(self, amount: float, wake: threading.Event) -> None:
         """
-        So much was done: rest for as long as that was too fast, or until *wake* is set.
+        Note *amount* of work, and rest as long as the rate is exceeded, or until *wake* is set.
         """
         seconds = self._note(amount)
         if seconds > 0:
@@ -48,7 +48,7 @@ class Throttler:
 
     def _note(self, amount: float) -> float:
         """
-        How long to rest. While one thread rests the period of the next look lies ahead, so that all
+        The seconds to rest. While one thread rests the next period lies in the future, so that all
         others rest until then as well.
         """
         with self._guard:

@@ -1,15 +1,15 @@
 """
-What the cleaner has to know of transactions on its way through a log.
+The transactions on the cleaner's way through a log.
 
 ::
 
     data of T    data of T    ABORT of T
     |------|-----|------|-----|------|
-     goes         goes         stays, and its entry in the transaction index, if data of T were met;
-                               if none were met any more, it goes after delete.retention.ms
+     removed      removed      stays, with its entry in the transaction index, if T had data;
+                               else it is removed after delete.retention.ms
 
-Data of an aborted transaction goes at once. A marker is of use as long as there is data that it
-decides about; a COMMIT that nothing was met of goes as an ABORT does (KIP-534).
+Data of an aborted transaction is removed at once. A marker stays as long as there is data of its
+transaction; a COMMIT without data is removed as an ABORT is (KIP-534).
 """
 
 # Compiled: see hatch_build.py.
@@ -39,14 +39,14 @@ class CleanedTransactionMetadata:
 
     Invariants:
 
-    1. Batches are shown to it in the order of the log, each once.
-    2. The aborted transactions of a segment are added before its first batch is shown.
-    3. Who has an open transaction here that was aborted, has no other one.
+    1. Batches come in the order of the log, each once.
+    2. The aborted transactions of a segment are added before its first batch comes.
+    3. A producer has at most one open transaction here that was aborted.
     """
 
     def __init__(self) -> None:
         self.cleaned_index: TransactionIndex | None = None
-        """Where the transactions go whose markers are kept; None if nothing is written."""
+        """The index for the transactions whose markers are kept; None if nothing is written."""
         self._committed: set[int] = set()
         self._aborted: dict[int, _OngoingAborted] = {}
         # By first offset. The other fields only make an order of those that are added twice.
@@ -54,14 +54,14 @@ class CleanedTransactionMetadata:
 
     def add_aborted_transactions(self, transactions: Iterable[AbortedTxn]) -> None:
         """
-        Learn of transactions that were aborted; harmless if they are known, but not over yet.
+        Add transactions that were aborted; harmless if they are known and not over yet.
         """
         for txn in transactions:
             heappush(self._ahead, (txn.first_offset, txn))
 
     def on_control_batch_read(self, batch: RecordBatch) -> bool:
         """
-        A control batch comes; whether it decides about nothing that was met.
+        Note a control batch; return whether its transaction had no data.
 
         Raises:
             InvalidRecord: its record is no control record.
@@ -84,7 +84,7 @@ class CleanedTransactionMetadata:
 
     def _end_aborted(self, producer_id: int) -> bool:
         """
-        The aborted transaction of a producer is over; whether one of its batches was met.
+        End the aborted transaction of a producer; return whether one of its batches was met.
         """
         ongoing = self._aborted.pop(producer_id, None)
         if ongoing is None or not ongoing.observed:
@@ -95,7 +95,7 @@ class CleanedTransactionMetadata:
 
     def on_batch_read(self, batch: RecordBatch) -> bool:
         """
-        A batch of data comes; whether it belongs to an aborted transaction.
+        Note a batch of data; return whether it belongs to an aborted transaction.
         """
         self._begin_up_to(batch.last_offset)
         if not batch.is_transactional:

@@ -1,5 +1,5 @@
 """
-What a topic can be told about its logs.
+The options of a topic for its logs.
 
 A topic's option that is not set has the broker's option of the same meaning for a default: its
 synonyms say which, first one set wins, hours and minutes being turned into milliseconds
@@ -14,18 +14,12 @@ from typing import ClassVar, Final
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import TimestampType
-from barnabas.storage.config.option_values import ConfigError, Rule
+from barnabas.storage.config.option_values import ConfigError, Validator
 from barnabas.storage.config.options import (
-    DAYS,
-    HOURS,
-    LONG_MAX,
     Bool,
     Double,
-    GiB,
     Int,
-    KiB,
     Long,
-    MiB,
     Names,
     Options,
     Text,
@@ -33,6 +27,7 @@ from barnabas.storage.config.options import (
     section,
     table,
 )
+from barnabas.storage.units import DAYS, HOURS, INT_MAX, LONG_MAX, GiB, KiB, MiB
 
 COMPACT: Final = "compact"
 DELETE: Final = "delete"
@@ -51,14 +46,13 @@ _TIMESTAMP_TYPES: Final = {
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
 }
 _REPLICA: Final = re.compile(r"([0-9]+:[0-9]+)?")
-_LARGEST_RANDOM: Final = 2**31 - 1
 
 
 def _are_replicas(names: tuple[str, ...]) -> bool:
     return "".join(names) == "*" or all(_REPLICA.fullmatch(name) for name in names)
 
 
-_REPLICAS: Final = Rule(
+_REPLICAS: Final = Validator(
     "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
     _are_replicas,
     "{name} must be the literal '*' or a list of replicas in the following format: "
@@ -183,7 +177,7 @@ class RetentionOptions(Options):
 @section
 class RecordOptions(Options):
     """
-    What is taken from producers, and what becomes of it.
+    The batches that are accepted, and their compression and timestamps.
     """
 
     max_message_bytes: Int = option(
@@ -243,7 +237,7 @@ class RecordOptions(Options):
 @section
 class ReplicationOptions(Options):
     """
-    What concerns several brokers, or storage elsewhere. It can be set, and has no effect on one.
+    Options for several brokers or tiered storage. They can be set, and have no effect here.
     """
 
     min_insync_replicas: Int = option(
@@ -258,10 +252,10 @@ class ReplicationOptions(Options):
         synonyms=("unclean.leader.election.enable",),
     )
     leader_replication_throttled_replicas: Names = option(
-        (), "Replicas whose replication is slowed down on the leader's side.", rule=_REPLICAS
+        (), "Replicas whose replication is slowed down on the leader's side.", validator=_REPLICAS
     )
     follower_replication_throttled_replicas: Names = option(
-        (), "Replicas whose replication is slowed down on the follower's side.", rule=_REPLICAS
+        (), "Replicas whose replication is slowed down on the follower's side.", validator=_REPLICAS
     )
     remote_storage_enable: Bool = option(
         False, "Whether old segments move to remote storage, which this broker does not have."
@@ -353,7 +347,7 @@ class LogConfig(SegmentOptions, RetentionOptions, RecordOptions, ReplicationOpti
             return 0
         import random  # noqa: PLC0415  # hardly anybody asks for jitter
 
-        return random.randint(0, _LARGEST_RANDOM) % min(self.segment_jitter_ms, self.segment_ms)
+        return random.randint(0, INT_MAX) % min(self.segment_jitter_ms, self.segment_ms)
 
     @cached_property
     def timestamp_type(self) -> TimestampType:

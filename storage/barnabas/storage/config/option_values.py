@@ -1,5 +1,5 @@
 """
-One option and its values: the type, what is acceptable, and what is said of what is not.
+One option and its values: the type, the acceptable values, and the errors for others.
 
 Values are read from text, checked and shown as Kafka's ``ConfigDef`` does, in its words, which is
 what users search for.
@@ -55,7 +55,7 @@ class ConfigError(ValueError):
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
-    The end of a sentence that names what is most like *name*; nothing if nothing is like it.
+    The end of a sentence with the name that is most like *name*; empty if none is.
     """
     import difflib  # noqa: PLC0415  # only for mistakes
 
@@ -85,9 +85,9 @@ class InvalidValue(ConfigError):
 
 
 @struct
-class Rule:
+class Validator:
     """
-    What a value must be, where that is neither a range nor a choice.
+    A condition for values that is neither a range nor a choice (Kafka's ConfigDef.Validator).
     """
 
     text: str
@@ -100,7 +100,7 @@ class Rule:
 @struct(kw_only=True)
 class Option:
     """
-    One option: what Kafka calls it, what it may be, what it is unless set, what it does.
+    One option: its name in Kafka, its values, its default, and its effect in one sentence.
     """
 
     name: str
@@ -113,7 +113,7 @@ class Option:
     one_of: tuple[str, ...] | None = None
     unique: bool = False  # whether items of a list count once, and are not empty; so are choices
     also: tuple[Any, ...] = ()  # single values outside the range that are fine
-    rule: Rule | None = None
+    validator: Validator | None = None
     update: Update = Update.READ_ONLY
     synonyms: tuple[str, ...] = ()
     internal: bool = False
@@ -142,9 +142,9 @@ class Option:
         if value is None or value in self.also:
             return
         self._check_range(value)
-        if self.rule is not None and not self.rule.holds(value):
+        if self.validator is not None and not self.validator.holds(value):
             shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else self.format(value)
-            raise InvalidValue(self.name, shown, self.rule.reason.format(name=self.name))
+            raise InvalidValue(self.name, shown, self.validator.reason.format(name=self.name))
         if self.type is OptionType.LIST and "" in value and (self.unique or self.one_of):
             raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
         if self.one_of is None:
@@ -188,8 +188,8 @@ class Option:
         """
         if self.one_of is not None:
             return ", ".join(self.one_of)
-        if self.rule is not None:
-            return self.rule.text
+        if self.validator is not None:
+            return self.validator.text
         if self.at_least is None and self.at_most is None:
             return ""
         low = "" if self.at_least is None else f"{self.at_least} or more"
@@ -221,7 +221,7 @@ def _parse_integer(option: Option, text: str) -> int:
         value = int(text)
     except ValueError:
         value = limit
-    # int() also takes what Java does not: blanks inside are gone already, "1_000" is left.
+    # int() also takes texts that Java does not: blanks inside are gone already, "1_000" is left.
     if "_" in text or not -limit <= value < limit:
         raise InvalidValue(option.name, text, f"Not a number of type {option.type.name}")
     return value

@@ -10,7 +10,7 @@ made from the table::
     class LogConfig(Options):
         segment_bytes: Int = option(1 * GiB, "Roll the active segment ...", at_least=MiB)
 
-What one option is, and how its values are read and checked, is in ``option_values``.
+``option_values`` has the class of one option, and reads and checks its values.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, NoReturn, Self, TypeVar, dataclass_transform
 
 from barnabas.protocol.structs import MISSING, NamedTuple
-from barnabas.storage.config.option_values import Option, OptionType, Rule, UnknownOption, Update
-
-KiB, MiB, GiB = 1024, 1024**2, 1024**3
-SECONDS, MINUTES, HOURS, DAYS = 1_000, 60_000, 3_600_000, 86_400_000
-INT_MAX, LONG_MAX = 2**31 - 1, 2**63 - 1
-
+from barnabas.storage.config.option_values import (
+    Option,
+    OptionType,
+    UnknownOption,
+    Update,
+    Validator,
+)
 
 Bool = Annotated[bool, OptionType.BOOLEAN]
 Text = Annotated[str, OptionType.STRING]
@@ -38,11 +39,11 @@ Names = Annotated[tuple[str, ...], OptionType.LIST]
 
 class _Declared(NamedTuple):
     """
-    What ``option`` was told.
+    The arguments of ``option``.
     """
 
     default: Any
-    facts: Mapping[str, Any] | None  # None for what is declared without it
+    facts: Mapping[str, Any] | None  # None for a field that is declared without it
 
 
 class _Field(NamedTuple):
@@ -64,7 +65,7 @@ def option(
     one_of: tuple[str, ...] | None = None,
     unique: bool = False,
     also: tuple[Any, ...] = (),
-    rule: Rule | None = None,
+    validator: Validator | None = None,
     update: Update = Update.READ_ONLY,
     synonyms: tuple[str, ...] = (),
     internal: bool = False,
@@ -79,7 +80,7 @@ def option(
         "one_of": one_of,
         "unique": unique,
         "also": also,
-        "rule": rule,
+        "validator": validator,
         "update": update,
         "synonyms": synonyms,
         "internal": internal,
@@ -112,7 +113,7 @@ def table(cls: T) -> T:
     """
     Make a table of options of a class whose fields are declared with ``option``.
 
-    A field that is declared with a plain value is no option, but goes with them.
+    A field that is declared with a plain value is no option, but an attribute of the table.
     """
     return section(cls)
 
@@ -149,7 +150,7 @@ def _option(name: str, field: _Field) -> Option:
 
 class Options:
     """
-    What every table of options can do.
+    The base of all tables of options.
 
     Tables are built, compared and shown by the names of their fields, for which no code is
     generated: of a table of a hundred options that would take as long as loading twenty modules.
@@ -196,14 +197,10 @@ class Options:
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __setattr__(self, name: str, _value: Any) -> NoReturn:
-        from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
-
-        raise FrozenInstanceError(f"cannot assign to {name} of a {type(self).__name__}")
+        raise AttributeError(f"cannot assign to {name} of a {type(self).__name__}")
 
     def __delattr__(self, name: str) -> NoReturn:
-        from dataclasses import FrozenInstanceError  # noqa: PLC0415  # only for mistakes
-
-        raise FrozenInstanceError(f"cannot delete {name} of a {type(self).__name__}")
+        raise AttributeError(f"cannot delete {name} of a {type(self).__name__}")
 
     @classmethod
     def options(cls) -> Mapping[str, Option]:

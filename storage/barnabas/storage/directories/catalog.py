@@ -1,5 +1,5 @@
 """
-Which logs there are, and in which log directories.
+The logs of a broker, and their log directories.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barnabas.storage.state_files.file_names import TopicPartition
 
 Checkpoint = Callable[[LogDirectory, Mapping[TopicPartition, Log]], None]
 """
-Writes something about the logs of a directory into it.
+Writes a checkpoint of the logs of a directory.
 """
 
 STARTS_AND_RECOVERY_POINTS: Final[Sequence[Checkpoint]] = (
@@ -34,8 +34,8 @@ class LogCatalog:
 
     1. A partition has at most one log here, and it lies in one of the directories.
 
-    Looking is safe from any thread: what is handed out is a copy. Changes are made by the log
-    manager, under its lock.
+    Reading is safe from any thread: the results are copies. The log manager makes the changes, with
+    its lock held.
     """
 
     def __init__(self, directories: LogDirectories) -> None:
@@ -44,10 +44,10 @@ class LogCatalog:
 
     def admit(self, partition: TopicPartition, log: Log) -> None:
         """
-        Let *log* be that of *partition*.
+        Add the *log* of *partition*.
 
         Raises:
-            InvalidLogDirectory: it has one already.
+            InvalidLogDirectory: the partition has one already.
         """
         other = self.logs.setdefault(partition, log)
         if other is not log:
@@ -83,8 +83,7 @@ class LogCatalog:
 
     def checkpoint(self, path: Path) -> None:
         """
-        Write what is known of the logs of one directory, if it is online, after they have become
-        others.
+        Write the checkpoints of one directory, if it is online, after logs were added or deleted.
         """
         directory = self.directories.live.get(path)
         if directory is not None:

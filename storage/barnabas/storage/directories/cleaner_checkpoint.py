@@ -1,5 +1,5 @@
 """
-How far the logs of a log directory are clean, in ``cleaner-offset-checkpoint``.
+``cleaner-offset-checkpoint``: how far the logs of a log directory are clean.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class CleanerCheckpoint:
 
     Invariants:
 
-    1. ``offsets`` is what the file says, unless writing it has failed.
+    1. ``offsets`` is the content of the file, unless writing it has failed.
 
     Not safe to use from two threads: the manager of the cleaner holds its lock.
     """
 
     def __init__(self, files: Files, directory: Path) -> None:
         """
-        Read the file, which is made, empty, if it is missing.
+        Read the file, which is created empty if it is missing.
 
         Raises:
-            KafkaStorageError: it cannot be made or read, or says nothing that makes sense.
+            KafkaStorageError: it cannot be made or read, or is malformed.
         """
         self._file = OffsetCheckpointFile(files, directory / CLEANER_CHECKPOINT)
         self.offsets = self._file.read()
@@ -44,7 +44,7 @@ class CleanerCheckpoint:
         remove: TopicPartition | None = None,
     ) -> None:
         """
-        Write the file anew; entries of logs that are not *known* any more go.
+        Write the file, without the entries of logs that are not *known*.
 
         Raises:
             KafkaStorageError: it cannot be written.

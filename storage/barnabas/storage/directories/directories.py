@@ -1,5 +1,6 @@
 """
-The log directories of a broker: which there are, which have failed, and where a new log goes.
+The log directories of a broker: those that are online, those that failed, and the choice for a new
+log.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class LogDirectories:
     1. A directory that is offline stays so: it is live again after the next start at the earliest.
     2. The lock of each that is live is held, until ``release``.
 
-    Looking is safe from any thread. Changes are made by the log manager, under its lock.
+    Reading is safe from any thread. The log manager makes the changes, with its lock held.
     """
 
     def __init__(self, paths: Sequence[Path], files: Files, failures: LogDirFailureChannel) -> None:
@@ -62,20 +63,20 @@ class LogDirectories:
             self._live[path] = LogDirectory.open(path, self._files)
         except KafkaStorageError as error:
             self.failed(path, f"Failed to create or validate data directory {path}", error)
-            # Nobody has to hear of it: no log was found there.
+            # The report is dropped: no log was loaded there.
             self.failures.take_news()
 
     @property
     def live(self) -> Mapping[Path, LogDirectory]:
         """
-        Those that are online, as of now.
+        The directories that are online now.
         """
         return dict(self._live)
 
     @property
     def offline(self) -> tuple[Path, ...]:
         """
-        Those that have failed.
+        The directories that have failed.
         """
         return tuple(path for path in self.all if path not in self._live)
 
@@ -101,7 +102,8 @@ class LogDirectories:
 
     def clean_shutdown_epoch(self) -> int | None:
         """
-        The broker epoch that every directory noted at its clean stop; ask before they are loaded.
+        The broker epoch in the marks of all directories, if it is the same; read before they are
+        loaded.
         """
         if self.offline:
             return None
@@ -110,14 +112,14 @@ class LogDirectories:
 
     def next_log_dirs(self, logs: Mapping[TopicPartition, Log]) -> list[Path]:
         """
-        Where to make a new log, beside *logs*: the directory that has the fewest first (Kafka's
+        The directories for a new log, beside *logs*: the one that has the fewest first (Kafka's
         ``LogManager.nextLogDirs``).
         """
         live = list(self._live)
         if len(live) == 1:
             return live
         if self.failures.any_offline:
-            # One that has just failed is among them until the log manager has heard of it.
+            # One that has just failed is among them until the log manager handles the report.
             live = [path for path in live if not self.failures.has_offline_log_dir(path)] or live
         # Texts: there may be many thousands of logs, and equal paths are slow to compare.
         counts = Counter(str(log.parent_dir) for log in list(logs.values()))
@@ -127,8 +129,8 @@ class LogDirectories:
 
     def failed(self, path: Path, sentence: str, error: KafkaStorageError) -> None:
         """
-        Report that the disk under a directory has failed. It goes offline once the log manager
-        has heard of it.
+        Report that the disk under a directory has failed. It becomes offline when the log manager
+        handles the report.
         """
         self.failures.maybe_add_offline_log_dir(path, sentence, error)
 
@@ -154,7 +156,7 @@ class LogDirectories:
 
     def release(self) -> None:
         """
-        Let another broker have them.
+        Release the locks, so that another broker can take the directories.
         """
         for directory in self._live.values():
             directory.release()

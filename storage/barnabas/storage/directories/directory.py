@@ -1,13 +1,13 @@
 """
-One log directory: what lies beside the logs in it.
+One log directory, with the files beside its logs.
 
 ::
 
     <log dir>/
       .lock                                held while a broker uses the directory
       .kafka_cleanshutdown                 between a clean stop and the next start
-      meta.properties                      whose directory it is
-      recovery-point-offset-checkpoint     per log: what is known to be flushed
+      meta.properties                      cluster, node and id of the directory
+      recovery-point-offset-checkpoint     per log: the end of the flushed records
       log-start-offset-checkpoint          per log that starts inside its first segment
       replication-offset-checkpoint        per log: its high watermark
       orders-0/ orders-1/ ...              the logs
@@ -47,7 +47,7 @@ HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
 
 class LogDirectory:
     """
-    A log directory that this broker has for itself.
+    A log directory that this broker has locked.
 
     Invariants:
 
@@ -65,7 +65,7 @@ class LogDirectory:
         self.log_start_offsets: Mapping[TopicPartition, int] = {}
         self.high_watermarks: Mapping[TopicPartition, int] = {}
         self.compacted: Container[TopicPartition] = ()
-        """Logs at which the cleaner has been."""
+        """Logs that the cleaner has cleaned."""
         self.checkpointing = threading.Lock()
         """Held while logs are looked at for a checkpoint and while that is written."""
         self.is_released = False
@@ -114,16 +114,16 @@ class LogDirectory:
 
     def clean_shutdown_epoch(self) -> int | None:
         """
-        The broker epoch in the mark of a clean stop, if there is one that says it.
+        The broker epoch in the mark of a clean stop, if the mark exists and has one.
         """
         return self._clean_shutdown.read()
 
     def begin_loading(self) -> bool:
         """
-        Read the checkpoints, and forget that the last stop was clean; whether it was.
+        Read the checkpoints, and remove the mark of a clean stop; return whether there was one.
 
         Raises:
-            KafkaStorageError: a checkpoint cannot be read, or says nothing that makes sense.
+            KafkaStorageError: a checkpoint cannot be read, or is malformed.
         """
         self.had_clean_shutdown = self._clean_shutdown.exists()
         if self.had_clean_shutdown:
@@ -137,7 +137,7 @@ class LogDirectory:
 
     def end_loading(self) -> None:
         """
-        All logs know now what the checkpoints say of them.
+        Free the content of the checkpoints, which all logs have now.
         """
         self.recovery_points = self.log_start_offsets = self.high_watermarks = {}
         self.compacted = ()
@@ -147,8 +147,8 @@ class LogDirectory:
         try:
             return checkpoint.read()
         except CorruptCheckpoint as error:
-            # Going on without it could bring deleted records back. Kafka takes the directory
-            # offline as well; removing the file says that one accepts it.
+            # To continue without it could bring deleted records back. Kafka takes the directory
+            # offline as well; an administrator who removes the file accepts that.
             raise KafkaStorageError(f"{error}; remove the file to do without it") from error
 
     def log_paths(self) -> list[tuple[Path, TopicPartition]]:
@@ -173,10 +173,10 @@ class LogDirectory:
 
     def checkpoint_recovery_points(self, logs: Mapping[TopicPartition, Log]) -> None:
         """
-        Note up to where *logs* are on the disk, after it was noted where they start.
+        Write the recovery points of *logs*, after their starts were written.
 
-        What was deleted counts as flushed, though nobody has flushed it. A crash between the two in
-        the other order would leave a log that starts with records which are torn and never checked.
+        Deleted records count as flushed without a flush. A crash between the two checkpoints in the
+        other order would leave a log that starts with torn records which are never checked.
         """
         self._recovery_points.write(
             {partition: log.recovery_point for partition, log in logs.items()}
@@ -184,7 +184,7 @@ class LogDirectory:
 
     def checkpoint_log_start_offsets(self, logs: Mapping[TopicPartition, Log]) -> None:
         """
-        Only logs that start after their first segment does are named: the others start with it.
+        Write the starts of the logs that start inside their first segment.
         """
         self._log_start_offsets.write(
             {
@@ -196,9 +196,9 @@ class LogDirectory:
 
     def checkpoint_high_watermarks(self, logs: Mapping[TopicPartition, Log]) -> None:
         """
-        Write them if any has changed since the last time: they are asked for every few seconds.
+        Write the high watermarks if any has changed since the last call, every few seconds.
 
-        A disk that fails is noticed within a minute nevertheless, by the other checkpoints.
+        A disk that fails is noticed within a minute in any case, by the other checkpoints.
         """
         offsets = {partition: log.high_watermark for partition, log in logs.items()}
         if offsets != self._written_high_watermarks:
@@ -207,14 +207,14 @@ class LogDirectory:
 
     def mark_clean(self, broker_epoch: int) -> None:
         """
-        Note that all is flushed and closed, unless the start before it was cut short.
+        Write the mark of a clean stop, unless the start before it was not complete.
         """
         if self.had_clean_shutdown or self.all_loaded:
             self._clean_shutdown.write(broker_epoch)
 
     def release(self) -> None:
         """
-        Let another broker have the directory; harmless when it is released.
+        Release the lock, so that another broker can take the directory; harmless when repeated.
         """
         self.is_released = True
         self._lock.release()

@@ -13,7 +13,6 @@ from enum import Enum
 from typing import Any, Final
 
 from barnabas.protocol.structs import is_struct, items
-from barnabas.storage.cleaner.plan import NEVER
 from barnabas.storage.explain.cleaning import Cleaning
 from barnabas.storage.explain.records import RecordAt
 from barnabas.storage.explain.report import PartitionReport, SegmentReport
@@ -28,6 +27,7 @@ from barnabas.storage.explain.wording.report import (
     leaving_words,
 )
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.units import LONG_MAX
 
 Json = dict[str, Any]
 
@@ -104,7 +104,7 @@ def _segment(report: PartitionReport, each: SegmentReport) -> Json:
 
 
 def _unless_never(ms: int) -> int | None:
-    return None if ms == NEVER else ms
+    return None if ms == LONG_MAX else ms
 
 
 def _cleaning(report: PartitionReport, cleaning: Cleaning) -> Json:

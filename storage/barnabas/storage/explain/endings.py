@@ -13,7 +13,6 @@ from enum import Enum
 from typing import Final
 
 from barnabas.protocol.structs import NamedTuple, struct
-from barnabas.storage.cleaner.plan import NEVER
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.logs import ReadOnlyLog
 from barnabas.storage.index.offset_index import OffsetIndex
@@ -21,6 +20,7 @@ from barnabas.storage.index.time_index import TimeIndex
 from barnabas.storage.log.rolling import RollParams, RollReason, Room, reason_to_roll, room_in
 from barnabas.storage.segment.records import BatchHeader
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.units import LONG_MAX
 
 
 class Cause(Enum):
@@ -118,7 +118,7 @@ class _AtItsEnd:
         )
 
     def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
-        if self._segment.first_batch_timestamp() == NEVER:
+        if self._segment.first_batch_timestamp() == LONG_MAX:
             # The clock of that time is unknown; a wait of 0 ms rolls nothing.
             return 0
         return self._segment.time_waited_for_roll(now, message_timestamp)
@@ -155,7 +155,7 @@ def ending_of(opened: ReadOnlyLog, segment: LogSegment) -> Ending:
         ending = _rolled(segment, batch, opened.settings.config, is_supposed=True)
     if ending is not None:
         return ending
-    by_clock = segment.first_batch_timestamp() == NEVER
+    by_clock = segment.first_batch_timestamp() == LONG_MAX
     cause = Cause.CLOCK if by_clock else Cause.UNEXPLAINED
     return _described(segment, opened.settings.stored, cause, batch=batch)
 
@@ -214,7 +214,7 @@ def _described(
         reason=reason,
         size=segment.size,
         segment_bytes=config.segment_size,
-        waited_ms=None if batch is None or first == NEVER else batch.max_timestamp - first,
+        waited_ms=None if batch is None or first == LONG_MAX else batch.max_timestamp - first,
         max_segment_ms=config.max_segment_ms,
         max_jitter_ms=min(config.segment_jitter_ms, config.segment_ms),
         offset_entries=end.offset_index.entries,

@@ -24,8 +24,8 @@ from barnabas.storage.log.retention import (
     Decision,
     LogState,
     Reason,
-    Rule,
-    Verdict,
+    RetentionRule,
+    SegmentVerdict,
     bytes_missing,
     expires_ms,
     plan,
@@ -54,7 +54,7 @@ class Stance:
     The decision of one rule about one segment.
     """
 
-    rule: Rule
+    rule: RetentionRule
     limit: int
     reason: Reason | None
     """None if the rule is switched off, or has stopped at an older segment."""
@@ -72,7 +72,7 @@ class SegmentLifetime:
     base_offset: int
     end_offset: int
     log_start_offset: int
-    goes_by: Rule | None
+    goes_by: RetentionRule | None
     """The rule by which the next check deletes it."""
     stances: tuple[Stance, ...]
     is_empty: bool
@@ -177,7 +177,9 @@ def _latest_due_ms(config: LogConfig, latest_ms: int, ending: Ending) -> int | N
 
 
 def _stance(
-    decision: Decision[LogSegment], verdicts: Mapping[int, Verdict[LogSegment]], segment: LogSegment
+    decision: Decision[LogSegment],
+    verdicts: Mapping[int, SegmentVerdict[LogSegment]],
+    segment: LogSegment,
 ) -> Stance:
     verdict = verdicts.get(segment.base_offset)
     if verdict is not None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from barnabas.storage.config.option_values import ConfigError
-from barnabas.storage.config.options import DAYS, HOURS, LONG_MAX, MINUTES, SECONDS, GiB, KiB, MiB
+from barnabas.storage.units import DAYS, HOURS, LONG_MAX, MINUTES, SECONDS, GiB, KiB, MiB
 
 _UNITS: Final = (
     ("day", DAYS),

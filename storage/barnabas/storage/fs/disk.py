@@ -4,7 +4,7 @@ The real disk.
 Reading is lock-free: a thread that reads keeps the descriptor or the map alive while it does, so
 that closing, resizing and removing never take it away from under it.
 
-This module must not be compiled: the interpreter keeps what a local variable refers to until the
+This module must not be compiled: the interpreter keeps the object of a local variable until the
 function ends, mypyc only until its last use, which would close a descriptor before it is used.
 """
 
@@ -40,9 +40,9 @@ def storage_error(action: str, path: Path, error: OSError) -> KafkaStorageError 
 
 class _errors:
     """
-    What the system says against the statements below it becomes a ``storage_error``.
+    Turns an ``OSError`` of the statements below it into a ``storage_error``.
 
-    A generator would do, and would be a third of what a small operation costs.
+    A generator would take a third of the time of a small operation.
     """
 
     __slots__ = ("_action", "_path")
@@ -61,7 +61,7 @@ class _errors:
 
 class _question(_errors):
     """
-    The same, but that a file is missing is an answer.
+    The same, but a ``FileNotFoundError`` is raised as it is.
     """
 
     __slots__ = ()
@@ -89,10 +89,10 @@ def _page_cache() -> ModuleType:
 
 class _Handle:
     """
-    A file descriptor that is closed when nobody refers to it any more.
+    A file descriptor that is closed with the last reference to it.
 
-    A call on the descriptor keeps a reference while it runs. So a descriptor is never closed under
-    a reader, who would then read whatever file gets the same number next.
+    A call on the descriptor keeps a reference while it runs. So a descriptor is never closed during
+    a read, which would then read another file that gets the same number.
     """
 
     __slots__ = ("fd",)
@@ -106,10 +106,12 @@ class _Handle:
 
 
 SMALL_FILE: Final = 2**12
+"""A page: state files are smaller, and read with one call."""
 READ_AT_ONCE: Final = 2**20
+"""Not tuned: only tools read larger files as a whole."""
 
 _CLOSED: Final = _Handle(-1)
-"""Whatever is tried with it fails with EBADF."""
+"""Every call with it fails with EBADF."""
 
 
 class DiskFile:
@@ -182,15 +184,15 @@ class DiskFile:
         self, handle: _Handle, position: int, room: bytearray | memoryview
     ) -> int | None:
         """
-        Copy what the page cache has into *room*; how much, or None if it cannot be told.
+        Copy the bytes in the page cache into *room*; how many, or None if that is not known.
         """
         try:
             return os.preadv(handle.fd, [room], position, os.RWF_NOWAIT)
         except BlockingIOError:
             raise WouldBlock from None
         except OSError as error:
-            # tmpfs, overlays and some network file systems do not know the flag. What they have in
-            # memory is read as quickly without it.
+            # tmpfs, overlays and some network file systems do not know the flag. Cached bytes are
+            # read as quickly without it.
             if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
                 raise
             self._knows_nowait = False
@@ -201,12 +203,12 @@ class DiskFile:
         if not self._knows_nowait or not _page_cache().holds(handle.fd, position, size):
             return 0
         try:
-            # What is there may be on its way from the disk: the end of it comes last.
+            # The pages may be on their way from the disk: the end comes last.
             os.preadv(handle.fd, [bytearray(1)], position + size - 1, os.RWF_NOWAIT)
             flags = os.SPLICE_F_NONBLOCK
             return os.splice(handle.fd, pipe, size, offset_src=position, flags=flags)
         except OSError:
-            return 0  # Whoever reads it in another way learns why.
+            return 0  # Another way of reading raises the error.
 
     def truncate(self, size: int) -> None:
         with _errors("truncate", self.path):
@@ -233,20 +235,20 @@ _EMPTY: Final = memoryview(b"")
 
 
 MAPS_KEEP_DESCRIPTORS: Final = sys.version_info < (3, 13)
-"""Whether Python has a descriptor of its own for each map, which nobody uses."""
+"""Whether Python keeps a descriptor for each map, without a use for it."""
 
 
 class DiskMappedFile:
     """
     A memory map of a file on the real disk.
 
-    The memory goes back when the last ``view`` of it does. A descriptor for writing is open from
+    The memory is freed with the last ``view`` of it. A descriptor for writing is open from
     ``open_for_writing`` to the next ``resize``: only the index of an active segment needs one.
 
     Where maps keep descriptors, the map is given back as well; ``view`` is then no attribute until
-    somebody asks for it, so that it costs nothing while it is one.
+    the next access, so that it costs nothing while it is one.
 
-    ``flush`` goes by the memory and not by the path, as long as there is memory: it may run while
+    ``flush`` syncs the memory and not the path, as long as there is memory: it may run while
     another thread renames the directory.
     """
 
@@ -365,7 +367,7 @@ class DiskMappedFile:
         try:
             handle = self._files.open_files.find(self._handle_by_path)
         except FileNotFoundError:
-            return  # It was removed, and nobody wants it any more.
+            return  # It was removed, and its content is not needed.
         _sync(handle.fd)
 
     def _handle_by_path(self) -> _Handle:
@@ -385,7 +387,7 @@ class DiskMappedFile:
 
 def _memory(fd: int, size: int, access: int) -> mmap.mmap:
     if sys.version_info >= (3, 13):
-        # Without it every map keeps a descriptor of its own, which nobody uses.
+        # Without it every map keeps a descriptor of its own without a use for it.
         return mmap.mmap(fd, size, access=access, trackfd=False)
     return mmap.mmap(fd, size, access=access)
 

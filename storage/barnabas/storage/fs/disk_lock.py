@@ -21,7 +21,7 @@ class DiskLock:
     """
     A POSIX record lock on a file, as Java's ``FileChannel.tryLock`` takes it.
 
-    Such a lock belongs to the process, and goes when *any* descriptor of the file is closed. So a
+    The lock belongs to the process, and ends when *any* descriptor of the file is closed. So a
     second opener in the same process has to be refused before it opens the file.
     """
 
@@ -88,7 +88,7 @@ class DiskLock:
             try:
                 self._path.unlink(missing_ok=True)
             except OSError:
-                # Of a disk that has failed. A file that nobody locks keeps nobody out.
+                # Of a disk that has failed. A file without a lock locks out no broker.
                 logger.warning("Cannot remove %s", self._path, exc_info=True)
             os.close(self._fd)
             self._fd = None

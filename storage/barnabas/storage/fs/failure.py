@@ -1,9 +1,9 @@
 """
-Which log directories have failed.
+The log directories that have failed.
 
-Whoever meets an error of the disk reports the log directory here and goes on raising. From then on
-the directory is offline: its logs refuse everything, and the log manager, which waits for reports
-in a thread of its own, closes them (Kafka's LogDirFailureChannel).
+Code that meets an error of the disk reports the log directory here and raises the error again. From
+then on the directory is offline: its logs refuse all work, and the log manager, which waits for
+reports in a thread of its own, closes them (Kafka's LogDirFailureChannel).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ class LogDirFailureChannel:
         self._news: list[Path] = []
         self._guard = threading.Lock()
         self.any_offline = False
-        """Whether there is anything to ask for. Nearly always there is not."""
+        """Whether a directory has failed: logs test this first, as it nearly never is true."""
         self.reported = threading.Event()
-        """Set when there is news that nobody has taken yet."""
+        """Set while there are reports that ``take_news`` has not returned."""
 
     def maybe_add_offline_log_dir(self, log_dir: Path, sentence: str, error: BaseException) -> None:
         """
-        *log_dir* has failed; only its first report is news, and is logged.
+        Report that *log_dir* has failed; only its first report counts, and is logged.
 
-        What the disk said of it is a sentence; where it was said is only for who looks for errors
-        of ours.
+        A traceback is logged for errors of this program only: for one of the disk its sentence is
+        enough.
         """
         with self._guard:
             if log_dir in self._offline:
@@ -76,11 +76,11 @@ class LogDirFailureChannel:
 
 def _forget_tracebacks(error: BaseException) -> None:
     """
-    Let go of the frames in which *error* and its causes were raised: they hold files open.
+    Free the frames in which *error* and its causes were raised: they keep files open.
     """
-    told: list[BaseException] = []
+    seen: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and cause not in told:
-        told.append(cause)
+    while cause is not None and cause not in seen:
+        seen.append(cause)
         cause.__traceback__ = None
         cause = cause.__cause__ or cause.__context__

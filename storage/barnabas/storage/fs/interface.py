@@ -1,13 +1,13 @@
 """
-All that the storage engine does with files.
+The file system as the storage engine sees it.
 
-The engine takes a ``Files`` and knows nothing else of the file system, so that a test can put one
-under it that crashes or fails at any step. The real one is ``disk.DiskFiles``.
+The engine takes a ``Files`` and uses nothing else of the file system, so that a test can give it
+one that crashes or fails at any step. The real one is ``disk.DiskFiles``.
 
-An error of the disk is a ``KafkaStorageError`` that names the file; what the operating system said
-is its ``__cause__``. Only where a missing file is an answer, it is a ``FileNotFoundError``. To open
-a file, and to list, sync or remove a directory, takes a descriptor. If none is left, the disk has
-not failed: that is ``TooManyOpenFiles``.
+An error of the disk is a ``KafkaStorageError`` that names the file, with the ``OSError`` as its
+``__cause__``. A missing file is a ``FileNotFoundError`` where a method says so. To open a file, and
+to list, sync or remove a directory, takes a descriptor. If none is left, the disk has not failed:
+that is ``TooManyOpenFiles``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class File(Protocol):
     """
 
     path: Path
-    """What errors call the file; who renames it says so here."""
+    """The name of the file in errors; the caller that renames it changes this."""
 
     def append(self, data: Buffer) -> None:
         """
@@ -43,7 +43,7 @@ class File(Protocol):
 
     def write_at(self, position: int, data: Buffer) -> None:
         """
-        Write all of *data*, over what is there or behind it.
+        Write all of *data* at *position*, over old bytes or behind the end.
         """
 
     def read(self, position: int, size: int, *, nowait: bool = False) -> bytes | bytearray:
@@ -72,7 +72,7 @@ class File(Protocol):
     def splice_into(self, pipe: int, position: int, size: int) -> int:
         """
         Put the bytes there into *pipe*, the descriptor of the end to write to, without copying
-        them: what is in the pipe is what the page cache has, also if that changes.
+        them: the pipe refers to the page cache, also if that changes.
 
         Never waits for the disk or for room in the pipe.
 
@@ -99,7 +99,7 @@ class File(Protocol):
 
     def close(self) -> None:
         """
-        Give the file back. Reads that are under way end well, later calls fail.
+        Close the file. Reads in progress end normally, later calls fail.
         """
 
 
@@ -129,7 +129,7 @@ class MappedFile(Protocol):
 
     def give_back(self) -> None:
         """
-        Let go of the descriptor for writing.
+        Close the descriptor for writing.
         """
 
     def put(self, position: int, data: bytes) -> None:
@@ -149,19 +149,18 @@ class MappedFile(Protocol):
 
     def close(self) -> None:
         """
-        Give file and memory back; ``view`` is empty from now on.
+        Close the file and free the map; ``view`` is empty from now on.
         """
 
 
 class Lock(Protocol):
     """
-    The right to be the only one, as long as it is held.
+    An exclusive lock on a file.
     """
 
     def release(self) -> None:
         """
-        Remove the file of the lock, unless the disk has failed, and let go; harmless when that has
-        happened.
+        Remove the file, unless the disk has failed, and unlock it; harmless when repeated.
         """
 
 
@@ -171,7 +170,7 @@ class Files(Protocol):
     """
 
     open_files: OpenFiles = OpenFiles()
-    """Those of logs, of which a file system may limit the number."""
+    """The files of logs, whose number a file system may limit."""
 
     def open(self, path: Path, *, create: bool = True, read_only: bool = False) -> File:
         """
@@ -195,7 +194,7 @@ class Files(Protocol):
 
     def names(self, directory: Path) -> list[str]:
         """
-        What a directory holds, sorted.
+        The names in a directory, sorted.
 
         Raises:
             FileNotFoundError: there is no such directory.
@@ -203,7 +202,7 @@ class Files(Protocol):
 
     def directory_names(self, directory: Path) -> list[str]:
         """
-        What of that are directories.
+        The names of the directories in it, sorted.
 
         Raises:
             FileNotFoundError: there is no such directory.
@@ -222,7 +221,7 @@ class Files(Protocol):
 
     def remove(self, path: Path) -> bool:
         """
-        Remove a file; whether there was one.
+        Remove a file; return whether there was one.
         """
 
     def remove_tree(self, path: Path) -> None:
@@ -232,7 +231,7 @@ class Files(Protocol):
 
     def sync_directory(self, path: Path) -> None:
         """
-        Return once what was made, renamed and removed in a directory survives a crash.
+        Return once all changes of names in a directory survive a crash.
         """
 
     def read_bytes(self, path: Path) -> bytes:
@@ -267,12 +266,12 @@ class Files(Protocol):
 
     def lock(self, path: Path) -> Lock | None:
         """
-        Make a file and lock it; None if somebody else has, in this process or in another.
+        Make a file and lock it; None if it is locked already, in this process or in another.
         """
 
     def is_locked(self, path: Path) -> bool:
         """
-        Whether somebody holds the lock on a file. Nothing is made, locked or changed.
+        Whether a file is locked, by any process. Nothing is made, locked or changed.
         """
 
     def usable_bytes(self, path: Path) -> int:
@@ -287,13 +286,13 @@ class Files(Protocol):
 
     def blocks_read(self) -> int:
         """
-        How much of what this process has read so far had to be waited for, in blocks of 512 bytes.
+        The blocks of 512 bytes that this process has read from a disk so far, and waited for.
         """
         return 0
 
     def write_atomically(self, path: Path, data: bytes) -> None:
         """
-        Put *data* in the place of a file so that after a crash it holds all of it or what it held.
+        Replace the content of a file by *data*: after a crash it has all of it, or the old content.
 
         The directory is synced at the end, without which a crash could undo the rename
         (Kafka's CheckpointFile and Utils.atomicMoveWithFallback).

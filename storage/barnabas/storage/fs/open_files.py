@@ -1,9 +1,9 @@
 """
-How many files of logs are open at a time.
+The files of logs that are open at a time.
 
-A process may have so many descriptors, and a broker more logs than that, of which few are used. A
-file that was not used for long is given back, and opened again when it is needed. A read that is
-under way keeps the file that it reads from, also if that is given back, renamed or removed.
+A broker may have more logs than a process may have descriptors, and uses few of them. A file that
+was not used for long is closed, and opened again when it is needed. A read in progress keeps its
+file open, also if that is given back, renamed or removed.
 """
 
 # Compiled: see hatch_build.py.
@@ -26,15 +26,15 @@ T = TypeVar("T")
 
 class Holder(Protocol):
     """
-    Something that has a file open.
+    The owner of an open file.
     """
 
     was_used: bool
-    """Set with each use, and taken back when somebody looks for files to give back."""
+    """Set with each use, and reset when files to give back are searched."""
 
     def give_back(self) -> None:
         """
-        Let go of the file. The next use opens it again.
+        Close the file. The next use opens it again.
         """
 
 
@@ -52,8 +52,8 @@ class OpenFiles:
     def __init__(self, limit: int | None = None) -> None:
         """
         Args:
-            limit: how many files, at least the four that one append may need; None if that does not
-                matter, and then none is given back.
+            limit: how many files, at least the four that one append may need; None for no limit,
+                and then none is given back.
         """
         self.limit = limit
         self.lock = threading.RLock()
@@ -76,7 +76,7 @@ class OpenFiles:
 
     def add(self, holder: Holder) -> None:
         """
-        *holder* has opened its file.
+        Note that *holder* has opened its file.
         """
         limit = self.limit
         if limit is None:
@@ -87,14 +87,14 @@ class OpenFiles:
 
     def discard(self, holder: Holder) -> None:
         """
-        *holder* keeps its file, or has closed it.
+        Forget *holder*, which keeps its file or has closed it.
         """
         with self.lock:
             self._holders.pop(id(holder), None)
 
     def give_back_half(self) -> bool:
         """
-        Give half of the files back, as no descriptor is left; whether there was one.
+        Give half of the files back, as no descriptor is left; return whether there was one.
         """
         with self.lock:
             before = len(self._holders)
@@ -133,9 +133,9 @@ class OpenFile:
 
     Invariants:
 
-    1. What ``get`` returns can be read as long as somebody refers to it.
-    2. A file that was removed stays open until nobody refers to this object, so that late readers
-       find it.
+    1. The file that ``get`` returns can be read while there is a reference to it.
+    2. A file that was removed stays open while there is a reference to this object, for late
+       readers.
 
     Safe from any thread. ``path`` is changed with the lock of ``OpenFiles`` held.
     """
@@ -170,7 +170,7 @@ class OpenFile:
 
     def size_at_first(self) -> int:
         """
-        Bytes of the file, which has just been opened: a log that is only opened is not used.
+        Bytes of the file, which was just opened. It does not count as a use.
         """
         file = self.get()
         self.was_used = False
@@ -202,7 +202,7 @@ class OpenFile:
 
     def set_path(self, path: Path) -> None:
         """
-        Somebody has renamed the file, or its directory.
+        Follow the file or its directory, which was renamed.
         """
         with self._files.open_files.lock:
             self.path = path
@@ -221,7 +221,7 @@ class OpenFile:
 
     def delete_if_exists(self) -> bool:
         """
-        Remove the file; whether there was one. Those who are going to read it can do so.
+        Remove the file; return whether there was one. Later reads find it.
         """
         open_files = self._files.open_files
         with open_files.lock:
@@ -232,7 +232,7 @@ class OpenFile:
 
     def close(self) -> None:
         """
-        Give the file back for good: later calls, also of readers, fail.
+        Close the file for good: later calls, also of readers, fail.
         """
         with self._files.open_files.lock:
             self._is_closed = True

@@ -1,7 +1,7 @@
 """
-What of a file is in memory, by ``cachestat`` of Linux 6.5.
+The bytes of a file that are in memory, by ``cachestat`` of Linux 6.5.
 
-Where the kernel does not know it, or a sandbox does not allow it, nothing is known.
+Without the call, in an older kernel or a sandbox, nothing counts as known.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NUMBER: Final = 451
 
 _Range = ctypes.c_uint64 * 2
 _Counts = ctypes.c_uint64 * 5
-"""Pages that are cached, that are dirty, that are being written, and two of what was evicted."""
+"""Pages that are cached, that are dirty, that are being written, and two counts of evicted ones."""
 
 
 def holds(fd: int, position: int, size: int) -> bool:

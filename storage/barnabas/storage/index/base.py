@@ -4,9 +4,9 @@ Sorted entries of a fixed width in a file, and how to find one.
 An index file has no header and no checksum: entry after entry, each a key and a value, both growing
 along the file. The file of an active segment is as long as it may ever become, which costs nothing
 as the rest is a hole; when the segment is rolled or closed the hole is cut off. So the number of
-entries is not written anywhere. Who opens a file takes it to be full.
+entries is not written anywhere: a file that is opened counts as full.
 
-See ``offset_index`` and ``time_index`` for what the entries are.
+``offset_index`` and ``time_index`` declare the entries.
 """
 
 # Compiled: see hatch_build.py.
@@ -14,18 +14,21 @@ See ``offset_index`` and ``time_index`` for what the entries are.
 from __future__ import annotations
 
 from pathlib import Path
+from struct import Struct
 from typing import ClassVar, Final, Protocol, Self
 
 from barnabas.storage.errors import CorruptIndex
 from barnabas.storage.fs.interface import Files, MappedFile
 from barnabas.storage.index.search import SearchResult, Unpack, search
+from barnabas.storage.units import INT_MAX
 
-LARGEST_RELATIVE_OFFSET: Final = 2**31 - 1
+LARGEST_RELATIVE_OFFSET: Final = INT_MAX
+_INT32: Final = Struct(">i")
 
 
 class Fillable(Protocol):
     """
-    An index, as far as it may have no room for another entry.
+    The part of an index by which a segment is rolled.
     """
 
     @property
@@ -37,7 +40,7 @@ class Fillable(Protocol):
 
 class _NoFile:
     """
-    In the place of a file that was removed before anybody needed it.
+    In the place of a file that was removed before it was opened.
     """
 
     __slots__ = ("created", "path", "view")
@@ -52,7 +55,7 @@ class _NoFile:
     def give_back(self) -> None: ...
 
     def put(self, position: int, data: bytes) -> None:
-        raise AssertionError(f"{self.path} was removed, nobody appends to its segment")
+        raise AssertionError(f"{self.path} was removed: its segment takes no appends")
 
     def resize(self, size: int) -> None: ...
 
@@ -63,8 +66,8 @@ class _NoFile:
 
 class _Unwritten(_NoFile):
     """
-    In the place of a file that is written when all its entries are known. Until then nobody looks
-    for one of them: a search finds none, and begins at the base of the segment.
+    In the place of a file that is written when all its entries are known. Until then a search finds
+    none of them, and begins at the base of the segment.
     """
 
     __slots__ = ("content",)
@@ -88,7 +91,7 @@ class Index:
     Invariants:
 
     1. ``entries`` never counts an entry that is not wholly in the file.
-    2. Keys grow along the file, unless somebody else wrote it: what is found there is believed.
+    2. Keys grow along the file, unless another program wrote it: its content is not checked.
     3. The file is never shorter than its entries, whatever size is asked for.
 
     One thread at a time may change it: the log that owns the segment holds its lock. Lookups are
@@ -106,6 +109,8 @@ class Index:
     )
 
     entry_size: ClassVar[int]
+    offset_at: ClassVar[int] = 0
+    """The byte of the relative offset, an int32, in an entry."""
     reserved_entries: ClassVar[int] = 0
     """Slots that stay free until the segment is rolled or closed."""
 
@@ -117,7 +122,7 @@ class Index:
         """Bytes of the file, with the hole."""
         self.max_entries = self.length // self.entry_size
         self.full_at = self.max_entries - self.reserved_entries
-        """With how many entries it is full."""
+        """The number of entries of a full index."""
         self.entries = 0 if mapped.created else self.max_entries
 
     @classmethod
@@ -146,7 +151,7 @@ class Index:
     @classmethod
     def new_size(cls, max_index_size: int) -> int:
         """
-        How long the file of a new index is.
+        The length of the file of a new index, in bytes.
 
         Raises:
             ValueError: not even one entry would fit into it.
@@ -249,16 +254,16 @@ class Index:
 
     def give_back(self) -> None:
         """
-        Let go of the descriptor for writing.
+        Close the descriptor for writing.
         """
         self._mapped.give_back()
 
     def resize(self, size: int) -> bool:
         """
-        Make the file *size* bytes long, less what is no whole entry; whether that changed it.
+        Make the file *size* bytes long, rounded down to whole entries; return whether it changed.
 
-        A size that does not hold the entries is taken as theirs. Kafka does not start when
-        ``segment.index.bytes`` was lowered below the index of an active segment.
+        The file is never cut below its entries. Kafka does not start when ``segment.index.bytes``
+        was lowered below the index of an active segment.
         """
         size = max(self._rounded(size), self.size_in_bytes)
         if size == self.length:
@@ -277,16 +282,24 @@ class Index:
 
     def truncate_to(self, offset: int) -> None:
         """
-        Forget the entries whose offset is *offset* or greater.
+        Remove the entries whose offset is *offset* or greater.
         """
-        raise NotImplementedError
+        target = offset - self.base_offset
+        view, slot = self._search(
+            target, SearchResult.LARGEST_LOWER_BOUND, _INT32.unpack_from, self.offset_at
+        )
+        if slot >= 0:
+            (found,) = _INT32.unpack_from(view, slot * self.entry_size + self.offset_at)
+            if found != target:
+                slot += 1
+        self._truncate_to_entries(max(slot, 0))
 
     def _truncate_to_entries(self, entries: int) -> None:
         self.entries = entries
 
     def truncate(self) -> None:
         """
-        Forget all entries.
+        Remove all entries.
         """
         self._truncate_to_entries(0)
 
@@ -313,14 +326,14 @@ class Index:
 
     def close(self) -> None:
         """
-        Cut off the hole and give the file back.
+        Cut off the hole and close the file.
         """
         self.trim_to_valid_size()
         self._mapped.close()
 
     def close_handler(self) -> None:
         """
-        Give the file back as it is, for when the disk has failed.
+        Close the file without writing, as the disk has failed.
         """
         self._mapped.close()
 

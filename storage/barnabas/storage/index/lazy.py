@@ -1,18 +1,18 @@
 """
-An index that is opened when somebody needs it.
+An index that is opened when it is first needed (Kafka's LazyIndex).
 
-A log may have thousands of segments of which few are ever read, and a broker thousands of logs.
-Also the *making* of the file waits: a segment gets its index files when they are first asked for
-(Kafka's LazyIndex). Kafka opens those of active segments at once; here they wait as well, for
-either takes a map and, before Python 3.13, a descriptor.
+A broker may have thousands of logs, and a log thousands of segments of which few are ever read.
+Also the *making* of the file waits until the index is needed. Kafka opens the indexes of active
+segments at once; here they wait as well: each takes a map and, before Python 3.13, a descriptor.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.interface import Files
@@ -22,11 +22,42 @@ AnyIndex = TypeVar("AnyIndex", bound=Index)
 T = TypeVar("T")
 
 
+class IndexState(Enum):
+    """
+    The states of the file of an index.
+    """
+
+    CLOSED = "The file ends with its last entry, or is missing."
+    GROWABLE = "As CLOSED, but the file is lengthened when it is opened: its segment is active."
+    HOLE = "The file is as long as it may become, and has no entry."
+    OPEN = "The index is open."
+    IN_MEMORY = "The index collects its entries until they are stored; those of the file are void."
+    REMOVED = "The file was removed. An index that was open stays open for its readers."
+
+
+TRANSITIONS: Final[Mapping[IndexState, frozenset[IndexState]]] = {
+    IndexState.CLOSED: frozenset(IndexState),
+    IndexState.GROWABLE: frozenset(IndexState) - {IndexState.GROWABLE},
+    IndexState.HOLE: frozenset(
+        {IndexState.CLOSED, IndexState.OPEN, IndexState.IN_MEMORY, IndexState.REMOVED}
+    ),
+    IndexState.OPEN: frozenset({IndexState.CLOSED, IndexState.IN_MEMORY, IndexState.REMOVED}),
+    IndexState.IN_MEMORY: frozenset({IndexState.CLOSED, IndexState.IN_MEMORY, IndexState.REMOVED}),
+    IndexState.REMOVED: frozenset({IndexState.REMOVED}),
+}
+
+
 class LazyIndex(Generic[AnyIndex]):
     """
-    The file of an index, and the index once it was asked for.
+    The file of an index, and the index while it is open.
 
-    ``get`` is safe from any thread. The rest belongs to the log that owns the segment.
+    Invariants:
+
+    1. There is an ``index`` in the states OPEN and IN_MEMORY, none in CLOSED, GROWABLE and HOLE.
+    2. Only ``_become`` changes the state and ``index``, with ``_guard`` held.
+
+    ``get``, ``peek`` and ``flush`` are safe from any thread. The thread that calls another method
+    holds the lock of the log that owns the segment.
     """
 
     __slots__ = (
@@ -34,14 +65,12 @@ class LazyIndex(Generic[AnyIndex]):
         "_directory",
         "_files",
         "_guard",
-        "_is_all_hole",
         "_is_unsynced",
         "_kind",
         "_max_size",
         "_name",
-        "_removed",
-        "_wanted_size",
         "index",
+        "state",
     )
 
     def __init__(
@@ -56,89 +85,199 @@ class LazyIndex(Generic[AnyIndex]):
     ) -> None:
         self._kind = kind
         self._files = files
-        # A path is several objects, and there may be very many indexes that nobody opens.
+        # A path is several objects, and there may be very many indexes that are never opened.
         self._directory = directory
         self._name = name
         self._base_offset = base_offset
         self._max_size = max_size
         self._guard = threading.Lock()
-        self._removed = False
-        self._wanted_size: int | None = None
         self._is_unsynced = False
-        self._is_all_hole = False  # whether the file was made, and nobody has asked for it since
+        """Whether the file got entries, before it was closed, that no flush covers. It stays true
+        while the index is opened again."""
+        self.state = IndexState.CLOSED
         self.index: AnyIndex | None = None
-        """None until it was asked for."""
+
+    def _become(self, state: IndexState, index: AnyIndex | None = None) -> None:
+        assert state in TRANSITIONS[self.state], f"{self.path}: {self.state} -> {state}"
+        self.state = state
+        self.index = index
 
     @property
     def path(self) -> Path:
         return self._directory / self._name
 
+    # Opening and closing.
+
     def get(self) -> AnyIndex:
         """
-        The index, opened or made if need be.
+        The index, which is opened if it is closed, and made if there is no file.
+
+        A reader does without an index, which only makes a search shorter, where the segment was
+        removed, and while the directory is being renamed as its topic is deleted.
 
         Raises:
             ValueError: ``segment.index.bytes`` is less than an entry.
+            KafkaStorageError: the disk failed.
         """
         with self._guard:
             if self.index is not None:
                 return self.index
-            if self._removed:
-                # Somebody still reads the removed segment. Opening would make the file again.
+            if self.state is IndexState.REMOVED:
                 return self._without_file()
             try:
-                self.index = self._kind.open(
-                    self._files, self.path, self._base_offset, self._max_size
-                )
+                index = self._open()
             except KafkaStorageError as error:
-                # The directory is being renamed at this moment, as its topic is deleted. Who reads
-                # does well without an index: it only makes a search shorter.
                 if not isinstance(error.__cause__, FileNotFoundError):
                     raise
                 return self._without_file()
-            if self._is_all_hole:
-                self.index.truncate()
-                self._is_all_hole = False
-            if self._wanted_size is not None:
-                self.index.resize(self._wanted_size)
-                self._wanted_size = None
-            return self.index
+            self._become(IndexState.OPEN, index)
+            return index
 
-    def begin_anew(self) -> None:
+    def _open(self) -> AnyIndex:
+        index = self._kind.open(self._files, self.path, self._base_offset, self._max_size)
+        try:
+            if self.state is IndexState.HOLE:
+                index.truncate()
+            elif self.state is IndexState.GROWABLE:
+                index.resize(self._max_size)
+        except BaseException:
+            index.close_handler()
+            raise
+        return index
+
+    def peek(self, read: Callable[[AnyIndex], T]) -> T:
         """
-        Be an index without entries, in memory until ``store``; what the file has does not count.
+        The result of *read* for the index. An index that was closed is closed again.
+        """
+        with self._guard:
+            if self.index is not None:
+                return read(self.index)
+            if self.state in (IndexState.HOLE, IndexState.REMOVED):
+                return read(self._without_file())
+            try:
+                index = self._kind.open(
+                    self._files, self.path, self._base_offset, self._max_size, writable=False
+                )
+            except FileNotFoundError:
+                return read(self._without_file())
+            try:
+                return read(index)
+            finally:
+                index.close_handler()
 
-        Recovery makes every index of a log anew, and most have few entries or none: this way a file
-        is written once, or left alone.
+    def _without_file(self) -> AnyIndex:
+        return self._kind.without_file(self.path, self._base_offset, self._max_size)
+
+    def release(self, *, unsynced: bool) -> None:
+        """
+        Cut off the hole and close the file until the index is needed again. No other thread may be
+        using it.
+
+        Args:
+            unsynced: whether there may be entries that only ``flush`` brings to the disk.
+        """
+        with self._guard:
+            if self.state is IndexState.OPEN and self.index is not None:
+                self._is_unsynced = unsynced
+                self.index.close()
+                self._become(IndexState.CLOSED)
+
+    def close(self) -> None:
+        """
+        Cut off the hole and close the file for good.
+        """
+        with self._guard:
+            if self.index is not None:
+                self.index.close()
+            elif self.state is IndexState.HOLE:
+                self._empty()
+
+    def close_handler(self) -> None:
+        """
+        Close the file for good as it is, as the disk has failed.
         """
         with self._guard:
             if self.index is not None:
                 self.index.close_handler()
-            self._wanted_size = None
-            self._is_all_hole = False
-            self.index = self._kind.unwritten(self.path, self._base_offset, self._max_size)
 
-    def store(self) -> None:
+    # The length of the file.
+
+    def make_file(self) -> None:
         """
-        Put what was made anew into the file; only ``flush`` brings it to the disk.
+        Make the file of a new index, as large as it may become.
+        """
+        with self._guard:
+            if self.state in (IndexState.CLOSED, IndexState.GROWABLE):
+                file = self._files.open(self.path)
+                file.truncate(self._kind.new_size(self._max_size))
+                file.close()
+                self._become(IndexState.HOLE)
+
+    def grow(self) -> None:
+        """
+        Make room for all entries that the index may have, at the latest when it is opened.
         """
         with self._guard:
             if self.index is not None:
-                index, self.index = self.index, None
-                if self._put_into_file(index.path, index.content):
+                self.index.resize(self._max_size)
+            elif self.state is IndexState.CLOSED:
+                self._become(IndexState.GROWABLE)
+
+    def trim(self) -> None:
+        """
+        Cut off the hole. If the index is closed, its file is made where it is missing.
+        """
+        with self._guard:
+            if self.index is not None:
+                self.index.trim_to_valid_size()
+            elif self.state is IndexState.HOLE:
+                self._empty()
+            elif self.state is not IndexState.REMOVED:
+                self._become(IndexState.CLOSED)
+                if not self._files.exists(self.path):
+                    self._empty()
+
+    def _empty(self) -> None:
+        file = self._files.open(self.path)
+        file.truncate(0)
+        file.close()
+        self._become(IndexState.CLOSED)
+
+    # Recovering: an index is written once, or not at all if it has no entries and had none.
+
+    def reset(self) -> None:
+        """
+        Forget all entries, and collect the next ones in memory until ``store``.
+        """
+        with self._guard:
+            if self.index is not None:
+                self.index.close_handler()
+            index = self._kind.unwritten(self.path, self._base_offset, self._max_size)
+            self._become(IndexState.IN_MEMORY, index)
+
+    def store(self) -> None:
+        """
+        Write the entries that were collected; only ``flush`` brings them to the disk.
+        """
+        with self._guard:
+            if self.state is IndexState.IN_MEMORY and self.index is not None:
+                content = self.index.content
+                self._become(IndexState.CLOSED)
+                if self._write(content):
                     self._is_unsynced = True
 
-    def _put_into_file(self, path: Path, entries: bytes) -> bool:
+    def _write(self, entries: bytes) -> bool:
         """
-        Whether that changed it. A hole of zeros would be entries to whoever opens it next.
+        Make *entries* the content of the file; return whether that changed it. Zeros behind them
+        would be entries when the file is opened next.
         """
         try:
-            size = self._files.size(path)
+            size = self._files.size(self.path)
         except FileNotFoundError:
             size = -1
         if size == 0 and not entries:
             return False
-        file = self._files.open(path)
+        file = self._files.open(self.path)
         if size > 0:
             file.truncate(0)
         if entries:
@@ -146,44 +285,7 @@ class LazyIndex(Generic[AnyIndex]):
         file.close()
         return True
 
-    def make_file(self) -> None:
-        """
-        Make the file of a new index, as large as it may become.
-        """
-        with self._guard:
-            if self.index is None:
-                file = self._files.open(self.path)
-                file.truncate(self._kind.new_size(self._max_size))
-                file.close()
-                self._is_all_hole = True
-
-    def resize(self, size: int) -> None:
-        """
-        Make room for entries, *size* bytes in all, now or when the index is asked for.
-        """
-        with self._guard:
-            if self.index is None:
-                self._wanted_size = size
-            else:
-                self.index.resize(size)
-
-    def trim(self) -> None:
-        """
-        Cut off the hole. If nobody has asked for the index, its file is made where it is missing.
-        """
-        with self._guard:
-            if self.index is not None:
-                self.index.trim_to_valid_size()
-                return
-            self._wanted_size = None
-            if self._is_all_hole or not (self._removed or self._files.exists(self.path)):
-                self._empty()
-
-    def _empty(self) -> None:
-        file = self._files.open(self.path)
-        file.truncate(0)
-        file.close()
-        self._is_all_hole = False
+    # The file as a whole.
 
     def flush(self) -> None:
         """
@@ -200,47 +302,10 @@ class LazyIndex(Generic[AnyIndex]):
         try:
             file = self._files.open(self.path, create=False)
         except FileNotFoundError:
-            return  # The directory is being renamed, or the file was removed: nobody wants it.
+            return  # The file was removed, or the directory is being renamed for that.
         file.sync()
         file.close()
         self._is_unsynced = False
-
-    def release(self, *, unsynced: bool) -> None:
-        """
-        Cut off the hole and give the file back, until somebody asks for the index again. Nobody may
-        be using it.
-
-        Args:
-            unsynced: whether there may be entries that only ``flush`` brings to the disk.
-        """
-        with self._guard:
-            if self.index is not None:
-                self._is_unsynced = unsynced
-                self.index.close()
-                self.index = None
-
-    def peek(self, read: Callable[[AnyIndex], T]) -> T:
-        """
-        What *read* finds in the index, which is closed again if nobody else has asked for it.
-        """
-        with self._guard:
-            if self.index is not None:
-                return read(self.index)
-            if self._is_all_hole:
-                return read(self._without_file())
-            try:
-                index = self._kind.open(
-                    self._files, self.path, self._base_offset, self._max_size, writable=False
-                )
-            except FileNotFoundError:
-                return read(self._without_file())
-            try:
-                return read(index)
-            finally:
-                index.close_handler()
-
-    def _without_file(self) -> AnyIndex:
-        return self._kind.without_file(self.path, self._base_offset, self._max_size)
 
     def rename_to(self, path: Path) -> None:
         """
@@ -255,7 +320,7 @@ class LazyIndex(Generic[AnyIndex]):
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory.
+        Follow the directory, which was renamed.
         """
         with self._guard:
             self._set_path(directory / self._name)
@@ -267,22 +332,10 @@ class LazyIndex(Generic[AnyIndex]):
 
     def delete_if_exists(self) -> bool:
         """
-        Remove the file; whether there was one. Who reads the index goes on doing so.
+        Remove the file; return whether there was one. Readers of the index keep it.
         """
         with self._guard:
-            self._removed = True
+            self._become(IndexState.REMOVED, self.index)
             if self.index is not None:
                 self.index.give_back()
             return self._files.remove(self.path)
-
-    def close(self) -> None:
-        with self._guard:
-            if self.index is not None:
-                self.index.close()
-            elif self._is_all_hole and not self._removed:
-                self._empty()
-
-    def close_handler(self) -> None:
-        with self._guard:
-            if self.index is not None:
-                self.index.close_handler()

@@ -6,8 +6,8 @@ The offset index: where in the segment a batch lies.
     relative offset  int32   last offset of a batch, less the base offset of the segment
     position         int32   byte of the segment at which that same batch begins
 
-Not every batch has an entry. The one to begin a scan at is that of the largest offset which is not
-above the one that is looked for.
+Not every batch has an entry. A scan for an offset begins at the entry with the largest offset that
+is not above it.
 """
 
 # Compiled: see hatch_build.py.
@@ -50,7 +50,7 @@ class OffsetIndex(Index):
     def __init__(self, mapped: MappedFile, base_offset: int, max_index_size: int = -1) -> None:
         super().__init__(mapped, base_offset, max_index_size)
         self.last_offset = self._last_entry().offset
-        """That of the last entry; the base offset if there is none."""
+        """The offset of the last entry; the base offset if there is none."""
 
     def lookup(self, target_offset: int) -> OffsetPosition:
         """
@@ -104,16 +104,6 @@ class OffsetIndex(Index):
         self._mapped.put(entries * ENTRY.size, ENTRY.pack(self.relative_offset(offset), position))
         self.entries = entries + 1
         self.last_offset = offset
-
-    def truncate_to(self, offset: int) -> None:
-        view, slot = self._search(
-            offset - self.base_offset,
-            SearchResult.LARGEST_LOWER_BOUND,
-            _INT32.unpack_from,
-            _RELATIVE_OFFSET_AT,
-        )
-        keep_found = slot >= 0 and self._parse(view, slot).offset != offset
-        self._truncate_to_entries(slot + 1 if keep_found else max(slot, 0))
 
     def sanity_check(self) -> None:
         if self.entries and self.last_offset < self.base_offset:

@@ -1,14 +1,14 @@
 """
-The time index: which offset a time begins at.
+The time index: the offset at which a time begins.
 
 ::
 
     timestamp        int64   ms since 1970
     relative offset  int32   less the base offset of the segment
 
-An entry (T, O) says that every record later than T has an offset above O. Timestamps grow from
+An entry (T, O) means that every record later than T has an offset above O. Timestamps grow from
 entry to entry though records may come in any order: an entry has the largest timestamp so far, and
-the last offset of the earliest batch that has it.
+the last offset of the earliest batch that contains it.
 """
 
 # Compiled: see hatch_build.py.
@@ -27,14 +27,12 @@ from barnabas.storage.index.search import SearchResult
 
 ENTRY: Final = Struct(">qi")
 _INT64: Final = Struct(">q")
-_INT32: Final = Struct(">i")
 _TIMESTAMP_AT: Final = 0
-_RELATIVE_OFFSET_AT: Final = 8
 
 
 class TimestampOffset(NamedTuple):
     """
-    A timestamp in ms, -1 for none, and the offset that goes with it.
+    A timestamp in ms, -1 for none, and its offset.
     """
 
     timestamp: int
@@ -49,6 +47,7 @@ class TimeIndex(Index):
     __slots__ = ("last_entry",)
 
     entry_size = ENTRY.size
+    offset_at = 8
     reserved_entries = 1
     """For the entry at roll or close, which is written to a full index as well."""
 
@@ -109,16 +108,6 @@ class TimeIndex(Index):
         self._mapped.put(entries * ENTRY.size, entry)
         self.entries = entries + 1
         self.last_entry = TimestampOffset(timestamp, offset)
-
-    def truncate_to(self, offset: int) -> None:
-        view, slot = self._search(
-            offset - self.base_offset,
-            SearchResult.LARGEST_LOWER_BOUND,
-            _INT32.unpack_from,
-            _RELATIVE_OFFSET_AT,
-        )
-        keep_found = slot >= 0 and self._parse(view, slot).offset != offset
-        self._truncate_to_entries(slot + 1 if keep_found else max(slot, 0))
 
     def sanity_check(self) -> None:
         if self.entries and self.last_entry.timestamp < self.entry(0).timestamp:

@@ -10,7 +10,7 @@ The transaction index: the transactions that were aborted in a segment.
     last stable offset  int64   of the log when the marker was written
 
 Entries are in the order of the markers. The file is made with the first one: most segments have
-none. A consumer that reads committed records only is told these transactions.
+none. A consumer that reads committed records only gets these transactions with its records.
 """
 
 from __future__ import annotations
@@ -89,11 +89,11 @@ class TransactionIndex:
         name: str,
         start_offset: int,
         *,
-        exists: bool | None = None,
+        exists: bool,
     ) -> None:
         """
         Args:
-            exists: whether there is a file, if that is known.
+            exists: whether there is a file; the directory was listed when the log was opened.
         """
         self._files = files
         # A path is several objects, and there may be very many indexes that have no file.
@@ -103,7 +103,7 @@ class TransactionIndex:
         self._last_offset: int | None = None
         self._size = 0
         self._file: OpenFile | None = None
-        if files.exists(self.path) if exists is None else exists:
+        if exists:
             self._open()
 
     @property
@@ -140,7 +140,7 @@ class TransactionIndex:
         self, fetch_offset: int, upper_bound_offset: int
     ) -> TxnIndexSearchResult:
         """
-        The transactions that concern a read from *fetch_offset* up to *upper_bound_offset*.
+        The transactions that overlap a read from *fetch_offset* up to *upper_bound_offset*.
         """
         found = []
         for txn in self._entries():
@@ -202,13 +202,13 @@ class TransactionIndex:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory.
+        Follow the directory, which was renamed.
         """
         self._set_path(directory / self._name)
 
     def delete_if_exists(self) -> bool:
         """
-        Remove the file; whether there was one. Who reads the index goes on doing so.
+        Remove the file; return whether there was one. Readers of the index keep it.
         """
         file = self._file
         return self._files.remove(self.path) if file is None else file.delete_if_exists()

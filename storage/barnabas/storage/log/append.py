@@ -167,8 +167,9 @@ class LogAppender:
                     break
             if analysis.maybe_duplicate is not None:
                 return _as_duplicate(info, analysis.maybe_duplicate)
-            if analysis.completed_txns:
-                _prepare_txn_index(analysis, segment)
+            if any(txn.is_aborted for txn in analysis.completed_txns):
+                # Before the batch is written: after that, nothing may fail.
+                segment.txn_index.open_for_writing()
             self._local.append(info.last_offset, records, segment)
             self._watermarks.follow_log_end_offset()
             self._update_producers(analysis, segment, info.last_offset + 1)
@@ -240,7 +241,7 @@ class LogAppender:
     ) -> None:
         state = self._producers
         # Also where there is no producer: a snapshot is that of the log's end.
-        state.update_map_end_offset(end_offset)
+        state.map_end_offset = end_offset
         if analysis is NO_PRODUCERS:
             return
         for updated in analysis.updated_producers:
@@ -249,14 +250,6 @@ class LogAppender:
             segment.update_txn_index(txn, state.transactions.last_stable_offset(txn))
             state.complete_txn(txn)
         self._watermarks.update_first_unstable_offset()
-
-
-def _prepare_txn_index(analysis: ProducerAnalysis, segment: LogSegment) -> None:
-    """
-    Open the index before the batch is written: after that, nothing may fail.
-    """
-    if any(txn.is_aborted for txn in analysis.completed_txns):
-        segment.prepare_txn_index()
 
 
 def _as_duplicate(info: LogAppendInfo, duplicate: BatchMetadata) -> LogAppendInfo:

@@ -1,9 +1,7 @@
 """
-What an append is, before it is made and after it.
+The check of an append before it is made, and its result.
 
-The bytes that are to be appended are looked at batch by batch: whether they are framed as they
-should be, small enough, and what the producer sent. What is inside the batches is the affair of
-``validator``.
+Framing, size and checksum of each batch are checked here; ``validator`` checks the records in it.
 """
 
 # Compiled: see hatch_build.py.
@@ -34,12 +32,12 @@ from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
 _new_tuple: Final[Callable[..., RecordBatch]] = tuple.__new__
-"""What ``RecordBatch._make`` calls, at twice the price."""
+"""The function under ``RecordBatch._make``, which takes twice the time."""
 
 
 class LogAppendInfo:
     """
-    What was appended, and where. It begins as nothing, and is filled in on the way.
+    The result of an append, which is filled in on the way.
 
     Attributes:
         max_timestamp: the largest timestamp of a record, in ms.
@@ -83,7 +81,7 @@ def check_batches(
     """
     Look at the headers of the batches, and at their checksums.
 
-    What follows the last whole batch is passed over.
+    Bytes behind the last whole batch are left out.
 
     Args:
         leader_epoch: that of the appender; batches of the metadata log state the same one.

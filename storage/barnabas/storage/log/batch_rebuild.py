@@ -1,13 +1,11 @@
 """
-Building a produced batch anew, where it cannot be stored as it came.
+Rebuilding a produced batch that cannot be stored as it came.
 
-This happens where the topic wants another codec than the producer used, or where compressed records
-do not have the offset deltas 0, 1, 2, ... What the new batch has is what Kafka's
-MemoryRecordsBuilder gives it: deltas from 0 on, the first record's timestamp as its base, no delete
-horizon, and the producer as it was.
+This happens where the topic has another codec than the producer used, or where compressed records
+do not have the offset deltas 0, 1, 2, ... The new batch is that of Kafka's MemoryRecordsBuilder:
+deltas from 0 on, the first record's timestamp as its base, no delete horizon, the same producer.
 
-Records whose deltas are right already are taken over as they lie, without looking at them one by
-one.
+Records whose deltas are right already are copied as one piece.
 """
 
 from __future__ import annotations
@@ -30,9 +28,10 @@ from barnabas.protocol.records.record import Buffer, Record, encode_records
 from barnabas.protocol.records.rules import RecordRules
 from barnabas.protocol.records.scan import RecordScan
 from barnabas.storage.threads.turns import Turns, offered
+from barnabas.storage.units import LONG_MAX
 
 _NOT_NEGATIVE: Final = RecordRules(
-    keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=2**63 - 1
+    keys_required=False, create_time=True, now_ms=0, before_max_ms=0, after_max_ms=LONG_MAX
 )
 
 
@@ -52,7 +51,7 @@ def rebuild_batch(
         turns: offered to other threads.
 
     Raises:
-        UnknownServerError: what the batch says of its producer, or of the time, makes no sense.
+        UnknownServerError: the producer or a timestamp of the batch is not valid.
             Kafka has no better answer either.
     """
     check_producer(batch)

@@ -1,8 +1,8 @@
 """
-The directory of a log, as the place where segments come and go.
+The directory of a log, in which segments are made, replaced and deleted.
 
-Segments that go are renamed first and removed later, so that a read in progress can end. Segments
-that take the place of others come in steps that a start can finish or undo::
+Segments are renamed first and removed later, so that a read in progress can end. A replacement has
+steps that a start can finish or undo::
 
     1. written in full as   .cleaned     a crash: removed
     2. renamed to           .swap        the last one first. A crash: removed, if a .cleaned is left
@@ -22,8 +22,7 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import KafkaError, TooManyOpenFiles
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.producers.snapshots import ProducerSnapshots
-from barnabas.storage.segment.files import delete_files_if_exist
-from barnabas.storage.segment.segment import LogSegment
+from barnabas.storage.segment.segment import LogSegment, delete_stale_files
 from barnabas.storage.segment.segments import LogSegments
 from barnabas.storage.state_files.file_names import (
     CLEANED_SUFFIX,
@@ -38,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 class SplitSegmentResult(NamedTuple):
     """
-    What became of a segment that was split.
+    The result of splitting a segment.
     """
 
     deleted_segments: list[LogSegment]
@@ -89,7 +88,7 @@ class SegmentDirectory:
     def update_config(self, config: LogConfig) -> None:
         self.config = config
 
-    # Segments that come.
+    # Making segments.
 
     def open_segment(
         self,
@@ -114,7 +113,6 @@ class SegmentDirectory:
             files=self.files,
             file_already_exists=file_already_exists,
             init_file_size=config.init_file_size,
-            preallocate=config.preallocate,
             file_suffix=suffix,
             has_txn_index=has_txn_index,
         )
@@ -129,12 +127,12 @@ class SegmentDirectory:
 
     def create_new_cleaned_segment(self, base_offset: int) -> LogSegment:
         """
-        A new segment that is going to take the place of others.
+        A new segment that is going to replace others.
         """
-        delete_files_if_exist(self.files, self.path, base_offset, CLEANED_SUFFIX)
+        delete_stale_files(self.files, self.path, base_offset, CLEANED_SUFFIX)
         return self.open_segment(base_offset, suffix=CLEANED_SUFFIX)
 
-    # Segments that go.
+    # Deleting segments.
 
     def remove_and_delete(self, segments: Iterable[LogSegment], reason: str) -> None:
         """
@@ -188,7 +186,7 @@ class SegmentDirectory:
                 lambda: run_all(snapshot.delete_if_exists for snapshot in marked),
             )
 
-    # Segments that take the place of others.
+    # Replacing segments.
 
     def replace(
         self,
@@ -196,8 +194,8 @@ class SegmentDirectory:
         old_segments: Sequence[LogSegment],
     ) -> list[LogSegment]:
         """
-        Put segments that were written under ``.cleaned`` in the place of others. A crash may undo
-        some of it, which the next start finishes or undoes, until ``sync`` has returned.
+        Replace segments by others that were written under ``.cleaned``. Until ``sync`` has
+        returned, a crash may leave a part of it, which the next start finishes or undoes.
 
         Returns:
             The old segments whose base offsets no new one has.
@@ -239,7 +237,7 @@ class SegmentDirectory:
                 piece.close_handlers()
                 piece.delete_if_exists()
             raise
-        # From here on a failure leaves files with which the next start can go on.
+        # From here on a failure leaves files that the next start can use.
         return SplitSegmentResult(self.replace(pieces, [segment]), pieces)
 
     def _copy_in_pieces(self, segment: LogSegment, pieces: list[LogSegment]) -> None:
@@ -268,7 +266,7 @@ class SegmentDirectory:
 
     def rename(self, name: str) -> bool:
         """
-        Rename the directory; false if that is its name.
+        Rename the directory; return false if that is its name already.
         """
         renamed = self.path.with_name(name)
         if renamed == self.path:

@@ -9,12 +9,13 @@ from enum import Enum
 
 class FetchIsolation(Enum):
     """
-    What bounds a read.
+    The bound of a read.
     """
 
     LOG_END = "log end"
     """Nothing: replicas, and coordinators that load their state."""
     HIGH_WATERMARK = "high watermark"
-    """What was acknowledged: consumers that read uncommitted records."""
+    """Up to the acknowledged records: consumers that read uncommitted records."""
     TXN_COMMITTED = "last stable offset"
-    """What is decided: consumers that read committed records. They are told what was aborted."""
+    """Up to the last stable offset: consumers that read committed records, with the transactions
+    that were aborted."""

@@ -54,7 +54,7 @@ class LogIdentity:
 
     def write(self) -> None:
         """
-        Write the id, unless that has been done; it survives a crash then.
+        Write the id if the file does not have it; it survives a crash when this returns.
         """
         if not self.is_unwritten:
             return

@@ -1,8 +1,8 @@
 """
 At which offset each leader epoch of a log begins.
 
-A client that has lost its place asks where an epoch ended, and sees whether its records are still
-the ones that it read. A broker without replicas gives its logs a new epoch at every start.
+A client that has lost its place asks where an epoch ended, and compares that with the records that
+it has read (KIP-101). A broker without replicas gives its logs a new epoch at every start.
 """
 
 # Compiled: see hatch_build.py.
@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import threading
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,14 +22,14 @@ logger = logging.getLogger(__name__)
 
 UNDEFINED_EPOCH: Final = -1
 
-# What the file does not have yet. The more urgent is the larger number.
+# Changes that the file does not have yet, by urgency.
 _NOTHING: Final = 0
 _WHAT_IS_FORGOTTEN: Final = 1
 _AN_EPOCH: Final = 2
 
 Schedule = Callable[[Callable[[], None]], object]
 """
-Sees to it that something is done soon, in whatever thread.
+Lets some thread do the work soon.
 """
 
 
@@ -75,15 +75,14 @@ class LeaderEpochFileCache:
         self,
         topic_partition: object,
         checkpoint: LeaderEpochCheckpointFile,
+        entries: Iterable[EpochEntry],
         schedule: Schedule = _at_once,
     ) -> None:
         """
         Args:
-            topic_partition: what the broker's log calls the log.
-            schedule: for writing the file when nobody has to wait for it.
-
-        Raises:
-            CorruptCheckpoint: the file does not say what it should.
+            topic_partition: the name of the log in messages.
+            entries: those of the file.
+            schedule: for writes that no caller waits for.
         """
         self._topic_partition = topic_partition
         self._checkpoint = checkpoint
@@ -91,7 +90,7 @@ class LeaderEpochFileCache:
         self._changing = threading.RLock()
         self.entries: tuple[EpochEntry, ...] = ()
         self._unwritten = _NOTHING
-        for entry in checkpoint.read():
+        for entry in entries:
             self._assign(entry)
 
     # Asking.
@@ -149,7 +148,7 @@ class LeaderEpochFileCache:
             and start_offset >= latest.start_offset
             and self._unwritten != _AN_EPOCH
         ):
-            return  # So it is for nearly every batch.
+            return  # As for nearly every batch.
         with self._changing:
             if self._assign(EpochEntry(epoch, start_offset)) or self._unwritten == _AN_EPOCH:
                 self._write()
@@ -176,7 +175,7 @@ class LeaderEpochFileCache:
         removed = []
         while kept and (kept[-1].epoch >= new.epoch or kept[-1].start_offset >= new.start_offset):
             removed.append(kept.pop())
-        # An epoch in which nothing was written gives way without a word.
+        # The removal of an epoch in which nothing was written is not worth a warning.
         if len(removed) > 1 or (removed and removed[0].start_offset != new.start_offset):
             logger.warning(
                 "%s: new epoch entry %s caused truncation of conflicting entries %s",
@@ -233,7 +232,7 @@ class LeaderEpochFileCache:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory of the log.
+        Follow the directory of the log, which was renamed.
         """
         with self._changing:
             self._checkpoint.update_parent_dir(directory)
@@ -245,7 +244,7 @@ class LeaderEpochFileCache:
 
     def write_pending(self) -> None:
         """
-        Write what has changed, unless that has been done.
+        Write the changes that the file does not have yet.
         """
         with self._changing:
             if self._unwritten != _NOTHING:

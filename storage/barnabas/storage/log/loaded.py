@@ -1,5 +1,5 @@
 """
-What opening a log has found out.
+The results of opening a log.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 @struct(frozen=False)
 class RecoveryReport:
     """
-    What had to be done to open a log.
+    The repairs that opening a log has made.
     """
 
     recovered_segments: int = 0
     recovered_bytes: int = 0
-    """Of the segments that were recovered, what is good."""
+    """Valid batches of the segments that were recovered."""
     truncated_bytes: int = 0
-    """What was cut off because it is no batch, or not whole, or does not fit its checksum."""
+    """Bytes that were cut off: no batch, not a whole one, or one with a wrong checksum."""
     deleted_segments: int = 0
     """Segments behind one that had lost something."""
     split_segments: int = 0
@@ -26,7 +26,7 @@ class RecoveryReport:
 
 class LoadedLogOffsets(NamedTuple):
     """
-    A log that was opened: where it starts, is on the disk up to, and ends.
+    The offsets of a log that was opened: its start, its recovery point and its end.
     """
 
     log_start_offset: int

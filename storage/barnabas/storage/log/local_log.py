@@ -8,7 +8,7 @@ The segments of a log as one sequence of batches, with its end and its recovery 
                               ^                   ^
                               recovery point      next offset, and its place in the active segment
 
-Nothing here knows producers, consumers or transactions (Kafka's LocalLog).
+This layer does not know producers, consumers or transactions (Kafka's LocalLog).
 """
 
 # Compiled: see hatch_build.py.
@@ -16,27 +16,22 @@ Nothing here knows producers, consumers or transactions (Kafka's LocalLog).
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Sequence
 
 from barnabas.protocol.structs import NamedTuple
-from barnabas.storage.errors import KafkaError, KafkaStorageError
+from barnabas.storage.errors import KafkaError, KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.log.directory import SegmentDirectory
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
-from barnabas.storage.segment.segment import LogSegment
-from barnabas.storage.state_files.file_names import (
-    log_file,
-    offset_index_file,
-    time_index_file,
-    transaction_index_file,
-)
+from barnabas.storage.segment.segment import LogSegment, delete_stale_files
 from barnabas.storage.threads.deferred_work import run_all
 
 logger = logging.getLogger(__name__)
 
 
-class Flush(NamedTuple):
+class _Flush(NamedTuple):
     """
-    A flush that was planned: the segments to make durable, and the offsets it covers.
+    The plan of a flush: the segments to make durable, and the offsets that they cover.
     """
 
     start: int
@@ -44,7 +39,7 @@ class Flush(NamedTuple):
     segments: Sequence[LogSegment]
     has_new_segments: bool
     truncations: int
-    """How often the log had been truncated when the flush was planned."""
+    """The number of truncations before the plan."""
 
 
 class LocalLog:
@@ -57,7 +52,7 @@ class LocalLog:
     2. Records below ``recovery_point`` survive a crash of the machine.
     3. There is always an active segment, until the log is deleted.
 
-    The log that owns it holds its lock for everything but ``flush``.
+    Every method but ``flush`` is called with the lock held.
     """
 
     def __init__(
@@ -65,11 +60,19 @@ class LocalLog:
         directory: SegmentDirectory,
         recovery_point: int,
         next_offset_metadata: LogOffsetMetadata,
+        lock: threading.RLock,
     ) -> None:
+        """
+        Args:
+            lock: that of the log, which guards all changes.
+        """
         self.directory = directory
         self.segments = directory.segments
         self.recovery_point = recovery_point
         self.next_offset_metadata = next_offset_metadata
+        self.flushing = threading.Lock()
+        """Held during a flush: the directory is not renamed meanwhile."""
+        self._lock = lock
         self._truncations = 0
         self._first_closed: int | None = None
         """The base offset of the first segment that was closed and not flushed since."""
@@ -145,7 +148,7 @@ class LocalLog:
                     f"with start offset {new_offset} =max(provided offset = {expected_next_offset},"
                     f" LEO = {self.log_end_offset}), but the active segment is {active}."
                 )
-            self._remove_stale_files(new_offset)
+            delete_stale_files(self.directory.files, self.directory.path, new_offset)
             active.on_become_inactive_segment()
             if self._first_closed is None:
                 self._first_closed = active.base_offset
@@ -154,21 +157,48 @@ class LocalLog:
         logger.info("%s: rolled new log segment at offset %d", partition, new_offset)
         return segment
 
-    def _remove_stale_files(self, base_offset: int) -> None:
-        for name in (log_file, offset_index_file, time_index_file, transaction_index_file):
-            path = name(self.directory.path, base_offset)
-            if self.directory.files.remove(path):
-                logger.warning("Newly rolled segment file %s existed already; deleted it", path)
+    # Flushing.
 
-    def begin_flush(self, offset: int | None, *, include_offset: bool = False) -> Flush | None:
+    def flush(self, offset: int | None, *, include_offset: bool = False) -> bool:
         """
-        Plan a flush of all records below *offset*, or of the whole log; None if the disk has them.
+        Return once all records below *offset*, by default all, survive a crash of the machine.
+
+        One thread flushes at a time. Appends continue meanwhile: the lock is held only to plan the
+        flush and to note its end.
 
         Args:
             include_offset: also make a segment durable that begins at *offset*.
+
+        Returns:
+            Whether the recovery point has moved; not if the log was truncated meanwhile.
+
+        Raises:
+            TooManyOpenFiles: a file cannot be opened; the next flush begins where this one did.
+            KafkaStorageError: the disk failed; its content is not known.
         """
+        with self.flushing:
+            with self._lock:
+                flush = self._plan_flush(offset, include_offset=include_offset)
+            if flush is None:
+                return False
+            try:
+                for segment in flush.segments:
+                    self._flush_segment(segment)
+                if flush.has_new_segments:
+                    self.directory.sync()
+            except TooManyOpenFiles:
+                with self._lock:
+                    self._first_closed = flush.start
+                raise
+            with self._lock:
+                moves = flush.truncations == self._truncations and flush.end > self.recovery_point
+                if moves:
+                    self.recovery_point = flush.end
+                return moves
+
+    def _plan_flush(self, offset: int | None, *, include_offset: bool) -> _Flush | None:
         if offset is None or offset > self.log_end_offset:
-            offset = self.log_end_offset  # The log may have been truncated since somebody asked.
+            offset = self.log_end_offset  # The log may have been truncated since the request.
         end = offset + 1 if include_offset else offset
         start = self.recovery_point
         if self._first_closed is not None and self._first_closed < end:
@@ -179,19 +209,7 @@ class LocalLog:
             return None
         segments = self.segments.values_between(start, end)
         has_new = any(segment.base_offset >= self.recovery_point for segment in segments)
-        return Flush(start, offset, segments, has_new, self._truncations)
-
-    def flush(self, flush: Flush) -> None:
-        """
-        Return once the planned segments survive a crash of the machine. No lock is needed.
-
-        Raises:
-            KafkaStorageError: the disk failed; its content is not known.
-        """
-        for segment in flush.segments:
-            self._flush_segment(segment)
-        if flush.has_new_segments:
-            self.directory.files.sync_directory(self.directory.path)
+        return _Flush(start, offset, segments, has_new, self._truncations)
 
     def _flush_segment(self, segment: LogSegment) -> None:
         try:
@@ -200,22 +218,6 @@ class LocalLog:
             # Retention may have removed the segment in the meantime, and its files with it.
             if self.segments.get(segment.base_offset) is segment:
                 raise
-
-    def flush_again(self, flush: Flush) -> None:
-        """
-        Let the next flush begin where this one did, which failed.
-        """
-        self._first_closed = flush.start
-
-    def mark_flushed(self, flush: Flush) -> bool:
-        """
-        Move the recovery point, unless the log was truncated since the flush was planned; return
-        whether it moved.
-        """
-        moves = flush.truncations == self._truncations and flush.end > self.recovery_point
-        if moves:
-            self.recovery_point = flush.end
-        return moves
 
     # Shortening.
 

@@ -27,11 +27,10 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from barnabas.protocol import errors as protocol_errors
-from barnabas.protocol.errors import PolicyViolation
+from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
 from barnabas.protocol.records.batch import read_batch
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.errors import KafkaStorageError, OffsetOutOfRange, TooManyOpenFiles
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.append import LogAppender
@@ -43,7 +42,7 @@ from barnabas.storage.log.leader_epochs import LeaderEpochFileCache, OffsetAndEp
 from barnabas.storage.log.loaded import LoadedLogOffsets, RecoveryReport
 from barnabas.storage.log.local_log import LocalLog
 from barnabas.storage.log.offsets_by_time import fetch_offset_by_timestamp
-from barnabas.storage.log.reads import collect_aborted_txns, read_segments
+from barnabas.storage.log.reads import collect_aborted_txns, out_of_range, read_segments
 from barnabas.storage.log.retention import Decision, LogState, Reason, decide, rules_of
 from barnabas.storage.log.validator import Examined, LogValidator
 from barnabas.storage.log.watermarks import LogStartOffsetIncrementReason, Watermarks
@@ -77,8 +76,11 @@ class Log:
     2. A read sees whole appends, in their order.
     3. After an error of the disk the log directory is offline, and all its logs refuse all work.
 
-    Safe from any thread. One lock guards all changes; it is never held while a sync to the disk
-    takes its time, except by ``close``. Reading needs no lock.
+    Every method that uses files raises ``KafkaStorageError`` if the disk has failed, or if the log
+    is closed.
+
+    Safe from any thread. One lock guards all changes; except by ``close``, it is never held during
+    a sync to the disk. Reading needs no lock.
     """
 
     def __init__(
@@ -108,13 +110,14 @@ class Log:
         """When to look for expired producers next; 0 until that has been planned."""
         self.last_flush_time_ms = directory.clock.now_ms()
         self._lock = threading.RLock()
-        self._flushing = threading.Lock()
         self._closed = False
         self._failures = failures
         self._clock = directory.clock
         self._directory = directory
         self._identity = LogIdentity(directory, topic_id)
-        self._local = LocalLog(directory, loaded.recovery_point, loaded.next_offset_metadata)
+        self._local = LocalLog(
+            directory, loaded.recovery_point, loaded.next_offset_metadata, self._lock
+        )
         self._watermarks = Watermarks(
             self._local,
             producers,
@@ -233,7 +236,6 @@ class Log:
             UnknownServerError: the batch is wrong in a way for which Kafka has no answer.
             OffsetsOutOfOrder, UnexpectedAppendOffset: batches of the origin RAFT_LEADER, which have
                 their offsets, do not follow each other or the log.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if self._closed or self._failures.any_offline:
             self._check_usable()
@@ -306,19 +308,13 @@ class Log:
         Raises:
             OffsetOutOfRange: the log does not have that offset.
             WouldBlock: with *nowait*, the page cache lacks some of the bytes that are searched.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if self._closed or self._failures.any_offline:
             self._check_usable()
         watermarks = self._watermarks
         end = self._local.next_offset_metadata
         if start_offset < watermarks.log_start_offset:
-            raise OffsetOutOfRange(
-                start_offset,
-                watermarks.log_start_offset,
-                end.message_offset,
-                f"partition {self.topic_partition}",
-            )
+            raise out_of_range(self.segments, start_offset, watermarks.log_start_offset, end)
         try:
             if isolation is FetchIsolation.HIGH_WATERMARK:
                 bound = watermarks.fetch_high_watermark_metadata(nowait=nowait)
@@ -345,9 +341,6 @@ class Log:
         The offset at which a time begins, in ms, or that a special timestamp of ListOffsets means.
 
         None if no record is that late. Records above the high watermark are found as well.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("fetching offset by timestamp for"):
             return fetch_offset_by_timestamp(
@@ -375,9 +368,6 @@ class Log:
     def roll(self) -> LogSegment:
         """
         Begin a new segment at the end of the log.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("rolling"), self._lock:
             return self._roll()
@@ -386,7 +376,7 @@ class Log:
         segment = self._local.roll(expected_next_offset)
         # Recovery of the new segment begins with this snapshot. The segment may begin above the
         # end of the log.
-        self.producers.update_map_end_offset(segment.base_offset)
+        self.producers.map_end_offset = segment.base_offset
         snapshot = None
         try:
             snapshot = self.producers.take_snapshot(sync=False)
@@ -413,24 +403,10 @@ class Log:
             offset: the end of the log by default.
             force_flush_active_segment: also if the segment is empty, so that it exists after a
                 crash.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._guarded("flushing"), self._flushing:
-            with self._lock:
-                flush = self._local.begin_flush(offset, include_offset=force_flush_active_segment)
-            if flush is None:
-                return
-            try:
-                self._local.flush(flush)
-            except TooManyOpenFiles:
-                with self._lock:
-                    self._local.flush_again(flush)
-                raise
-            with self._lock:
-                if self._local.mark_flushed(flush):
-                    self.last_flush_time_ms = self._clock.now_ms()
+        with self._guarded("flushing"):
+            if self._local.flush(offset, include_offset=force_flush_active_segment):
+                self.last_flush_time_ms = self._clock.now_ms()
 
     # Offsets and epochs.
 
@@ -443,9 +419,6 @@ class Log:
     def assign_epoch_start_offset(self, epoch: int, offset: int) -> None:
         """
         Let a leader epoch begin at *offset*. It survives a crash when this returns.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("writing leader epochs of"):
             self.leader_epochs.assign(epoch, offset)
@@ -503,7 +476,6 @@ class Log:
         Raises:
             PolicyViolation: the log is only compacted.
             OffsetOutOfRange: *offset* is above the high watermark, or negative.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if self.config.compact and not self.config.delete:
             raise PolicyViolation(
@@ -514,7 +486,7 @@ class Log:
             if offset == HIGH_WATERMARK:
                 offset = self.high_watermark
             if offset < 0:
-                raise protocol_errors.OffsetOutOfRange(
+                raise OffsetOutOfRange(
                     f"The offset {offset} for partition {self.topic_partition} is not valid"
                 )
             self.maybe_increment_log_start_offset(
@@ -530,12 +502,11 @@ class Log:
 
         Raises:
             OffsetOutOfRange: *offset* is above the high watermark.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         watermarks = self._watermarks
         with self._guarded("increasing the log start offset of"), self._lock:
             if offset > watermarks.high_watermark:
-                raise protocol_errors.OffsetOutOfRange(
+                raise OffsetOutOfRange(
                     f"Cannot increment the log start offset to {offset} of partition "
                     f"{self.topic_partition} since it is larger than the high watermark "
                     f"{watermarks.high_watermark}"
@@ -557,9 +528,6 @@ class Log:
     def delete_old_segments(self) -> int:
         """
         Delete the segments that retention does not keep; return how many.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         deleted = 0
         config = self.config
@@ -618,7 +586,6 @@ class Log:
 
         Raises:
             ValueError: *target_offset* is negative.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         if target_offset < 0:
             raise ValueError(
@@ -651,9 +618,6 @@ class Log:
     def truncate_fully_and_start_at(self, new_offset: int) -> None:
         """
         Remove all records, and let the log start at *new_offset*.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("truncating all of"), self._lock:
             self._local.truncate_fully_and_start_at(new_offset)
@@ -672,9 +636,6 @@ class Log:
     def create_new_cleaned_segment(self, base_offset: int) -> LogSegment:
         """
         A segment that compaction may fill, to be given to ``replace_segments``.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("making a segment of"):
             return self._directory.create_new_cleaned_segment(base_offset)
@@ -684,9 +645,6 @@ class Log:
     ) -> None:
         """
         Replace segments by the compacted ones that were made from them.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("replacing segments of"):
             with self._lock:
@@ -700,7 +658,6 @@ class Log:
 
         Raises:
             ValueError: *segment* has no such offsets.
-            KafkaStorageError: the disk failed, or the log is closed.
         """
         with self._guarded("splitting a segment of"):
             with self._lock:
@@ -749,13 +706,10 @@ class Log:
         Args:
             should_reinitialize: false if the log is not used any more: it is going to be deleted,
                 or is a stray.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
         """
-        with self._guarded("renaming the directory of"), self._flushing, self._lock:
+        with self._guarded("renaming the directory of"), self._local.flushing, self._lock:
             self._identity.write()
-            # Kafka's files follow a change within milliseconds, so those of a deleted log have it.
+            # Kafka writes a change within milliseconds, so the files of a deleted log have it.
             self.leader_epochs.write_pending()
             if not self._directory.rename(name):
                 return
@@ -769,21 +723,15 @@ class Log:
 
     def finish_active_segment(self) -> None:
         """
-        Do the writes of closing the segment, so that a flush before ``close`` covers them as well.
-        The next start believes what it finds.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
+        Do the writes of closing the segment, so that a flush before ``close`` covers them as well:
+        the next start does not check the files.
         """
         with self._guarded("closing"), self._lock:
             self.active_segment.on_become_inactive_segment()
 
     def close(self) -> None:
         """
-        Write the files that the next start reads, and give all files back. Flush the log before.
-
-        Raises:
-            KafkaStorageError: the disk failed, or the log is closed.
+        Write the files that the next start reads, and close all files. Flush the log before.
         """
         with self._guarded("closing"):
             self._directory.deferred.run_soon()
@@ -797,7 +745,7 @@ class Log:
 
     def close_handlers(self) -> None:
         """
-        Give all files back without writing, for when the disk has failed.
+        Close all files without writing, as the disk has failed.
         """
         with self._lock:
             self._closed = True
@@ -839,7 +787,7 @@ class Log:
             raise
 
     def _report(self, action: str, error: KafkaStorageError) -> None:
-        # Work that was going on while the log was closed finds closed files.
+        # Work that was in progress when the log was closed finds closed files.
         if not self._closed:
             self._report_failure(action, error)
 

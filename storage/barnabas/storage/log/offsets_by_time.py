@@ -1,8 +1,8 @@
 """
-Which offset a time begins at.
+The offset at which a time begins.
 
-A time index leads near the place; from there batches, and then records, are looked at. Segments are
-searched from the oldest on, and the first that has a late enough timestamp decides.
+A time index leads near the place; from there on batches, and then records, are read. The oldest
+segment with a late enough timestamp decides.
 """
 
 # Compiled: see hatch_build.py.
@@ -24,7 +24,7 @@ MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL_TIMESTAMP: Final = -4
 LATEST_TIERED_TIMESTAMP: Final = -5
 EARLIEST_PENDING_UPLOAD_TIMESTAMP: Final = -6
-"""What a ListOffsets request may have in the place of a timestamp."""
+"""Values with which a ListOffsets request asks for an offset that is not that of a time."""
 
 _NOTHING_IS_TIERED: Final = TimestampAndOffset(NO_TIMESTAMP, UNKNOWN_OFFSET, UNDEFINED_EPOCH)
 

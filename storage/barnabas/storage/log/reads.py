@@ -1,14 +1,14 @@
 """
-Finding the bytes that a read answers with.
+Finding the bytes of a read.
 
-A read looks at one segment: from the batch that holds its first offset to as many bytes as it may
-have, or to the bound that its isolation sets. It may end within a batch. Nothing is locked: the
-segments are those of the moment at which the read began.
+A read returns bytes of one segment: from the batch that holds its first offset up to its limit, or
+to the bound of its isolation. It may end within a batch. It takes no lock: the segments are those
+of the moment at which it began.
 """
 
 from __future__ import annotations
 
-from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.storage.index.offset_index import OffsetPosition
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.segment.fetch_data import AbortedTransaction, FetchDataInfo
@@ -33,19 +33,17 @@ def read_segments(
 
     Args:
         min_one_message: at least the first batch, also if it is larger than *max_length*.
-        bound: nothing from here on is found. If it does not say where its batch is, nothing is.
+        bound: nothing from here on is found. Without a position it bounds every segment: no bytes.
         end: the end of the log.
 
     Raises:
         OffsetOutOfRange: *start_offset* is below the first segment, or beyond the end.
-        WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+        WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
     """
     end_offset = end.message_offset
     segment = segments.floor_segment(start_offset)
     if start_offset > end_offset or segment is None:
-        raise OffsetOutOfRange(
-            start_offset, segments.first_segment_base_offset or 0, end_offset, _name(segments)
-        )
+        raise out_of_range(segments, start_offset, segments.first_segment_base_offset or 0, end)
     none_aborted: list[AbortedTransaction] | None = [] if include_aborted_txns else None
     if start_offset == bound.message_offset:
         return FetchDataInfo(bound, None, aborted_transactions=none_aborted)
@@ -75,7 +73,7 @@ def find_offset(
     segments: LogSegments, offset: int, end: LogOffsetMetadata, *, nowait: bool = False
 ) -> LogOffsetMetadata:
     """
-    In which segment, and where in it, the batch with *offset* is.
+    The place of the batch with *offset*.
 
     Raises: as ``read_segments``.
     """
@@ -107,11 +105,13 @@ def _aborted_transactions(
     bounds it, or else the next segment does, or the end of the log.
     """
     where = found.fetch_offset_metadata
-    upper = segment.fetch_upper_bound_offset(
+    entry = segment.offset_index.fetch_upper_bound_offset(
         OffsetPosition(where.message_offset, where.relative_position_in_segment),
         0 if found.records is None else found.records.size,
     )
-    if upper is None:
+    if entry is not None:
+        upper = entry.offset
+    else:
         following = segments.higher_segment(segment.base_offset)
         upper = end_offset if following is None else following.base_offset
     return [
@@ -131,12 +131,20 @@ def collect_aborted_txns(
     """
     found: list[AbortedTxn] = []
     for segment in (first, *segments.higher_segments(first.base_offset)):
-        result = segment.collect_aborted_txns(start_offset, upper_bound_offset)
+        result = segment.txn_index.collect_aborted_txns(start_offset, upper_bound_offset)
         found += result.aborted_transactions
         if result.is_complete:
             break
     return found
 
 
-def _name(segments: LogSegments) -> str:
-    return f"partition {segments.topic_partition}"
+def out_of_range(
+    segments: LogSegments, offset: int, start: int, end: LogOffsetMetadata
+) -> OffsetOutOfRange:
+    """
+    The error for a read of *offset*, which the log does not have.
+    """
+    return OffsetOutOfRange(
+        f"Received request for offset {offset} for partition {segments.topic_partition}, but we "
+        f"only have log segments upto {end.message_offset} and a start offset of {start}."
+    )

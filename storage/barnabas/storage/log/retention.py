@@ -1,19 +1,19 @@
 """
-Which segments of a log may go, and why the others stay.
+Which segments of a log may be deleted, and why the others stay.
 
 ::
 
-    rule               of a log whose policy has    a segment may go if
+    rule               of a log whose policy has    a segment may be deleted if
     log start offset   anything, or nothing         all of it is below the log's start
     retention.bytes    delete                       the log without it is not smaller than that
     retention.ms       delete                       its latest record is older than that
 
 Each rule walks from the oldest segment on and ends at the first that has to stay, whatever comes
-behind it. No rule takes a segment that reaches beyond the high watermark, or an empty one that is
-the last. The last one may go otherwise; the log then begins a new one.
+behind it. No rule deletes a segment that reaches beyond the high watermark, or an empty one that is
+the last. A last one with records may be deleted; the log then begins a new one.
 
-Nothing here changes anything: what deletes segments and what explains why they are still there ask
-the same functions (Kafka's UnifiedLog.deleteOldSegments).
+These are pure functions, which retention and ``explain`` share (Kafka's
+UnifiedLog.deleteOldSegments).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from barnabas.storage.config.log_config import LogConfig
 UNLIMITED = -1
 
 
-class Segment(Protocol):
+class RetainedSegment(Protocol):
     """
-    What the rules ask of a segment.
+    The facts of a segment that the rules use.
     """
 
     @property
@@ -42,12 +42,12 @@ class Segment(Protocol):
     def largest_timestamp(self) -> int: ...
 
 
-S = TypeVar("S", bound=Segment)
+S = TypeVar("S", bound=RetainedSegment)
 
 
-class Rule(Enum):
+class RetentionRule(Enum):
     """
-    What a segment may go by.
+    A limit by which segments are deleted.
     """
 
     LOG_START_OFFSET = "log start offset"
@@ -57,7 +57,7 @@ class Rule(Enum):
 
 class Reason(Enum):
     """
-    Why a segment may go, or has to stay.
+    Why a segment may be deleted, or has to stay.
     """
 
     BREACHED = "the rule lets it go"
@@ -69,7 +69,7 @@ class Reason(Enum):
 
 class LogState(NamedTuple, Generic[S]):
     """
-    A log as the rules see it: its segments, oldest first, and its offsets.
+    The facts of a log that the rules use: its segments, oldest first, and its offsets.
     """
 
     segments: Sequence[S]
@@ -79,19 +79,19 @@ class LogState(NamedTuple, Generic[S]):
 
 
 @struct
-class Verdict(Generic[S]):
+class SegmentVerdict(Generic[S]):
     """
-    What one rule says of one segment.
+    The result of one rule for one segment.
     """
 
     segment: S
     reason: Reason
     end_offset: int
-    """Where the next segment begins, or the log ends."""
+    """The base of the next segment, or the end of the log."""
     value: int | None
     """
-    What the rule compares with its limit: the offset behind the segment, the bytes of the log
-    without it, or the age of its latest record in ms. None if it did not come to that.
+    The value that is compared with the limit: the offset behind the segment, the bytes of the log
+    without it, or the age of its latest record in ms. None if nothing was compared.
     """
 
     @property
@@ -102,30 +102,30 @@ class Verdict(Generic[S]):
 @struct
 class Decision(Generic[S]):
     """
-    What one rule says of a log.
+    The result of one rule for a log.
 
     Invariants:
 
     1. ``verdicts`` are those of the oldest segments, in their order.
-    2. All of them are deletable but the last one, which then is why the walk has ended.
+    2. All are deletable except perhaps the last one, at which the walk has ended.
     """
 
-    rule: Rule
+    rule: RetentionRule
     limit: int
-    """The log start offset, or what the config says: ``UNLIMITED`` switches the rule off."""
+    """The log start offset, or the option's value; ``UNLIMITED`` switches the rule off."""
     measure: int
-    """What the limit is for: the log start offset, the bytes of the log, or now in ms."""
-    verdicts: tuple[Verdict[S], ...]
+    """The log start offset, the bytes of the log, or the time of the decision in ms."""
+    verdicts: tuple[SegmentVerdict[S], ...]
 
     @property
     def deletable(self) -> list[S]:
         """
-        The segments that may go, oldest first.
+        The segments that may be deleted, oldest first.
         """
         return [verdict.segment for verdict in self.verdicts if verdict.deletable]
 
     @property
-    def stopped_by(self) -> Verdict[S] | None:
+    def stopped_by(self) -> SegmentVerdict[S] | None:
         """
         Why the next segment stays; None if there is none, or the rule did not look.
         """
@@ -135,38 +135,38 @@ class Decision(Generic[S]):
 
 Judge = Callable[[S, int, bool], tuple[Reason, int | None]]
 """
-Of a segment, the offset behind it, and whether it is the last: what a rule says, by which value.
+Maps a segment, the offset behind it, and whether it is the last to a reason and the value for it.
 """
 
 
-def rules_of(config: LogConfig) -> tuple[Rule, ...]:
+def rules_of(config: LogConfig) -> tuple[RetentionRule, ...]:
     """
-    The rules for the logs of a topic, in the order in which they have their turn.
+    The rules for the logs of a topic, in their order.
     """
-    return tuple(Rule) if config.delete else (Rule.LOG_START_OFFSET,)
+    return tuple(RetentionRule) if config.delete else (RetentionRule.LOG_START_OFFSET,)
 
 
-def decide(rule: Rule, state: LogState[S], config: LogConfig, now_ms: int) -> Decision[S]:
+def decide(rule: RetentionRule, state: LogState[S], config: LogConfig, now_ms: int) -> Decision[S]:
     """
     Let one rule walk along the segments.
     """
     judge: Judge[S]
-    if rule is Rule.LOG_START_OFFSET:
+    if rule is RetentionRule.LOG_START_OFFSET:
         limit = measure = state.log_start_offset
         judge = _by_log_start_offset(limit)
-    elif rule is Rule.RETENTION_BYTES:
+    elif rule is RetentionRule.RETENTION_BYTES:
         limit = max(config.retention_bytes, UNLIMITED)
         measure = sum(segment.size for segment in state.segments)
         judge = _by_size(measure, limit)
     else:
         limit, measure = config.retention_ms, now_ms
         judge = _by_time(now_ms, limit)
-    applies = limit != UNLIMITED and (rule is not Rule.RETENTION_BYTES or measure >= limit)
+    applies = limit != UNLIMITED and (rule is not RetentionRule.RETENTION_BYTES or measure >= limit)
     verdicts = tuple(_walk(state, judge)) if applies else ()
     return Decision(rule, limit, measure, verdicts)
 
 
-def _walk(state: LogState[S], judge: Judge[S]) -> Iterator[Verdict[S]]:
+def _walk(state: LogState[S], judge: Judge[S]) -> Iterator[SegmentVerdict[S]]:
     segments = state.segments
     for number, segment in enumerate(segments, 1):
         is_last = number == len(segments)
@@ -178,7 +178,7 @@ def _walk(state: LogState[S], judge: Judge[S]) -> Iterator[Verdict[S]]:
             reason, value = judge(segment, end, is_last)
             if is_last and segment.size == 0 and reason is Reason.BREACHED:
                 reason = Reason.LAST_AND_EMPTY
-        verdict = Verdict(segment, reason, end, value)
+        verdict = SegmentVerdict(segment, reason, end, value)
         yield verdict
         if not verdict.deletable:
             return
@@ -219,17 +219,17 @@ def _by_time(now_ms: int, limit: int) -> Judge[S]:
 
 
 def _expires_ms(latest_ms: int, limit: int) -> int:
-    # Only what is older than the limit goes: not what is as old.
+    # A segment that is exactly as old as the limit stays.
     return latest_ms + limit + 1
 
 
-# What would have to happen.
+# Forecasts.
 
 
 def expires_ms(config: LogConfig, latest_ms: int) -> int | None:
     """
-    From when on ``retention.ms`` lets a segment go whose latest record is of *latest_ms*, and the
-    older ones with it; None if it never does.
+    The time in ms from which on ``retention.ms`` deletes a segment whose latest record is of
+    *latest_ms*, together with the older ones; None if it never does.
     """
     if not config.delete or config.retention_ms == UNLIMITED:
         return None
@@ -238,12 +238,12 @@ def expires_ms(config: LogConfig, latest_ms: int) -> int | None:
 
 def bytes_missing(config: LogConfig, sizes: Sequence[int], number: int) -> int | None:
     """
-    By how many bytes a log must grow until ``retention.bytes`` lets its oldest segments go; 0 if
-    it does already, None if it never does.
+    The number of bytes by which a log must grow until ``retention.bytes`` deletes its oldest
+    segments; 0 if it does already, None if it never does.
 
     Args:
         sizes: of the segments, oldest first.
-        number: of the segments that are to go.
+        number: of the segments that are to be deleted.
     """
     if not config.delete or config.retention_bytes <= UNLIMITED:
         return None
@@ -252,7 +252,7 @@ def bytes_missing(config: LogConfig, sizes: Sequence[int], number: int) -> int |
 
 def plan(state: LogState[S], config: LogConfig, now_ms: int) -> list[Decision[S]]:
     """
-    What all rules say one after the other, each of what the ones before have left.
+    The results of all rules one after the other, each for the segments that the earlier ones leave.
     """
     decisions = []
     for rule in rules_of(config):

@@ -1,18 +1,17 @@
 """
-When a log goes on in another segment, and why.
+When an append begins a new segment, and why.
 
 ::
 
-    reason               the active segment, and what is to be appended
+    reason               the active segment, and the append
     segment.bytes        together would be larger than that
     segment.ms           are further apart than that, less the jitter of the segment
     offset index full    every slot of ``segment.index.bytes`` has an entry
     time index full      every slot but the last has one
     offset too large     the last offset is too far from the base to be written as an int32
 
-The question is asked before an append, and at no other time: where nothing is appended, nothing
-rolls. What rolls segments and what explains where they ended ask the same function (Kafka's
-LogSegment.shouldRoll).
+The rules apply before an append, and at no other time: without appends nothing rolls. The appender
+and ``explain`` call the same function (Kafka's LogSegment.shouldRoll).
 """
 
 # Compiled: see hatch_build.py.
@@ -28,7 +27,7 @@ from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET, Fillable
 
 class RollReason(Enum):
     """
-    Why an append goes to a new segment.
+    Why an append begins a new segment.
     """
 
     SIZE = "segment.bytes"
@@ -40,9 +39,9 @@ class RollReason(Enum):
 
 class RollParams:
     """
-    What there is to know about an append when asking whether it should begin a new segment.
+    The facts of an append that decide whether it begins a new segment.
 
-    Who appends often changes the same one again and again.
+    The appender changes one object again and again.
     """
 
     __slots__ = (
@@ -73,7 +72,7 @@ class RollParams:
 
 class Rollable(Protocol):
     """
-    What the rules ask of the active segment.
+    The facts of the active segment that the rules use.
     """
 
     @property
@@ -96,7 +95,7 @@ class Rollable(Protocol):
 
 def reason_to_roll(segment: Rollable, params: RollParams) -> RollReason | None:
     """
-    Why an append should go to a new segment; None if it goes to this one.
+    Why an append begins a new segment; None if it is written to this one.
     """
     size = segment.size
     if size > params.max_segment_bytes - params.messages_size:
@@ -119,7 +118,7 @@ def reason_to_roll(segment: Rollable, params: RollParams) -> RollReason | None:
 @struct
 class Room:
     """
-    What a segment can still take: an append that exceeds any of this begins the next one.
+    The room in a segment: an append that exceeds any of its fields begins the next one.
     """
 
     size_bytes: int
@@ -133,7 +132,7 @@ class Room:
 
 def room_in(segment: Rollable, params: RollParams) -> Room:
     """
-    What still goes into *segment*; of *params* only the limits matter.
+    The room that is left in *segment*; of *params* only the limits matter.
     """
     latest: int | None = None
     if segment.size > 0:

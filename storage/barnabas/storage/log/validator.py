@@ -3,18 +3,18 @@ Checking a produced batch, and giving it its place in the log (Kafka's LogValida
 
 ::
 
-    producer's codec   codec of the topic   what becomes of the batch
+    producer's codec   codec of the topic   result
     none               none                 its header is changed where it lies
     some               the same             likewise, if the offset deltas are 0, 1, 2, ...
-    some or none       another one          it is built anew
+    some or none       another one          it is rebuilt
 
-Every record is looked at in any case. Of the header, base offset and leader epoch are set; the
-largest timestamp is what the records say, or the time of the append.
+Every record is checked in any case. Of the header, base offset and leader epoch are set; the
+largest timestamp is that of the records, or the time of the append.
 
-All but the numbers comes first and depends on nothing but the batch and the configuration. It may
-take a second, for a batch that becomes 256 MiB, so that a thread of its own can do it::
+The examination comes before the numbers, and depends only on the batch and the configuration. It
+may take a second, for a batch that becomes 256 MiB, so that a thread of its own can do it::
 
-    batch -- examine ------------------> Examined -- assign offsets --> what is appended
+    batch -- examine ------------------> Examined -- assign offsets --> the batch to append
                 | takes long                ^
                 +--> BatchTakesLong ... examine in a thread
 """
@@ -61,16 +61,17 @@ from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.batch_rebuild import rebuild_batch
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.threads.turns import Turns, offered
+from barnabas.storage.units import KiB, MiB
 
 _LOG_APPEND_TIME_BIT = 3
 
-EXAMINED_AT_ONCE_BYTES: Final = 4 * 1024 * 1024
+EXAMINED_AT_ONCE_BYTES: Final = 4 * MiB
 """
-What a batch may become so that it is examined at once: some 20 ms.
+The largest decompressed batch that is examined at once: some 20 ms on the event loop.
 """
-REBUILT_AT_ONCE_BYTES: Final = 256 * 1024
+REBUILT_AT_ONCE_BYTES: Final = 256 * KiB
 """
-The same where it is compressed again, which takes longer.
+The same for a batch that is compressed again, which takes longer.
 """
 
 
@@ -96,7 +97,7 @@ class Examined:
 
 class LogValidator:
     """
-    What one configuration of a topic demands of its batches.
+    Checks batches by one configuration of a topic.
 
     The log that owns it holds its lock: the rules are changed in place for each batch.
     """
@@ -135,9 +136,9 @@ class LogValidator:
             BatchTakesLong: that is so.
             InvalidRecord: the batch contradicts itself, or is none that its origin may write.
             RecordValidationError: some of its records are not acceptable.
-            MessageTooLarge: it would be larger than ``max.message.bytes``, built anew.
-            UnknownServerError: what is compressed cannot be decompressed, or it cannot be built
-                anew, or has other offsets inside than its records' numbers; or the length of a
+            MessageTooLarge: the rebuilt batch would be larger than ``max.message.bytes``.
+            UnknownServerError: the batch cannot be decompressed, or cannot be rebuilt, or has other
+                offsets inside than its records' numbers; or the length of a
                 record that is not compressed is no number.
         """
         if origin is AppendOrigin.CLIENT:
@@ -156,7 +157,7 @@ class LogValidator:
         exact = not in_place or not source
         scan = self._scan(batch, source, now_ms, exact=exact, most_bytes=most_bytes, turns=turns)
         if in_place and source and not scan.consecutive:
-            # Kafka finds out too late that it has to build the batch anew, and fails.
+            # Kafka finds out too late that it has to rebuild the batch, and fails.
             raise UnknownServerError("The records of a compressed batch are not numbered in turn.")
         if not in_place or (target and not scan.consecutive):
             batch = self._rebuild(batch, scan, CompressionType(target), turns)
@@ -210,7 +211,7 @@ class LogValidator:
 
     def _validate_batch(self, batch: RecordBatch) -> None:
         """
-        What a client may not do, seen from the header.
+        Check the header of a batch of a client.
         """
         count = batch.record_count
         count_from_offsets = batch.last_offset_delta + 1
@@ -268,7 +269,7 @@ class LogValidator:
         elif batch.record_count > 0:
             self._walk_compressed(batch, scan, most_bytes, turns)
         if scan.malformed == ENDLESS_LENGTH and source == 0:
-            # Kafka looks for this inside of a record, and in what it decompresses.
+            # Kafka checks this inside of a record, and in decompressed bytes.
             raise UnknownServerError("The length of a record does not end.")
         if scan.malformed:
             raise InvalidRecord(

@@ -17,7 +17,7 @@ import logging
 import threading
 from enum import Enum
 
-from barnabas.storage.errors import OffsetOutOfRange
+from barnabas.protocol.errors import OffsetOutOfRange
 from barnabas.storage.log.local_log import LocalLog
 from barnabas.storage.log.reads import find_offset
 from barnabas.storage.producers.state import ProducerStateManager
@@ -65,6 +65,8 @@ class Watermarks:
         self.log_start_offset = log_start_offset
         self._high_watermark = LogOffsetMetadata(log_start_offset)
         self._first_unstable_offset: LogOffsetMetadata | None = None
+        """The start of the first transaction that is not decided, or whose marker is not below the
+        high watermark."""
         self.start_at(log_start_offset)
         self.update_high_watermark(high_watermark)
 
@@ -72,7 +74,7 @@ class Watermarks:
 
     def start_at(self, offset: int) -> None:
         """
-        Let the log start at *offset*.
+        Move the start of the log to *offset*.
         """
         self.log_start_offset = offset
         if self.high_watermark < offset:
@@ -151,14 +153,6 @@ class Watermarks:
         self.update_first_unstable_offset()
 
     # The last stable offset.
-
-    @property
-    def first_unstable_offset(self) -> int | None:
-        """
-        The start of the first transaction that is not decided, or whose marker is not acknowledged.
-        """
-        first = self._first_unstable_offset
-        return None if first is None else first.message_offset
 
     @property
     def last_stable_offset(self) -> int:

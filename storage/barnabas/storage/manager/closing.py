@@ -1,5 +1,5 @@
 """
-How the logs of all directories are closed when the broker stops.
+Closing the logs of all directories when the broker stops.
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from barnabas.storage.clock import Clock
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 PROGRESS_SECONDS: Final = 2.0
 """
-How often it is said how many logs are closed, if there are many or the disk is slow.
+The interval of the messages about progress, if there are many logs or the disk is slow.
 """
 
 Logs = Mapping[TopicPartition, Log]
@@ -35,23 +36,17 @@ def close_directories(
     clock: Clock,
 ) -> bool:
     """
-    Close all *directories* at the same time, for each may be a disk of its own. See
-    ``close_directory``; whether all went well everywhere.
+    Close all *directories* at the same time, as each may be a disk of its own; return whether
+    ``close_directory`` has succeeded for all.
     """
 
-    def close(place: tuple[LogDirectory, Logs]) -> bool:
-        directory, logs = place
-        return close_directory(
-            directory,
-            logs,
-            threads=threads,
-            broker_epoch=broker_epoch,
-            are_all=are_all,
-            clock=clock,
-        )
-
+    close = partial(
+        close_directory, threads=threads, broker_epoch=broker_epoch, are_all=are_all, clock=clock
+    )
     with ThreadPoolExecutor(max(1, len(directories)), "log-closing") as pool:
-        return all(list(pool.map(close, directories)))
+        closing = [pool.submit(close, directory, logs) for directory, logs in directories]
+        results = [future.result() for future in closing]
+    return all(results)
 
 
 def close_directory(
@@ -69,11 +64,12 @@ def close_directory(
     Args:
         threads: how many logs are closed at a time.
         broker_epoch: noted in the mark.
-        are_all: whether *logs* are all that were to be loaded. If not, the checkpoints stay as they
-            are: of what was not loaded, nobody else knows where it starts.
+        are_all: whether *logs* are all logs of the directory. If not, the checkpoints stay as they
+            are: only they have the start of a log that was not loaded.
 
     Returns:
-        Whether all went well. If not there is no mark, so that the next start recovers the logs.
+        Whether every log was closed. If not there is no mark, so that the next start recovers the
+        logs.
     """
     with ThreadPoolExecutor(threads, f"log-closing-{directory.path}") as pool:
         closed = []

@@ -1,16 +1,16 @@
 """
 Loading the logs of all log directories at a start.
 
-Several are loaded at a time where the disk has to be waited for. Where the page cache has all, as
-after a stop that was short, there is nothing to wait for but the other thread: only one at a time
-runs Python, and each question to the disk is a change of hands. So the first thread of a directory
-is joined by others when it sees blocks being read.
+Several logs are loaded at a time if the disk is slow. If the page cache has all files, as after a
+short stop, more threads only wait for each other: one at a time runs Python, and each system call
+hands the turn over. So a directory begins with one thread, and gets more when that sees blocks
+being read.
 
 ::
 
-    t-0                  a log, if the metadata knows it; if not it is renamed to ...
-    t-0.<32 hex>-stray   ... and left alone
-    t-0.<32 hex>-delete  its deletion goes on
+    t-0                  a log, if the metadata has its topic; if not it is renamed to ...
+    t-0.<32 hex>-stray   ... and not served
+    t-0.<32 hex>-delete  its deletion continues
     __cluster_metadata-0 has an owner of its own
 """
 
@@ -41,14 +41,14 @@ logger = logging.getLogger(__name__)
 
 IsStray = Callable[[UUID | None, TopicPartition], bool]
 """
-Whether the metadata does not know the log of that topic id and partition here.
+Whether a log with that topic id and partition belongs to no topic of the metadata.
 """
 
 
 @struct(frozen=False)
 class LoadReport:
     """
-    What loading the logs came to.
+    The result of loading the logs.
     """
 
     loaded: int = 0
@@ -59,18 +59,19 @@ class LoadReport:
     seconds: float = 0.0
 
 
-_Place = tuple[Path, TopicPartition]
+_LogPath = tuple[Path, TopicPartition]
 
 LOOK_EVERY: Final = 10
 """
-After so many logs a thread looks whether the disk is being waited for.
+The number of logs after which a thread checks whether blocks were read from the disk. Not tuned: a
+check costs much less than the loading of ten logs.
 """
 
 
 @struct(frozen=False)
 class _Share:
     """
-    How many logs one thread has loaded, and how many the disk did not let it load.
+    The numbers of logs that one thread has loaded, and that have failed.
     """
 
     loaded: int = 0
@@ -79,9 +80,9 @@ class _Share:
 
 class LogLoading:
     """
-    One load of everything there is, into a catalog.
+    One load of all logs into a catalog.
 
-    ``unserved`` are the logs that nobody is to find, ``deleted`` those whose deletion goes on.
+    ``unserved`` are logs that no topic has, ``deleted`` those whose deletion continues.
     """
 
     def __init__(
@@ -97,7 +98,7 @@ class LogLoading:
     ) -> None:
         """
         Args:
-            open_log: ``Log.create`` with all that is the same for each log.
+            open_log: ``recovery.opening.open_log`` with the arguments that all logs share.
             threads: how many logs of a directory may be loaded at a time.
             blocks_read: see ``Files``.
         """
@@ -161,14 +162,16 @@ class LogLoading:
         return futures
 
     def _load_some(
-        self, directory: LogDirectory, waiting: deque[_Place], call_help: Callable[[], None] | None
+        self,
+        directory: LogDirectory,
+        waiting: deque[_LogPath],
+        call_help: Callable[[], None] | None,
     ) -> _Share:
         """
-        Load the logs that are *waiting*, until others have taken the last one, or one cannot be
-        loaded at all.
+        Load the logs that are *waiting*, until none is left, or an error ends the load.
 
         Args:
-            call_help: lets another thread join, if one may.
+            call_help: starts another thread; None if there may be no more.
         """
         share = _Share()
         blocks = self._blocks_read()
@@ -190,7 +193,7 @@ class LogLoading:
 
     def _load(self, directory: LogDirectory, path: Path, partition: TopicPartition) -> bool:
         """
-        Load one log; false if the disk fails, which takes the directory offline.
+        Load one log; return false if the disk fails, which takes the directory offline.
         """
         try:
             log = self._open_log(
@@ -222,7 +225,7 @@ class LogLoading:
             self._catalog.admit(partition, log)
 
 
-def _take(waiting: deque[_Place]) -> _Place | None:
+def _take(waiting: deque[_LogPath]) -> _LogPath | None:
     try:
         return waiting.popleft()
     except IndexError:

@@ -1,8 +1,8 @@
 """
-What time and size ask of logs, done in threads of its own.
+The periodic work for all logs, in threads of its own.
 
-Each kind of work is a named thread that does it again and again, on the clock that everybody uses.
-A round that fails for one log goes on with the next one.
+Each kind of work has a named thread, on the clock of the broker. A round that fails for one log
+continues with the next one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,12 @@ from barnabas.storage.directories.catalog import STARTS_AND_RECOVERY_POINTS, Log
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
-from barnabas.storage.threads.background import Alarm, AlarmThread, PeriodicThread
+from barnabas.storage.threads.background import (
+    Alarm,
+    BackgroundThread,
+    alarm_thread,
+    periodic_thread,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +32,7 @@ logger = logging.getLogger(__name__)
 @struct(kw_only=True)
 class LogManagerSettings:
     """
-    How often what is done with all logs, in ms, and what for.
+    The intervals of the work for all logs, in ms, and its options.
     """
 
     retention_check_ms: int
@@ -45,13 +50,13 @@ class LogManagerSettings:
 
 LOOKS_PER_CHECK = 100
 """
-A log's round of looking for expired producers is late by a hundredth of the interval at most.
+A log's check for expired producers is late by a hundredth of the interval at most.
 """
 
 
 class LogMaintenance:
     """
-    The threads that look after the logs of a catalog, and what they do.
+    The threads for the logs of a catalog, and their work.
     """
 
     def __init__(
@@ -65,11 +70,11 @@ class LogMaintenance:
         self._clock = clock
         self._settings = settings
         self._cleaner = cleaner
-        self._threads: list[PeriodicThread | AlarmThread] = []
+        self._threads: list[BackgroundThread] = []
 
     def start(self, remove_deleted: Callable[[], None], alarm: Alarm) -> None:
         """
-        Begin, with *remove_deleted* to be done when *alarm* goes off.
+        Start the threads; that of *alarm* calls *remove_deleted*.
         """
         settings = self._settings
         delay_ms = settings.initial_task_delay_ms
@@ -101,15 +106,15 @@ class LogMaintenance:
             ),
         ):
             self._threads.append(
-                PeriodicThread(name, interval_ms, work, clock=self._clock, delay_ms=first_ms)
+                periodic_thread(name, interval_ms, work, clock=self._clock, delay_ms=first_ms)
             )
-        self._threads.append(AlarmThread("file-removal", alarm, remove_deleted, clock=self._clock))
+        self._threads.append(alarm_thread("file-removal", alarm, remove_deleted, clock=self._clock))
         for thread in self._threads:
             thread.start()
 
     def stop(self, seconds: float) -> None:
         """
-        End the threads, waiting so long at the most for the round that each is in.
+        End the threads, waiting at most *seconds* for the round of each.
         """
         for thread in self._threads:
             thread.stop()
@@ -117,12 +122,12 @@ class LogMaintenance:
             if not thread.join(seconds):
                 logger.warning("%s is still busy", thread.name)
 
-    # What the threads do; tests call it themselves
+    # The work of the threads; tests call it themselves.
 
     def check_retention(self) -> None:
         """
-        Delete the segments that retention lets go of, of logs that are not compacted. Those that
-        are, the cleaner looks at; without one nobody does (Kafka's LogManager.cleanupLogs).
+        Apply retention to the logs that are not compacted. The cleaner does it for those that are;
+        without a cleaner it is not applied to them (Kafka's LogManager.cleanupLogs).
         """
         if self._cleaner is None:
             logs = self._catalog.all().items()
@@ -148,7 +153,7 @@ class LogMaintenance:
 
     def expire_producers(self) -> None:
         """
-        Forget producers that were idle for ``producer.id.expiration.ms``.
+        Remove producers that were idle for ``producer.id.expiration.ms``.
 
         Each log has its own rounds, the first of them an interval after the log was opened (Kafka's
         ``UnifiedLog`` schedules them when it is constructed): a producer may send a batch again
@@ -168,7 +173,7 @@ class LogMaintenance:
 
     def checkpoint_recovery_points(self) -> None:
         """
-        Note up to where logs are flushed, and before that where they start: see
+        Checkpoint the starts of all logs, and then their recovery points: see
         ``LogDirectory.checkpoint_recovery_points``.
         """
         self._catalog.checkpoint_all(*STARTS_AND_RECOVERY_POINTS)
@@ -183,8 +188,7 @@ class LogMaintenance:
         self, work: Callable[[Log], object], logs: Mapping[TopicPartition, Log] | None = None
     ) -> None:
         """
-        Do *work* with every log, or with *logs*; one that fails is logged and the next one has its
-        turn.
+        Do *work* with every log, or with *logs*; a failure is logged, and the next log follows.
         """
         for partition, log in (self._catalog.all() if logs is None else logs).items():
             try:

@@ -12,8 +12,8 @@ All logs of a broker, in one or several log directories.
                  +-- LogCleaner       threads: compaction
                  +-- LogDeletions     logs that are deleted, until their files go
 
-The manager makes and deletes logs. A directory whose disk fails goes offline with its logs, and the
-others serve on (Kafka's ``LogManager``, KIP-112).
+The manager makes and deletes logs. A directory whose disk fails becomes offline with its logs, and
+the others continue (Kafka's ``LogManager``, KIP-112).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ logger = logging.getLogger(__name__)
 
 class LogManager:
     """
-    Finds, makes and deletes logs, and looks after them.
+    Finds, makes and deletes logs, and runs their maintenance.
 
     Invariants:
 
@@ -99,11 +99,19 @@ class LogManager:
             producer_id_expiration_ms=settings.producer_id_expiration_ms,
             transaction_verification_enabled=settings.transaction_verification,
         )
+        self._alarm = Alarm()
+        self._open_log = partial(
+            open_log,
+            files=files,
+            clock=clock,
+            failures=failures,
+            producer_config=self._producer_config,
+            wake_at=self._alarm.at,
+        )
         self._on_all_failed = on_all_failed
         self.directories = LogDirectories(directories, files, failures)
         self._catalog = LogCatalog(self.directories)
         self._unserved: list[Log] = []
-        self._alarm = Alarm()
         self._deletions = LogDeletions(clock, self._alarm)
         self._changing = threading.RLock()
         self._renaming = threading.Lock()
@@ -138,7 +146,7 @@ class LogManager:
 
         Args:
             configs: by topic, where it has configs of its own.
-            is_stray: tells what was left behind by topics that are gone.
+            is_stray: whether a log belongs to no topic any more.
 
         Raises:
             InvalidLogDirectory: a directory is no log, or there are two logs for one partition.
@@ -165,7 +173,7 @@ class LogManager:
 
     def start(self) -> None:
         """
-        Begin to look after the logs, in threads.
+        Start the threads for the logs.
         """
         self.maintenance.start(self.remove_deleted, self._alarm)
         if self.cleaner is not None:
@@ -185,8 +193,8 @@ class LogManager:
         The log of *partition*, made in the directory that has the fewest if there is none.
 
         Args:
-            is_new: false for a partition that has existed before. It is not made anew while a
-                directory is offline, since its records may be in there.
+            is_new: false for a partition that has existed before. Its log is not made while a
+                directory is offline, since its records may be there.
 
         Raises:
             InconsistentTopicId: the log belongs to another topic of that name.
@@ -213,7 +221,7 @@ class LogManager:
 
     def check_descriptors(self) -> None:
         """
-        Find out whether a log could be made now.
+        Check that a log could be made now.
 
         Raises:
             TooManyOpenFiles: no file can be opened.
@@ -225,7 +233,7 @@ class LogManager:
 
     def _check_open(self) -> None:
         """
-        The directories may be another broker's when this one has stopped.
+        Another broker may own the directories when this one has stopped.
         """
         if self._closed:
             raise KafkaStorageError("The logs are closed, for the broker stops")
@@ -242,34 +250,6 @@ class LogManager:
                 )
                 error = failure
         raise error or KafkaStorageError(f"No log directory is left for {partition}")
-
-    def _open_log(
-        self,
-        path: Path,
-        config: LogConfig,
-        *,
-        topic_id: UUID | None = None,
-        log_start_offset: int = 0,
-        recovery_point: int = 0,
-        high_watermark: int = 0,
-        had_clean_shutdown: bool = True,
-        was_compacted: bool = False,
-    ) -> Log:
-        return open_log(
-            path,
-            config,
-            files=self._files,
-            clock=self._clock,
-            failures=self.failures,
-            topic_id=topic_id,
-            log_start_offset=log_start_offset,
-            recovery_point=recovery_point,
-            high_watermark=high_watermark,
-            had_clean_shutdown=had_clean_shutdown,
-            was_compacted=was_compacted,
-            producer_config=self._producer_config,
-            wake_at=self._alarm.at,
-        )
 
     def delete_logs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, KafkaError]:
         """
@@ -304,7 +284,7 @@ class LogManager:
                 )
             raise KafkaStorageError(f"There is no log for {partition}")
         if self.cleaner is not None:
-            # Nobody finds the log any more, so that no thread takes it again.
+            # The catalog does not have the log any more, so that no thread takes it again.
             self.cleaner.manager.abort_cleaning(partition)
         try:
             with self._renaming:
@@ -312,7 +292,7 @@ class LogManager:
                 log.rename_dir(log_delete_dir_name(partition), should_reinitialize=False)
                 self._schedule_deletion(log)
         except (KafkaStorageError, TooManyOpenFiles):
-            # Nobody else finds it to give its files back.
+            # The catalog does not have it any more, so that no other code closes its files.
             log.close_handlers()
             raise
         return log.parent_dir
@@ -322,8 +302,8 @@ class LogManager:
 
     def update_topic_configs(self, configs: Mapping[str, LogConfig]) -> None:
         """
-        Let the logs of several topics go by other configurations. It blocks until a log that is
-        no longer compacted is no longer being cleaned.
+        Change the configurations of the logs of several topics. It blocks while a log that is no
+        longer compacted is being cleaned.
         """
         for partition, log in self.logs().items():
             config = configs.get(partition.topic)
@@ -387,7 +367,7 @@ class LogManager:
             try:
                 step()
             except Exception:
-                # The partitions are lost all the same, and somebody waits to hear of it.
+                # The partitions are lost in any case, and the caller needs their names.
                 logger.exception("Log directory %s cannot be given back in full", path)
         if not self.directories.live:
             logger.critical("All log directories have failed: %s", self.directories)

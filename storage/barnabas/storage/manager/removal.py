@@ -1,5 +1,5 @@
 """
-Logs that are deleted, and wait for their files to go.
+Deleted logs, until their files are removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ logger = logging.getLogger(__name__)
 
 AGAIN_MS: Final = 1000
 """
-When a log is deleted for which no descriptor was left.
+The delay in ms before another attempt for a log, if no descriptor was left. Not tuned: descriptors
+are freed within seconds.
 """
 
 
@@ -38,7 +39,7 @@ class LogDeletions:
     def __init__(self, clock: Clock, alarm: Alarm) -> None:
         """
         Args:
-            alarm: set to when a log falls due.
+            alarm: set to the time of the next removal.
         """
         self._clock = clock
         self._alarm = alarm

@@ -1,5 +1,5 @@
 """
-Whether a producer may append a batch, and what the log knows of it afterwards.
+The check of a producer's batch, and the state of the producer after it.
 
 ::
 
@@ -8,8 +8,8 @@ Whether a producer may append a batch, and what the log knows of it afterwards.
     COORDINATOR   checked   -          is refused
     REPLICATION   checked   -          is logged: it is in the log already
 
-A transaction begins with the first batch that says to be part of one, and ends with a marker: a
-control batch that the transaction coordinator writes.
+A transaction begins with its first transactional batch, and ends with a marker: a control batch
+that the transaction coordinator writes.
 """
 
 # Compiled: see hatch_build.py.
@@ -46,7 +46,7 @@ from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 logger = logging.getLogger(__name__)
 
 TV_UNKNOWN: Final = -1
-"""The transaction version of what is no marker."""
+"""The transaction version of a batch that is no marker."""
 TV_2: Final = 2
 """From this transaction version on each transaction has an epoch of its own (KIP-890)."""
 LAST_PRODUCER_EPOCH: Final = 2**15 - 1
@@ -58,8 +58,8 @@ class ProducerAppendInfo:
 
     Invariants:
 
-    1. The entry of the log stays as it is; what the append changes is in ``updated_entry``, and
-       counts only when ``ProducerStateManager.update`` is called with it.
+    1. The entry of the log does not change. The changes are in ``updated_entry``, and count only
+       when ``ProducerStateManager.update`` is called with it.
     2. ``updated_entry`` has the batches of this append only.
 
     The rules are those of Kafka's class of the same name.
@@ -104,11 +104,11 @@ class ProducerAppendInfo:
         transaction_version: int = TV_UNKNOWN,
     ) -> CompletedTxn | None:
         """
-        Take in one batch.
+        Add one batch.
 
         Args:
-            first_offset_metadata: where the batch is, if that is known.
-            transaction_version: that of a marker, as its coordinator says.
+            first_offset_metadata: the place of the batch, if it is known.
+            transaction_version: that of the coordinator, for a marker.
 
         Returns:
             The transaction that the batch ends.
@@ -172,10 +172,10 @@ class ProducerAppendInfo:
         transaction_version: int,
     ) -> CompletedTxn | None:
         """
-        Take in a marker; return the transaction that it ends, unless there is none.
+        Add a marker; return the transaction that it ends, unless there is none.
 
         Raises:
-            ValueError: the transaction version is not said, though the marker is not in a log yet.
+            ValueError: the transaction version is missing, and the marker is not in a log yet.
             KafkaError: as ``append``.
         """
         if transaction_version == TV_UNKNOWN and self._origin is not AppendOrigin.REPLICATION:
@@ -214,8 +214,8 @@ class ProducerAppendInfo:
 
     def _may_repeat_marker(self, epoch: int) -> bool:
         """
-        A coordinator of transaction version 2 that did not hear that a marker was written writes it
-        again; the transaction is over then. At the last epoch of all there is no later one.
+        A coordinator of transaction version 2 whose request to write a marker had no answer writes
+        it again; the transaction is over then. After the last epoch there is no later one.
         """
         return self.updated_entry.current_txn_first_offset is None or epoch == LAST_PRODUCER_EPOCH
 
@@ -234,7 +234,7 @@ class ProducerAppendInfo:
                 )
             return
         if current.producer_epoch == NO_PRODUCER_EPOCH:
-            # Nothing is known of the producer: its records may have been deleted.
+            # The producer is not known: its records may have been deleted.
             return
         if updated.batch_metadata:
             last_seq = updated.last_seq
@@ -285,7 +285,7 @@ class ProducerAppendInfo:
 
 class ProducerAnalysis(NamedTuple):
     """
-    What an append means for its producers.
+    The changes that an append makes to its producers.
     """
 
     updated_producers: Sequence[ProducerAppendInfo]
@@ -294,4 +294,4 @@ class ProducerAnalysis(NamedTuple):
 
 
 NO_PRODUCERS: Final = ProducerAnalysis((), (), None)
-"""Of an append without producers."""
+"""The changes of an append without producers."""

@@ -9,7 +9,7 @@ from enum import Enum
 
 class AppendOrigin(Enum):
     """
-    Who vouches for the records; what is checked depends on it.
+    The source of the records, which decides the checks.
     """
 
     REPLICATION = "replication"

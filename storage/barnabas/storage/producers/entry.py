@@ -1,8 +1,8 @@
 """
-What a log knows of one producer.
+The state of one producer in a log.
 
 Producers number their records, so that a batch which is sent twice is stored once (KIP-98). A log
-remembers each producer's last batches for that, and where its open transaction begins.
+keeps each producer's last batches for that, and the first offset of its open transaction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 
 NUM_BATCHES_TO_RETAIN: Final = 5
-"""As many as a producer may have on the way at a time."""
+"""The number of requests that an idempotent producer may have in flight, as in Kafka."""
 NO_COORDINATOR_EPOCH: Final = -1
 
 
@@ -46,7 +46,7 @@ class BatchMetadata(NamedTuple):
 
 class ProducerStateEntry:
     """
-    What a log knows of one producer.
+    The last batches and the transaction of one producer in a log.
 
     Invariants:
 
@@ -82,7 +82,7 @@ class ProducerStateEntry:
     @property
     def is_empty(self) -> bool:
         """
-        Whether no batch is known. There may have been one: a marker of a new epoch forgets them.
+        Whether no batch is known. There may have been one: a marker of a new epoch removes them.
         """
         return not self.batch_metadata
 
@@ -111,7 +111,7 @@ class ProducerStateEntry:
         timestamp: int,
     ) -> None:
         """
-        Remember a batch, and forget the oldest if there are too many.
+        Add a batch, and remove the oldest if there are too many.
         """
         batches = self.batch_metadata
         if self.producer_epoch != producer_epoch:
@@ -124,7 +124,7 @@ class ProducerStateEntry:
 
     def update(self, that: ProducerStateEntry) -> None:
         """
-        Take over what was appended since.
+        Add the batches and the transaction of an append.
         """
         batches = self.batch_metadata
         if self.producer_epoch != that.producer_epoch:
@@ -138,7 +138,7 @@ class ProducerStateEntry:
 
     def recall_batches(self, that: ProducerStateEntry) -> None:
         """
-        Remember what *that* does of batches before the last, if both have the same last batch.
+        Add the earlier batches of *that*, if both have the same last batch.
         """
         mine, known = self.batch_metadata, that.batch_metadata
         if self.producer_epoch != that.producer_epoch or len(known) <= len(mine):
@@ -148,7 +148,7 @@ class ProducerStateEntry:
 
     def end_transaction(self, producer_epoch: int, coordinator_epoch: int, timestamp: int) -> None:
         """
-        A marker has ended the transaction, if there was one. Batches of its epoch stay known.
+        Note that a marker has ended the transaction, if there was one. Batches of its epoch stay.
         """
         if self.producer_epoch != producer_epoch:
             self.batch_metadata.clear()
@@ -159,7 +159,7 @@ class ProducerStateEntry:
 
     def find_duplicate_batch(self, batch: RecordBatch) -> BatchMetadata | None:
         """
-        The stored batch that *batch* repeats: of the same epoch, with the very same sequences.
+        The stored batch that *batch* repeats: of the same epoch, with the same sequences.
         """
         known = self.batch_metadata
         if not known or batch.producer_epoch != self.producer_epoch:
@@ -182,7 +182,7 @@ class ProducerStateEntry:
 
 class ProducerState(NamedTuple):
     """
-    An active producer in the answer to DescribeProducers (KIP-664); -1 stands for what is unknown.
+    An active producer in the answer to DescribeProducers (KIP-664); -1 stands for unknown values.
     """
 
     producer_id: int
@@ -224,8 +224,8 @@ class TxnMetadata:
 
 class VerificationGuard:
     """
-    A ticket for the first batch of a transaction, while its coordinator is asked whether there is
-    one (KIP-890). The batch may be appended with the ticket that is then still the current one.
+    A ticket for the first batch of a transaction, taken before the coordinator is asked whether the
+    transaction is open (KIP-890). The batch is appended only if the ticket is still current then.
     """
 
     __slots__ = ("_value",)
@@ -237,7 +237,7 @@ class VerificationGuard:
 
     def verify(self, verifying_guard: VerificationGuard) -> bool:
         """
-        Whether *verifying_guard* is this very ticket. ``SENTINEL`` is nobody's.
+        Whether *verifying_guard* is this ticket. ``SENTINEL`` equals no ticket.
         """
         return verifying_guard is not SENTINEL and verifying_guard._value == self._value
 
@@ -252,15 +252,15 @@ class VerificationGuard:
 
 
 SENTINEL: Final = VerificationGuard(0)
-"""In the place of a ticket where none is needed, as the transaction is open already."""
+"""Stands for no ticket: none is needed, as the transaction is open already."""
 
 
 class VerificationStateEntry:
     """
     The verification of a producer's next transaction that is under way.
 
-    It keeps the lowest sequence that it has seen: were a later batch appended first, the earlier
-    one could never be.
+    It has the lowest sequence that was seen: were a later batch appended first, the earlier one
+    would be refused for ever.
     """
 
     __slots__ = (

@@ -1,5 +1,5 @@
 """
-The transactions of a log that keep readers of committed records waiting.
+The transactions of a log that bound its last stable offset.
 
 ::
 
@@ -7,8 +7,8 @@ The transactions of a log that keep readers of committed records waiting.
     (none) -------------> ongoing -----------> unreplicated ----------------> (none)
                              |                      |
                              +----------------------+
-                        the first of these is the first unstable offset:
-                        who wants committed records reads no further
+                        the first of these is the first unstable offset, at
+                        which reads of committed records end
 """
 
 # Compiled: see hatch_build.py.
@@ -53,8 +53,8 @@ class OpenTransactions:
 
     def first_unstable_offset(self) -> LogOffsetMetadata | None:
         """
-        Where the first transaction begins that is open, or whose marker is not below the high
-        watermark yet.
+        The start of the first transaction that is open, or whose marker is not below the high
+        watermark.
         """
         ongoing, unreplicated = self._ongoing, self._unreplicated
         if not unreplicated:
@@ -75,13 +75,13 @@ class OpenTransactions:
 
     def begin(self, transactions: Iterable[TxnMetadata]) -> None:
         """
-        The first batches of *transactions* were appended.
+        Add *transactions*, whose first batches were appended.
         """
         _put(self._ongoing, transactions)
 
     def complete(self, completed_txn: CompletedTxn) -> bool:
         """
-        The marker of a transaction was appended; false if there is no such transaction.
+        Note that the marker of a transaction was appended; return false if it is not open.
         """
         txn = self._ongoing.pop(completed_txn.first_offset, None)
         if txn is None:
@@ -92,7 +92,7 @@ class OpenTransactions:
 
     def remove_unreplicated_before(self, offset: int) -> None:
         """
-        Forget those whose markers are below *offset*.
+        Remove those whose markers are below *offset*.
         """
         if self._unreplicated:
             self._unreplicated = {
@@ -108,7 +108,7 @@ class OpenTransactions:
 
 def _put(transactions: dict[int, TxnMetadata], added: Iterable[TxnMetadata]) -> None:
     """
-    Put in transactions and keep the order of first offsets.
+    Add transactions in the order of first offsets.
     """
     for txn in added:
         first_offset = txn.first_offset.message_offset

@@ -1,9 +1,9 @@
 """
-Building what a log knows of its producers from its records.
+Rebuilding the state of a log's producers from its records.
 
-This happens at a start and after a truncation: from the newest snapshot that is not too new, the
-records up to the end are taken in. On the way snapshots are written at the base of the last two
-segments, where a crash would begin to recover.
+This happens at a start and after a truncation: the newest snapshot that is not too new is loaded,
+and the records behind it are added. On the way snapshots are written at the base of the last two
+segments, where recovery begins after a crash.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ def rebuild_producer_state(
 
     Args:
         reload_from_clean_shutdown: a clean stop writes a snapshot. So if there is none, there were
-            no producers, and the records need not be looked at.
+            no producers, and the records are not read.
     """
     offsets_to_snapshot = _bases_of_last_two(segments)
     if reload_from_clean_shutdown and state.snapshots.latest_offset is None:
         for offset in (*offsets_to_snapshot, last_offset):
-            state.update_map_end_offset(offset)
+            state.map_end_offset = offset
             state.take_snapshot()
         return
-    # Truncating a state without producers leaves it without: the records need no second look.
+    # Truncating a state without producers leaves it without: the records are not read again.
     was_empty = state.is_empty and state.map_end_offset >= last_offset
     state.truncate_and_reload(log_start_offset, last_offset, clock.now_ms())
     if last_offset > state.map_end_offset and not was_empty:
         for segment in segments.values_between(state.map_end_offset, last_offset):
             start = max(segment.base_offset, state.map_end_offset, log_start_offset)
-            state.update_map_end_offset(start)
+            state.map_end_offset = start
             if segment.base_offset in offsets_to_snapshot:
                 state.take_snapshot()
             _load_producers(state, _batches(segment, start, last_offset))
-    state.update_map_end_offset(last_offset)
+    state.map_end_offset = last_offset
     state.take_snapshot()
 
 

@@ -1,5 +1,5 @@
 """
-Snapshots of what a log knows of its producers.
+Snapshots of the state of a log's producers.
 
 ::
 
@@ -18,7 +18,7 @@ Snapshots of what a log knows of its producers.
         coordinator epoch         int32   -1 if there was no marker
         first offset of open txn  int64   -1 if there is none
 
-Of the batches that the log remembers only a producer's last one is kept.
+A snapshot has only the last of the batches that the log keeps of a producer.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SnapshotFile:
 
     def rename_to_delete(self) -> bool:
         """
-        Mark the file for deletion; whether there was one.
+        Mark the file for deletion; return whether there was one.
         """
         marked = self.path.with_name(self.path.name + DELETED_SUFFIX)
         exists = self._files.exists(self.path)
@@ -110,7 +110,7 @@ def list_snapshot_files(
     The snapshots in *directory*, by offset.
 
     Args:
-        names: what is in there, sorted, if that is known.
+        names: those of the files in it, sorted, if they are known.
     """
     return [
         SnapshotFile(files, directory / name)
@@ -125,7 +125,7 @@ class ProducerSnapshots:
 
     Invariants:
 
-    1. ``offsets`` are those of the files in the directory, unless somebody else removed one.
+    1. ``offsets`` are those of the files in the directory, unless another program removed one.
 
     The log that owns them holds its lock.
     """
@@ -139,14 +139,7 @@ class ProducerSnapshots:
         """
         self._files = files
         self._directory = directory
-        self._snapshots: dict[int, SnapshotFile] = {}
-        self.find(names)
-
-    def find(self, names: Iterable[str] | None = None) -> None:
-        """
-        Look for snapshots in the directory; somebody else may have changed it.
-        """
-        found = list_snapshot_files(self._files, self._directory, names)
+        found = list_snapshot_files(files, directory, names)
         self._snapshots = {snapshot.offset: snapshot for snapshot in found}
 
     @property
@@ -192,7 +185,7 @@ class ProducerSnapshots:
         """
         Remove snapshots that no segment begins with.
 
-        The newest of these stays if it is newer than the last segment: it was written when the log
+        The newest of them stays if it is newer than the last segment: it was written when the log
         was closed.
         """
         bases = frozenset(segment_base_offsets)
@@ -203,8 +196,8 @@ class ProducerSnapshots:
 
     def mark_for_deletion(self, offset: int) -> SnapshotFile | None:
         """
-        Rename the snapshot at *offset*, which does not count from then on; None if there is none,
-        also if somebody else has removed the file.
+        Rename the snapshot at *offset*, which does not count from then on. None if there is none,
+        or if another program has removed the file.
         """
         snapshot = self._snapshots.pop(offset, None)
         if snapshot is None or not snapshot.rename_to_delete():
@@ -304,7 +297,7 @@ def write_snapshot(
     """
     Write a snapshot; with *sync* it survives a crash of the machine from now on.
 
-    Without, the file may be torn afterwards: its checksum tells, and an older one is used.
+    Without, the file may be torn afterwards, as its checksum then shows: an older one is used.
     """
     file = files.open(path)
     try:

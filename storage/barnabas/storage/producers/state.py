@@ -1,8 +1,8 @@
 """
-What a log knows of its producers: their last batches, and the transactions that are open.
+The state of a log's producers: their last batches, and the transactions that are open.
 
-The state is built from the records. Snapshots keep that short: there is one at the base of every
-segment but the first, and one where the log ended when it was closed.
+The state is rebuilt from the records. Snapshots make that short: there is one at the base of every
+segment but the first, and one at the end of the log when it was closed.
 """
 
 # Compiled: see hatch_build.py.
@@ -23,7 +23,6 @@ from barnabas.protocol.records.batch import (
 )
 from barnabas.protocol.structs import struct
 from barnabas.storage.clock import Clock
-from barnabas.storage.config.options import DAYS, MINUTES
 from barnabas.storage.errors import CorruptSnapshot
 from barnabas.storage.index.txn_index import CompletedTxn
 from barnabas.storage.producers.append import ProducerAnalysis, ProducerAppendInfo
@@ -40,6 +39,7 @@ from barnabas.storage.producers.entry import (
 from barnabas.storage.producers.open_transactions import OpenTransactions
 from barnabas.storage.producers.snapshots import ProducerSnapshots, SnapshotFile
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.storage.units import DAYS, MINUTES
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +54,11 @@ class ProducerStateManagerConfig:
     """
 
     producer_id_expiration_ms: int = 1 * DAYS
-    """A producer that was idle for so long is forgotten, unless its transaction is open."""
+    """A producer that was idle for this time is removed, unless its transaction is open."""
     transaction_verification_enabled: bool = True
     """Whether the first batch of a transaction needs a ``VerificationGuard``."""
     max_transaction_timeout_ms: int = 15 * MINUTES
-    """A transaction that is open for longer than this, and some more, is late."""
+    """A transaction is late if it is open for longer than this and the buffer."""
 
 
 class ProducerStateManager:
@@ -67,7 +67,8 @@ class ProducerStateManager:
 
     Invariants:
 
-    1. The state is that after the record at ``map_end_offset`` - 1.
+    1. The state is that behind the record at ``map_end_offset`` - 1; it moves with every append,
+       also of a batch without a producer.
 
     The log that owns it holds its lock.
     """
@@ -83,14 +84,14 @@ class ProducerStateManager:
         self.snapshots = snapshots
         self.transactions = OpenTransactions()
         self.map_end_offset = 0
-        """See ``update_map_end_offset``."""
+        """The offset behind the last record that is part of the state."""
         self._topic_partition = topic_partition
         self._clock = clock
         self._producers: dict[int, ProducerStateEntry] = {}
         self._verification_states: dict[int, VerificationStateEntry] = {}
         self._last_snap_offset = 0
 
-    # What is known.
+    # The state.
 
     @property
     def active_producers(self) -> Mapping[int, ProducerStateEntry]:
@@ -116,8 +117,8 @@ class ProducerStateManager:
 
     def has_late_transaction(self, now_ms: int) -> bool:
         """
-        Whether the oldest open transaction has had no batch for longer than any may take. Only
-        tests ask so far; Kafka's metric PartitionsWithLateTransactionsCount needs it.
+        Whether the oldest open transaction has had no batch for longer than any may take. Kept for
+        Kafka's metric PartitionsWithLateTransactionsCount; only tests call it so far.
         """
         oldest = self.transactions.first_ongoing
         if oldest is None:
@@ -142,7 +143,7 @@ class ProducerStateManager:
 
     def last_records(self) -> dict[int, LastRecord]:
         """
-        The last record of each producer. Compaction keeps the batches they are in.
+        The last record of each producer. Compaction keeps the batches with these records.
         """
         return {
             producer_id: LastRecord(
@@ -241,7 +242,7 @@ class ProducerStateManager:
         transaction_version: int,
     ) -> ProducerAnalysis:
         """
-        What *batches*, which are to be appended at *place*, mean. Nothing is changed yet.
+        The changes that *batches* at *place* would make. Nothing is changed yet.
 
         Raises:
             InvalidTxnState: a transactional batch is part of no transaction that its coordinator
@@ -290,7 +291,7 @@ class ProducerStateManager:
         Add a batch to the append of its producer; return the transaction that it ends.
 
         Args:
-            appends: one for each producer; they count once ``update`` is called with them.
+            appends: by producer; they count once ``update`` is called with them.
 
         Raises: as ``ProducerAppendInfo.append``.
         """
@@ -300,8 +301,8 @@ class ProducerStateManager:
             append_info = appends[producer_id] = self.prepare_update(producer_id, origin)
         completed = append_info.append(batch, first_offset_metadata, transaction_version)
         if batch.is_transactional:
-            # The transaction has its first offset now, or is over: nothing has to be verified. Only
-            # a marker may come when the verification of the next transaction has begun, in the
+            # The transaction has its first offset now, or is over: the verification has ended. Only
+            # a marker may come after the verification of the next transaction has begun, in the
             # epoch that the marker itself begins (transaction version 2).
             entry = self._verification_states.get(producer_id)
             if entry is not None and not (
@@ -343,12 +344,9 @@ class ProducerStateManager:
         if append_info.started_transactions:
             self.transactions.begin(append_info.started_transactions)
 
-    def update_map_end_offset(self, offset: int) -> None:
-        self.map_end_offset = offset
-
     def remove_expired_producers(self, now_ms: int) -> None:
         """
-        Forget the producers, and the verifications, that were idle for too long.
+        Remove the producers, and the verifications, that were idle for too long.
         """
         self._producers = {
             producer_id: entry
@@ -393,8 +391,8 @@ class ProducerStateManager:
         """
         Go back to the newest snapshot up to *log_end_offset*, and remove those out of range.
 
-        Where the state is that of *log_end_offset* already it stays, together with producers whose
-        records are gone.
+        A state that is that of *log_end_offset* already stays, together with producers whose
+        records were deleted.
         """
         self.snapshots.remove(
             offset
@@ -405,13 +403,13 @@ class ProducerStateManager:
             self.on_log_start_offset_incremented(log_start_offset)
             return
         self._producers.clear()
-        # Nothing is truncated below the high watermark, so what was unreplicated is gone as well.
+        # Nothing is truncated below the high watermark: unreplicated transactions end as well.
         self.transactions.clear()
         self._load_from_snapshot(log_start_offset, now_ms)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """
-        Forget everything, remove all snapshots.
+        Remove all producers, transactions and snapshots.
         """
         self._producers.clear()
         self.transactions.clear()
@@ -421,10 +419,10 @@ class ProducerStateManager:
 
     def recall_batches(self, known: Mapping[int, ProducerStateEntry]) -> None:
         """
-        Remember earlier batches of producers: a snapshot has one of each.
+        Add earlier batches of producers: a snapshot has one of each.
 
         Args:
-            known: what was known of the producers at the offset of the snapshot, or before it.
+            known: the producers at the offset of the snapshot, or before it.
         """
         for producer_id, entry in self._producers.items():
             earlier = known.get(producer_id)

@@ -1,16 +1,16 @@
 """
-Opening what is in the directory of a log.
+Loading the files in the directory of a log.
 
 ::
 
     1  left-overs of unfinished work         removed or completed, see ``swap_files``
     2  segments                              opened; one without an offset index is recovered
     3  after a crash                         segments from the recovery point on are recovered: all
-                                             batches checked, indexes made anew. The first that has
+                                             batches checked, indexes rebuilt. The first that has
                                              lost something is the last one
     4  producers                             from the newest snapshot and the records behind it
 
-After a clean stop nothing is checked: what lies behind the last whole batch stays there (Kafka's
+After a clean stop nothing is checked: bytes behind the last whole batch stay there (Kafka's
 LogLoader).
 """
 
@@ -41,11 +41,11 @@ from barnabas.storage.state_files.file_names import (
     time_index_name,
     transaction_index_name,
 )
+from barnabas.storage.units import LONG_MAX
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_END_OF_TIME = 2**63 - 1
 
 
 class LogLoader:
@@ -95,7 +95,7 @@ class LogLoader:
         self._split_on_overflow(self._load_segment_files)
         had_segments = not segments.is_empty
         if directory.path.name.endswith(DELETE_DIR_SUFFIX):
-            # It is going to be deleted: what is in it does not matter.
+            # It is going to be deleted: its content does not matter.
             if segments.is_empty:
                 directory.add_segment(0)
             recovery_point = end = 0
@@ -116,17 +116,20 @@ class LogLoader:
         )
         self._recall_batches(self._producers)
         for segment in segments.values():
-            segment.release_indexes(unsynced=self.report.recovered_segments > 0)
+            for index in segment.indexes:
+                index.release(unsynced=self.report.recovered_segments > 0)
         active = segments.active_segment
-        active.resize_indexes(directory.config.segment_index_bytes)
-        if not had_segments:
-            active.make_index_files()
+        for index in active.indexes:
+            if had_segments:
+                index.grow()
+            else:
+                index.make_file()
         place = LogOffsetMetadata(end, active.base_offset, active.size)
         return LoadedLogOffsets(start, recovery_point, place)
 
     def _split_on_overflow(self, work: Callable[[], T]) -> T:
         """
-        Do *work*; if a segment has offsets too far from its base, split it and begin anew.
+        Do *work*; if a segment has offsets too far from its base, split it and try again.
         """
         while True:
             try:
@@ -134,7 +137,7 @@ class LogLoader:
             except SegmentOffsetOverflow as error:
                 logger.info("%s. Split segment and retry.", error)
                 overflowed = self._segments.get(error.base_offset)
-                assert overflowed is not None, "what was being loaded is a segment of the log"
+                assert overflowed is not None, "the overflowed segment is one of the log"
                 result = self._directory.split_overflowed_segment(overflowed)
                 self._directory.sync()
                 self._delete_producer_snapshots(result.deleted_segments)
@@ -170,16 +173,14 @@ class LogLoader:
 
     def _first_unflushed(self, base_offsets: Sequence[int]) -> int:
         """
-        The base offset of the first segment that is going to be recovered anyway.
-
-        From there on nothing may be relied upon. Kafka looks at these segments as well, and does
-        not start if one lacks its index and another one before it is torn, not
-        even if the log is going to be deleted.
+        The base offset of the first segment that is going to be recovered in any case, and is not
+        checked before. Kafka checks these segments as well, and does not start if one lacks its
+        index and another one before it is torn, not even if the log is going to be deleted.
         """
         if self._directory.path.name.endswith(DELETE_DIR_SUFFIX):
             return 0
         if self._had_clean_shutdown:
-            return _END_OF_TIME
+            return LONG_MAX
         return max((base for base in base_offsets if base <= self._recovery_point), default=0)
 
     def _remove_orphan(self, name: str) -> None:
@@ -206,14 +207,14 @@ class LogLoader:
 
     def _recover_segment(self, segment: LogSegment) -> int:
         """
-        Check all batches of a segment and make its indexes anew; how many bytes were cut off.
+        Check all batches of a segment and rebuild its indexes; return how many bytes were cut off.
 
-        The producers are those of the segments before it; their snapshot at its end spares the next
-        segment to look at this one.
+        The producers are those of the segments before it. Their snapshot at its end lets the
+        recovery of the next segment begin there.
 
-        The disk hears of that snapshot a little later. If the machine crashes before, the snapshot
-        may be torn, which its checksum tells, or missing. Then the next start takes an older one,
-        which is there as long as the segments behind it are, and reads these.
+        That snapshot is synced a little later. If the machine crashes before, the snapshot may be
+        missing or torn, as its checksum then shows. The next start takes an older one, which exists
+        as long as the segments behind it do, and reads these.
         """
         directory = self._directory
         producers = ProducerStateManager(
@@ -241,11 +242,11 @@ class LogLoader:
 
     def _recall_batches(self, producers: ProducerStateManager) -> None:
         """
-        Let *producers*, who come from a snapshot, know the batches that were found by recovering.
+        Add the batches that recovery has found to *producers*, which come from a snapshot.
 
-        A producer whose broker was killed sends all of its batches again that were on the way, and
-        of those that had been stored a snapshot has only the last. Kafka knows no more than that,
-        refuses the others, and the producer gives up.
+        A producer whose broker was killed sends all its batches in flight again, and a snapshot has
+        only the last one of those that were stored. Kafka does not recover the others and refuses
+        them, so that the producer gives up.
         """
         if self._recovered is not None:
             producers.recall_batches(self._recovered.active_producers)
@@ -254,7 +255,7 @@ class LogLoader:
 
     def _recover_log(self) -> tuple[int, int]:
         """
-        Make the log good up to its end; its recovery point and its end.
+        Recover the log up to its end; return its recovery point and its end.
         """
         directory, segments = self._directory, self._segments
         if not self._had_clean_shutdown:
@@ -266,11 +267,11 @@ class LogLoader:
             end = segments.active_segment.read_next_offset()
         elif self._had_clean_shutdown:
             return end, end
-        # What was recovered may be in memory only: only a flush moves the recovery point up.
+        # The recovered records may be in memory only: only a flush moves the recovery point up.
         return min(self._recovery_point, end), end
 
     def _recover_unflushed(self) -> None:
-        unflushed = list(self._segments.values_between(self._recovery_point, _END_OF_TIME))
+        unflushed = list(self._segments.values_between(self._recovery_point, LONG_MAX))
         if unflushed:
             self._finish_closing(unflushed[0])
         for number, segment in enumerate(unflushed, 1):
@@ -321,8 +322,8 @@ class LogLoader:
         Whether records are missing between a segment and the next one.
 
         A machine that crashes may have written a later segment to the disk and not the end of this
-        one. Kafka then goes on behind the gap; here what is left is a beginning of what was
-        appended. Where the cleaner is or has been, a gap means nothing.
+        one. Kafka keeps the records behind the gap; here the log ends at it, so that its records
+        are a prefix of those that were appended. In a log that was ever compacted gaps are normal.
         """
         if not following or self._may_have_gaps:
             return False
@@ -330,8 +331,8 @@ class LogLoader:
 
     def _end_if_behind_start(self) -> int | None:
         """
-        The end of the log. If that is below its start, which only lost files explain, nothing is
-        left of it and there is no end.
+        The end of the log. If that is below its start, as files were lost, all segments are deleted
+        and the result is None.
         """
         last = self._segments.last_segment
         if last is None:

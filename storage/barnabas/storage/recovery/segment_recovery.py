@@ -1,9 +1,9 @@
 """
-What becomes of a segment after a crash.
+Recovering a segment after a crash.
 
-Every batch is checked. From the first bad one on everything goes: it is the end of a write that no
-sync had covered, so cutting it breaks no promise. The indexes, which nobody synced either, are
-written anew from the batches (Kafka's LogSegment.recover).
+Every batch is checked. The segment is cut at the first bad one: that is the end of a write which no
+sync has covered, so that no promise is broken. The indexes, which were not synced either, are
+rebuilt from the batches (Kafka's LogSegment.recover).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def recover_segment(
     leader_epochs: LeaderEpochFileCache,
 ) -> int:
     """
-    Check every batch, cut off the rest behind the last good one, and write the indexes anew.
+    Check every batch, cut off the rest behind the last good one, and rebuild the indexes.
 
     Args:
-        producer_state: the state up to the base of this segment; it takes in the segment and tells
-            which transactions were aborted.
-        leader_epochs: learns the epochs that it does not know.
+        producer_state: the state up to the base of this segment, and up to its end afterwards; it
+            has the transactions that were aborted.
+        leader_epochs: gets the epochs that it does not have.
 
     Returns:
         How many bytes were cut off.
@@ -45,7 +45,8 @@ def recover_segment(
     try:
         return SegmentRecovery(segment, producer_state, leader_epochs).run()
     finally:
-        segment.store_indexes()
+        for index in segment.indexes:
+            index.store()
 
 
 class SegmentRecovery:
@@ -54,7 +55,7 @@ class SegmentRecovery:
 
     Invariants:
 
-    1. Up to ``valid_bytes`` every batch is good, and everybody concerned has learned of it.
+    1. Up to ``valid_bytes`` every batch is good, and is part of indexes, producers and epochs.
     2. Index entries are as far apart as if the batches had been appended in one run.
     """
 
@@ -76,7 +77,7 @@ class SegmentRecovery:
             How many bytes were cut off.
         """
         segment = self._segment
-        segment.forget_everything_but_batches()
+        segment.reset_indexes()
         try:
             for batch in segment.log.batches():
                 self._admit(batch)
@@ -133,4 +134,4 @@ class SegmentRecovery:
                     completed_txn, state.transactions.last_stable_offset(completed_txn)
                 )
                 state.complete_txn(completed_txn)
-        state.update_map_end_offset(batch.last_offset + 1)
+        state.map_end_offset = batch.last_offset + 1

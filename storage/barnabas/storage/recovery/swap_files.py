@@ -1,5 +1,5 @@
 """
-Files that a crash left behind in the directory of a log.
+Files that a crash has left in the directory of a log.
 
 ::
 

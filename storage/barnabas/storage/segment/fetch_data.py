@@ -1,5 +1,5 @@
 """
-What a read of the log answers with: not bytes, but where they are.
+The result of a read of the log: slices of files, whose bytes are read later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class FileSlice(NamedTuple):
     """
-    Bytes of a segment, not read yet.
+    Bytes of a segment that are not read yet.
 
     The slice keeps the file open: it can be read after retention has removed the segment.
     """
@@ -37,7 +37,7 @@ class FileSlice(NamedTuple):
 
 class AbortedTransaction(NamedTuple):
     """
-    What a consumer has to leave out: the producer's records from the first offset to its marker.
+    Records that a consumer leaves out: the producer's, from the first offset to its next marker.
     """
 
     producer_id: int

@@ -1,7 +1,5 @@
 """
-Where in a log something is.
-
-This module is compiled when there is a compiler: every append makes such a place.
+A place in a log: an offset, its segment and its byte.
 """
 
 # Compiled: see hatch_build.py.

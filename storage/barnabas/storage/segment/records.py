@@ -3,11 +3,11 @@ Batches in a file, one after the other.
 
 A file is walked by reading chunks of it and looking at the headers that they hold, so that finding
 one batch among many small ones takes one system call and not one for each (Kafka's FileRecords and
-FileLogInputStream read them one by one; what they find is the same). Among large ones, headers are
+FileLogInputStream read them one by one, with the same results). Among large ones, headers are
 all that is read.
 
-The walk ends without an error where the rest is too short to tell a batch, and where a batch says
-to be longer than the rest. Only a length that no batch can have is an error.
+The walk ends without an error where the rest is too short for a batch, or shorter than the length
+in the header of the next batch. Only a length that no batch can have is an error.
 
 Segments of before Apache Kafka 0.11 have messages of older formats, which count as batches.
 """
@@ -38,8 +38,10 @@ from barnabas.storage.errors import CorruptRecord, KafkaError
 from barnabas.storage.fs.interface import Buffer, Files
 from barnabas.storage.fs.open_files import OpenFile
 from barnabas.storage.segment.fetch_data import FileSlice
+from barnabas.storage.units import INT_MAX
 
-LARGEST_FILE: Final = 2**31 - 1
+LARGEST_FILE: Final = INT_MAX
+"""The largest position in an offset index."""
 
 SCAN: Final = Struct(">qiib6xi8xq")
 """
@@ -47,13 +49,14 @@ The fields of a header that place the batch: base offset, length, leader epoch, 
 delta, max timestamp.
 """
 _SEARCH_CHUNK: Final = 8 * 1024
-"""Somewhat more than ``index.interval.bytes``: where an index entry leads to, one read suffices."""
+"""More than ``index.interval.bytes`` (4096 by default): behind an index entry one read suffices."""
 _READ_CHUNK: Final = 256 * 1024
+"""Large enough that system calls do not count when a log is recovered; not measured further."""
 
 
 class BatchHeader(NamedTuple):
     """
-    What places a batch, and where in the file it is.
+    The fields of a header that place the batch, and its position and size in the file, in bytes.
     """
 
     base_offset: int
@@ -66,7 +69,7 @@ class BatchHeader(NamedTuple):
 
 class LogOffsetPosition(NamedTuple):
     """
-    The batch that holds an offset: its first offset, and where in the file it is.
+    The batch that holds an offset: its first offset, its position and its size in bytes.
     """
 
     offset: int
@@ -76,7 +79,7 @@ class LogOffsetPosition(NamedTuple):
 
 class TimestampAndOffset(NamedTuple):
     """
-    A record that was looked for by time, or the largest timestamp and its batch's last offset.
+    A record that a search by time has found, or the largest timestamp and its batch's last offset.
     """
 
     timestamp: int
@@ -90,9 +93,9 @@ class FileRecords:
 
     Invariants:
 
-    1. ``size`` is where the next append goes. The file may be longer: preallocated zeros, or what
-       was left of an append that failed.
-    2. What is below ``size`` stays as it is until it is truncated away.
+    1. The next append is written at ``size``. The file may be longer: by preallocated zeros, or by
+       the rest of an append that failed.
+    2. Bytes below ``size`` do not change until they are truncated away.
 
     Reading is safe from any thread. One thread at a time may change the file; the log that owns the
     segment holds its lock.
@@ -114,18 +117,17 @@ class FileRecords:
         mutable: bool = True,
         file_already_exists: bool = False,
         init_file_size: int = 0,
-        preallocate: bool = False,
     ) -> FileRecords:
         """
         Args:
-            init_file_size: bytes that a new file has at once, with *preallocate*.
+            init_file_size: bytes that are preallocated for a new file; 0 for none.
 
         Raises:
             FileNotFoundError: there is no file, and it is not to be changed.
             KafkaError: the file is larger than positions in an index can be.
         """
         file = OpenFile(files, path, create=mutable, read_only=not mutable)
-        if mutable and preallocate and not file_already_exists:
+        if mutable and init_file_size and not file_already_exists:
             file.get().truncate(init_file_size)
             return cls(file, 0)
         size = file.size_at_first()
@@ -181,7 +183,7 @@ class FileRecords:
 
         Raises:
             CorruptRecord: there is no batch where one should begin.
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
         """
         end = self.size
         unpack = SCAN.unpack_from
@@ -215,7 +217,7 @@ class FileRecords:
 
     def headers(self, position: int = 0) -> Iterator[BatchHeader]:
         """
-        What places each batch, from *position* on.
+        The headers of the batches from *position* on.
 
         Raises:
             CorruptRecord: there is no batch where one should begin.
@@ -248,8 +250,8 @@ class FileRecords:
         """
         size = SCAN.size if left_out > 0 else _SEARCH_CHUNK
         chunk = self._open.get().read(position, size, nowait=nowait)
-        # A message of an old format may end before the fields that a batch has, which are not
-        # looked at where the magic byte tells so; zeros stand in for them.
+        # A message of an old format may end before the fields of a batch: zeros stand in for them,
+        # which are not read.
         return chunk if len(chunk) >= SCAN.size else chunk.ljust(SCAN.size, b"\0")
 
     def batches(self, position: int = 0) -> Iterator[RecordBatch]:
@@ -349,7 +351,7 @@ class FileRecords:
 
     def truncate_to(self, size: int) -> int:
         """
-        Cut off what lies behind *size* bytes; how many bytes of batches that were.
+        Cut the file after *size* bytes; return how many bytes of batches were removed.
 
         Raises:
             ValueError: the batches are not that long.
@@ -376,15 +378,15 @@ class FileRecords:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory.
+        Follow the directory, which was renamed.
         """
         self._open.set_path(directory / self.path.name)
 
     def delete_if_exists(self) -> bool:
         """
-        Remove the file; whether there was one.
+        Remove the file; return whether there was one.
 
-        It is closed when the last slice of it has gone: a reader who is at it goes on reading.
+        It is closed when the last slice of it is freed, so that reads which have begun can end.
         """
         return self._open.delete_if_exists()
 
@@ -398,7 +400,7 @@ class FileRecords:
 
     def close_handlers(self) -> None:
         """
-        Close without writing, for when the disk has failed.
+        Close without writing, as the disk has failed.
         """
         self._open.close()
 

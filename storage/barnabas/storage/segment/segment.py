@@ -8,7 +8,7 @@ One segment of a log: a file of batches and the indexes into it.
     00000000000000000042.timeindex   largest timestamp so far    -> offset
     00000000000000000042.txnindex    aborted transactions whose marker is here; made when needed
 
-What goes where and when is Kafka's LogSegment, to the byte.
+The bytes of all four files are those that Kafka's LogSegment writes.
 """
 
 # Compiled: see hatch_build.py.
@@ -16,8 +16,9 @@ What goes where and when is Kafka's LogSegment, to the byte.
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.records.batch import LOG_OVERHEAD, RecordBatch
@@ -25,11 +26,11 @@ from barnabas.storage.clock import Clock
 from barnabas.storage.errors import KafkaError, SegmentOffsetOverflow
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.base import LARGEST_RELATIVE_OFFSET
-from barnabas.storage.index.offset_index import OffsetPosition
-from barnabas.storage.index.time_index import TimestampOffset
-from barnabas.storage.index.txn_index import AbortedTxn, TxnIndexSearchResult
+from barnabas.storage.index.lazy import LazyIndex
+from barnabas.storage.index.offset_index import OffsetIndex
+from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
+from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 from barnabas.storage.segment.fetch_data import FetchDataInfo
-from barnabas.storage.segment.files import SegmentConfig
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.records import (
     SCAN,
@@ -37,7 +38,18 @@ from barnabas.storage.segment.records import (
     LogOffsetPosition,
     TimestampAndOffset,
 )
-from barnabas.storage.segment.times import SegmentTimes
+from barnabas.storage.state_files.file_names import (
+    log_file,
+    offset_index_file,
+    offset_index_name,
+    replace_suffix,
+    time_index_file,
+    time_index_name,
+    transaction_index_file,
+    transaction_index_name,
+)
+from barnabas.storage.threads.deferred_work import run_all
+from barnabas.storage.units import LONG_MAX
 
 if TYPE_CHECKING:
     from barnabas.storage.index.txn_index import CompletedTxn
@@ -47,16 +59,34 @@ logger = logging.getLogger(__name__)
 _NO_BATCH: Final = (-1, -1, -1, -1)
 
 
-class LogSegment(SegmentTimes):
+class SegmentConfig(Protocol):
     """
-    The batches from one base offset up to the next segment's.
+    The options of a topic that a segment reads.
+    """
+
+    @property
+    def segment_index_bytes(self) -> int: ...
+
+    @property
+    def index_interval_bytes(self) -> int: ...
+
+    def random_segment_jitter(self) -> int: ...
+
+
+class LogSegment:
+    """
+    The batches from one base offset up to the next segment's, in four files.
 
     Invariants:
 
     1. Offsets grow along the file; the first is never below ``base_offset``, and none is more than
        an int32 above it.
-    2. The indexes may know fewer batches than the file, never more.
-    3. An index entry stands for the last offset of a batch and the position of that same batch.
+    2. The indexes may have entries for fewer batches than the file has, never for more.
+    3. An index entry has the last offset of a batch and the position of that same batch.
+    4. The largest timestamp has the last offset of the earliest batch that contains it. It is read
+       from the time index when it is first asked for, and kept up from then on.
+    5. All four files have the same base offset and the same suffix. Their removal ends no read:
+       the last reader closes them.
 
     One thread at a time may change it: the log that owns it holds its lock. ``read``,
     ``translate_offset`` and the other searches, and ``flush`` are safe from any thread, also while
@@ -65,9 +95,20 @@ class LogSegment(SegmentTimes):
 
     __slots__ = (
         "_bytes_since_last_index_entry",
+        "_clock",
+        "_created",
+        "_files",
         "_last_batch",
+        "_lazy_offset_index",
+        "_lazy_time_index",
+        "_max_timestamp_and_offset_so_far",
+        "_max_timestamp_guard",
+        "_rolling_based_timestamp",
+        "base_offset",
         "index_interval_bytes",
+        "log",
         "roll_jitter_ms",
+        "txn_index",
     )
 
     def __init__(
@@ -80,37 +121,94 @@ class LogSegment(SegmentTimes):
         files: Files,
         file_already_exists: bool = False,
         init_file_size: int = 0,
-        preallocate: bool = False,
         file_suffix: str = "",
-        has_txn_index: bool | None = None,
+        has_txn_index: bool = False,
     ) -> None:
         """
         Open the segment in *directory*; its ``.log`` is made if there is none.
 
         Args:
-            init_file_size: bytes that a new ``.log`` has at once, with *preallocate*.
-            has_txn_index: whether there is a transaction index, if that is known.
+            init_file_size: bytes that are preallocated for a new ``.log``; 0 for none.
+            has_txn_index: whether there is a transaction index.
+
+        Raises:
+            KafkaError: the ``.log`` is larger than positions in an index can be.
+            KafkaStorageError: the disk failed.
         """
-        super().__init__(
+        self.base_offset = base_offset
+        self.log = FileRecords.open(
             files,
-            directory,
-            base_offset,
-            clock,
-            max_index_size=config.segment_index_bytes,
-            file_suffix=file_suffix,
+            log_file(directory, base_offset, file_suffix),
             file_already_exists=file_already_exists,
             init_file_size=init_file_size,
-            preallocate=preallocate,
-            has_txn_index=has_txn_index,
         )
+        index_bytes = config.segment_index_bytes
+        self._lazy_offset_index = LazyIndex(
+            OffsetIndex,
+            files,
+            directory,
+            offset_index_name(base_offset, file_suffix),
+            base_offset,
+            max_size=index_bytes,
+        )
+        self._lazy_time_index = LazyIndex(
+            TimeIndex,
+            files,
+            directory,
+            time_index_name(base_offset, file_suffix),
+            base_offset,
+            max_size=index_bytes,
+        )
+        name = transaction_index_name(base_offset, file_suffix)
+        self.txn_index = TransactionIndex(files, directory, name, base_offset, exists=has_txn_index)
         self.index_interval_bytes = config.index_interval_bytes
         self.roll_jitter_ms = config.random_segment_jitter()
+        self._files = files
+        self._clock = clock
+        self._created = clock.now_ms()
+        self._rolling_based_timestamp: int | None = None
+        self._max_timestamp_and_offset_so_far: TimestampOffset | None = None
+        self._max_timestamp_guard = threading.Lock()
         self._bytes_since_last_index_entry = 0
         self._last_batch = _NO_BATCH
-        """First offset, position, size and last offset of what was appended last: consumers at the
-        end of the log find it without a search."""
+        """First offset, position, size and last offset of the last batch: consumers at the end of
+        the log find it without a search."""
 
-    # What it is.
+    # Its parts, its size, and the offsets that fit into it.
+
+    @property
+    def size(self) -> int:
+        """
+        Bytes of the batches.
+        """
+        return self.log.size
+
+    @property
+    def offset_index(self) -> OffsetIndex:
+        """
+        The offset index, which is opened if it is closed.
+        """
+        return self._lazy_offset_index.index or self._lazy_offset_index.get()
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """
+        The time index, which is opened if it is closed.
+        """
+        return self._lazy_time_index.index or self._lazy_time_index.get()
+
+    @property
+    def indexes(self) -> tuple[LazyIndex[OffsetIndex], LazyIndex[TimeIndex]]:
+        """
+        Both indexes, as they are, open or closed.
+        """
+        return self._lazy_offset_index, self._lazy_time_index
+
+    @property
+    def _parts(
+        self,
+    ) -> tuple[FileRecords, LazyIndex[OffsetIndex], LazyIndex[TimeIndex], TransactionIndex]:
+        return self.log, self._lazy_offset_index, self._lazy_time_index, self.txn_index
 
     def has_overflow(self) -> bool:
         """
@@ -129,22 +227,6 @@ class LogSegment(SegmentTimes):
         """
         if not self._can_convert(offset):
             raise SegmentOffsetOverflow(self.log.path, self.base_offset, offset)
-
-    def sanity_check(
-        self, *, has_offset_index_file: bool, time_index_file_newly_created: bool
-    ) -> None:
-        """
-        The little that Kafka checks at a start: segments that may be damaged are recovered anyway.
-
-        Raises:
-            FileNotFoundError: the offset index is missing.
-            CorruptIndex: the transaction index contradicts the segment.
-        """
-        if not has_offset_index_file:
-            raise FileNotFoundError(f"Offset index file {self.offset_index_file} does not exist")
-        if time_index_file_newly_created:
-            self.time_index.resize(0)
-        self.txn_index.sanity_check()
 
     # Writing.
 
@@ -167,8 +249,8 @@ class LogSegment(SegmentTimes):
         if total == 0:
             return
         self.ensure_offset_in_range(largest_offset)
-        # What is needed is opened before anything is written. Also if no entry is due: both files
-        # are there from the first append on.
+        # The indexes are opened before anything is written, also if no entry is due: both files
+        # exist from the first append on.
         offset_index = self.offset_index
         largest = self.read_max_timestamp_and_offset_so_far()
         since = self._bytes_since_last_index_entry
@@ -229,12 +311,6 @@ class LogSegment(SegmentTimes):
         self.offset_index.open_for_writing()
         self.time_index.open_for_writing()
 
-    def prepare_txn_index(self) -> None:
-        """
-        Open the transaction index, so that ``update_txn_index`` finds it open.
-        """
-        self.txn_index.open_for_writing()
-
     def update_txn_index(self, completed_txn: CompletedTxn, last_stable_offset: int) -> None:
         """
         Remember a transaction, if it was aborted.
@@ -251,12 +327,18 @@ class LogSegment(SegmentTimes):
 
     def on_become_inactive_segment(self) -> None:
         """
-        The log goes on in another segment: write the last time entry, cut off all holes.
+        Write the last time entry and cut off all holes: the log continues in another segment.
         """
-        if self.has_open_index:
+        if self._has_open_index:
             self.append_largest_timestamp(skip_full_check=True)
-        self.trim_indexes()
+        for index in self.indexes:
+            index.trim()
         self.log.trim()
+
+    @property
+    def _has_open_index(self) -> bool:
+        # An append opens an index: if none is open, nothing was appended.
+        return self._lazy_offset_index.index is not None or self._lazy_time_index.index is not None
 
     def truncate_to(self, offset: int) -> int:
         """
@@ -275,22 +357,29 @@ class LogSegment(SegmentTimes):
         self.txn_index.truncate_to(offset)
         removed = 0 if found is None else self.log.truncate_to(found.position)
         self._bytes_since_last_index_entry = 0
-        self._note_truncation()
+        if self.log.size == 0:
+            self._created = self._clock.now_ms()
+            self._rolling_based_timestamp = None
+        if self.max_timestamp_so_far() >= 0:
+            self._max_timestamp_and_offset_so_far = self._find_largest_timestamp()
         return removed
+
+    def _find_largest_timestamp(self) -> TimestampOffset:
+        last_entry = self.time_index.last_entry
+        position = self.offset_index.lookup(last_entry.offset).position
+        after = self.log.largest_timestamp_after(position)
+        if after.timestamp > last_entry.timestamp:
+            return TimestampOffset(after.timestamp, after.offset)
+        return last_entry
 
     # Reading.
 
-    def translate_offset(
-        self, offset: int, starting_file_position: int = 0, *, nowait: bool = False
-    ) -> LogOffsetPosition | None:
+    def translate_offset(self, offset: int, *, nowait: bool = False) -> LogOffsetPosition | None:
         """
         The first batch that holds *offset* or a larger one, None if there is none.
 
-        Args:
-            starting_file_position: where to begin at the earliest.
-
         Raises:
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
         """
         first_offset, position, size, last_offset = self._last_batch
         if size >= 0 and offset >= first_offset:
@@ -298,9 +387,7 @@ class LogSegment(SegmentTimes):
                 LogOffsetPosition(first_offset, position, size) if offset <= last_offset else None
             )
         position = self.offset_index.lookup(offset).position
-        return self.log.search_for_offset_from_position(
-            offset, max(position, starting_file_position), nowait=nowait
-        )
+        return self.log.search_for_offset_from_position(offset, position, nowait=nowait)
 
     def read(
         self,
@@ -323,7 +410,7 @@ class LogSegment(SegmentTimes):
 
         Raises:
             UnknownServerError: *max_size* is negative.
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks bytes that are searched.
         """
         if max_size < 0:
             raise UnknownServerError(f"A read of {self.log} cannot have {max_size} bytes")
@@ -338,15 +425,6 @@ class LogSegment(SegmentTimes):
             return FetchDataInfo(metadata, None)
         records = self.log.slice(start, min(max_position - start, max_size))
         return FetchDataInfo(metadata, records, max_size < found.size)
-
-    def fetch_upper_bound_offset(
-        self, start_offset_position: OffsetPosition, fetch_size: int
-    ) -> int | None:
-        """
-        An offset that a read of *fetch_size* bytes does not go beyond, if the index knows one.
-        """
-        found = self.offset_index.fetch_upper_bound_offset(start_offset_position, fetch_size)
-        return None if found is None else found.offset
 
     def read_next_offset(self) -> int:
         """
@@ -371,17 +449,114 @@ class LogSegment(SegmentTimes):
         position = self.offset_index.lookup(max(from_offset, starting_offset)).position
         return self.log.search_for_timestamp(timestamp_ms, position, starting_offset)
 
-    def collect_aborted_txns(
-        self, fetch_offset: int, upper_bound_offset: int
-    ) -> TxnIndexSearchResult:
-        return self.txn_index.collect_aborted_txns(fetch_offset, upper_bound_offset)
+    # The largest timestamp, by which retention deletes the segment.
 
-    # After a crash.
+    def read_max_timestamp_and_offset_so_far(self) -> TimestampOffset:
+        """
+        The largest timestamp in ms, -1 if there is none, and the last offset of its batch.
+
+        Opens the time index the first time.
+        """
+        if (known := self._max_timestamp_and_offset_so_far) is not None:
+            return known
+        with self._max_timestamp_guard:
+            # An append may have come first with a larger one.
+            if self._max_timestamp_and_offset_so_far is None:
+                self._max_timestamp_and_offset_so_far = self.time_index.last_entry
+            return self._max_timestamp_and_offset_so_far
+
+    def max_timestamp_so_far(self) -> int:
+        return self.read_max_timestamp_and_offset_so_far().timestamp
+
+    def note_timestamp(self, timestamp: int, offset: int) -> None:
+        """
+        Take *timestamp*, that of a batch with the last offset *offset*, as the largest if it is.
+        """
+        if timestamp > self.max_timestamp_so_far():
+            self._max_timestamp_and_offset_so_far = TimestampOffset(timestamp, offset)
+
+    def append_largest_timestamp(self, *, skip_full_check: bool = False) -> None:
+        """
+        Write the largest timestamp so far into the time index, if it is not the last there.
+
+        Raises: as ``TimeIndex.maybe_append``.
+        """
+        largest = self.read_max_timestamp_and_offset_so_far()
+        self.time_index.maybe_append(
+            largest.timestamp, largest.offset, skip_full_check=skip_full_check
+        )
+
+    def largest_record_timestamp(self) -> int | None:
+        """
+        The largest timestamp of a record in ms, None if no record has one. A closed time index
+        stays closed: retention asks every segment of every log.
+        """
+        known = self._max_timestamp_and_offset_so_far
+        if known is None:
+            with self._max_timestamp_guard:
+                known = self._max_timestamp_and_offset_so_far
+                if known is None:
+                    known = self._lazy_time_index.peek(lambda index: index.last_entry)
+                    self._max_timestamp_and_offset_so_far = known
+        return known.timestamp if known.timestamp >= 0 else None
+
+    def largest_timestamp(self) -> int:
+        """
+        The largest timestamp of a record in ms; if no record has one, the time of the last write.
+        """
+        timestamp = self.largest_record_timestamp()
+        return self.last_modified() if timestamp is None else timestamp
+
+    # The timestamp of the first batch, by which the segment is rolled.
+
+    def time_waited_for_roll(self, now: int, message_timestamp: int) -> int:
+        """
+        The age of the segment in ms, by the timestamps of its first batch and of the next one.
+
+        If the first batch has none, by the clock since the segment was opened.
+        """
+        first = self._load_first_batch_timestamp()
+        if first is not None and first >= 0:
+            return message_timestamp - first
+        return now - self._created
+
+    def first_batch_timestamp(self) -> int:
+        """
+        The largest timestamp of the first batch in ms, ``LONG_MAX`` if there is none.
+        """
+        first = self._load_first_batch_timestamp()
+        return first if first is not None and first >= 0 else LONG_MAX
+
+    def _load_first_batch_timestamp(self) -> int | None:
+        if self._rolling_based_timestamp is None:
+            for header in self.log.headers():
+                self._rolling_based_timestamp = header.max_timestamp
+                break
+        return self._rolling_based_timestamp
+
+    # Opening and recovering.
+
+    def sanity_check(
+        self, *, has_offset_index_file: bool, time_index_file_newly_created: bool
+    ) -> None:
+        """
+        Check as much as Kafka does at a start: segments that may be damaged are recovered anyway.
+
+        Raises:
+            FileNotFoundError: the offset index is missing.
+            CorruptIndex: the transaction index contradicts the segment.
+        """
+        if not has_offset_index_file:
+            path = self._lazy_offset_index.path
+            raise FileNotFoundError(f"Offset index file {path} does not exist")
+        if time_index_file_newly_created:
+            self.time_index.resize(0)
+        self.txn_index.sanity_check()
 
     def ends_with_empty_index_entries(self) -> bool:
         """
-        Whether one of the indexes was not cut to its size when the segment was closed, or lacks
-        what was written to it then.
+        Whether an index ends with a hole, or lacks the entries of the closing of the segment: the
+        closing was not complete.
         """
         offsets, times = self.offset_index, self.time_index
         last_offset = offsets.entry(offsets.entries - 1) if offsets.entries else None
@@ -389,28 +564,92 @@ class LogSegment(SegmentTimes):
             times.entries > 0 and times.last_entry == (0, self.base_offset)
         )
 
-    def forget_everything_but_batches(self) -> None:
+    def reset_indexes(self) -> None:
         """
-        Empty the indexes, as nobody knows whether they were written in time.
+        Forget all that is known but the batches. The offset and the time index are in memory until
+        they are stored.
         """
-        self.begin_indexes_anew()
+        for index in self.indexes:
+            index.reset()
         self.txn_index.reset()
         self._max_timestamp_and_offset_so_far = None
         self._last_batch = _NO_BATCH
 
+    # Its files.
+
+    def last_modified(self) -> int:
+        """
+        The time of the last write to the batches, in ms; 0 if the file is gone.
+        """
+        try:
+            return self._files.modified_ms(self.log.path)
+        except FileNotFoundError:
+            return 0
+
+    def set_last_modified(self, ms: int) -> None:
+        """
+        Raises:
+            FileNotFoundError: one of the files is missing.
+        """
+        for path in (self.log.path, *(index.path for index in self.indexes)):
+            self._files.set_modified_ms(path, ms)
+
+    def flush(self) -> None:
+        """
+        Return once everything survives a crash of the machine. Safe from any thread.
+        """
+        for part in self._parts:
+            part.flush()
+
+    def update_parent_dir(self, directory: Path) -> None:
+        """
+        Follow the directory of the log, which was renamed.
+        """
+        for part in self._parts:
+            part.update_parent_dir(directory)
+
+    def change_file_suffixes(self, old_suffix: str, new_suffix: str) -> None:
+        """
+        Rename the files so that their names end in *new_suffix* in the place of *old_suffix*.
+        """
+        for part in self._parts:
+            part.rename_to(replace_suffix(part.path, old_suffix, new_suffix))
+
+    def has_suffix(self, suffix: str) -> bool:
+        return all(part.path.name.endswith(suffix) for part in self._parts)
+
+    def delete_if_exists(self) -> None:
+        """
+        Remove the files. Reads that have begun, and later ones, find the content.
+
+        Raises:
+            KafkaStorageError: a file could not be removed; all others were tried.
+        """
+        run_all(part.delete_if_exists for part in self._parts)
+        logger.info("Deleted log segment %s", self.log.path)
+
     def close(self) -> None:
         """
-        Write the last time entry, cut off all holes, and give the files back.
+        Write the last time entry, cut off all holes, make the batches durable, and close the files.
 
         Raises:
             KafkaStorageError: a file could not be closed properly; all others were tried.
         """
-        if self.has_open_index and self._max_timestamp_and_offset_so_far is not None:
+        if self._has_open_index and self._max_timestamp_and_offset_so_far is not None:
             try:
                 self.append_largest_timestamp(skip_full_check=True)
             except (KafkaError, ValueError):
                 logger.warning("No last time entry for %s", self.log.path, exc_info=True)
-        super().close()
+        run_all(part.close for part in (*self.indexes, self.log, self.txn_index))
+
+    def close_handlers(self) -> None:
+        """
+        Close the files without writing, as the disk has failed.
+        """
+        for index in self.indexes:
+            index.close_handler()
+        self.log.close_handlers()
+        self.txn_index.close()
 
     def __repr__(self) -> str:
         largest = self._max_timestamp_and_offset_so_far
@@ -418,3 +657,13 @@ class LogSegment(SegmentTimes):
             f"LogSegment(baseOffset={self.base_offset}, size={self.log.size}, "
             f"largestRecordTimestamp={'unknown' if largest is None else largest.timestamp})"
         )
+
+
+def delete_stale_files(files: Files, directory: Path, base_offset: int, suffix: str = "") -> None:
+    """
+    Remove the files that an earlier segment of *base_offset* has left.
+    """
+    for file in (log_file, offset_index_file, time_index_file, transaction_index_file):
+        path = file(directory, base_offset, suffix)
+        if files.remove(path):
+            logger.warning("Segment file %s existed already; deleted it", path)

@@ -21,8 +21,8 @@ class LogSegments:
     Invariants:
 
     1. Base offsets grow.
-    2. Whoever reads sees all of the segments as they were at one moment: they are in an immutable
-       tuple, and a change puts another one in its place.
+    2. A reader sees the segments as they were at one moment: they are in an immutable tuple, and a
+       change puts another one in its place.
 
     Reading needs no lock. Changes do: the log that owns the segments holds its own.
     """
@@ -31,16 +31,16 @@ class LogSegments:
 
     def __init__(self, topic_partition: object) -> None:
         self.topic_partition = topic_partition
-        """What errors call the log."""
+        """The name of the log in errors."""
         self._state: tuple[tuple[int, ...], tuple[LogSegment, ...]] = (), ()
 
     # Changes.
 
     def add(self, segment: LogSegment) -> LogSegment | None:
         """
-        Put in *segment*, in the place of one with the same base offset, which is returned.
+        Add *segment*; return the one with the same base offset that it replaces.
         """
-        # Logs of thousands of segments are loaded by this, so that it looks at none of the others.
+        # Called for each of thousands of segments at a start: it looks at none of the others.
         bases, values = self._state
         at = bisect_left(bases, segment.base_offset)
         is_there = at < len(bases) and bases[at] == segment.base_offset
@@ -53,13 +53,13 @@ class LogSegments:
 
     def remove(self, base_offset: int) -> None:
         """
-        Take out the segment of *base_offset*, if there is one.
+        Remove the segment of *base_offset*, if there is one.
         """
         self._swap(segment for segment in self.values() if segment.base_offset != base_offset)
 
     def replace(self, old: Iterable[LogSegment], new: Iterable[LogSegment]) -> None:
         """
-        Take out *old* and put in *new* in one step.
+        Remove *old* and add *new* in one step.
         """
         gone = {id(segment) for segment in old}
         kept = [segment for segment in self.values() if id(segment) not in gone]
@@ -178,7 +178,7 @@ class LogSegments:
 
     def update_parent_dir(self, directory: Path) -> None:
         """
-        Somebody has renamed the directory of the log.
+        Follow the directory of the log, which was renamed.
         """
         for segment in self.values():
             segment.update_parent_dir(directory)
@@ -192,7 +192,7 @@ class LogSegments:
 
     def close_handlers(self) -> None:
         """
-        Give all files back as they are, for when the disk has failed.
+        Close all files without writing, as the disk has failed.
         """
         for segment in self.values():
             segment.close_handlers()

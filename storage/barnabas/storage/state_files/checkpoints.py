@@ -187,16 +187,11 @@ class LeaderEpochCheckpointFile:
     One thread at a time may write: there is one temporary file.
     """
 
-    __slots__ = ("_directory", "_files", "_is_missing")
+    __slots__ = ("_directory", "_files")
 
-    def __init__(self, files: Files, directory: Path, *, is_missing: bool = False) -> None:
-        """
-        Args:
-            is_missing: whether the file is known to be missing.
-        """
+    def __init__(self, files: Files, directory: Path) -> None:
         self._files = files
         self._directory = directory
-        self._is_missing = is_missing
 
     @property
     def path(self) -> Path:
@@ -210,7 +205,6 @@ class LeaderEpochCheckpointFile:
 
     def write(self, entries: Collection[EpochEntry]) -> None:
         lines = [f"{entry.epoch} {entry.start_offset}" for entry in entries]
-        self._is_missing = False
         self._files.write_atomically(self.path, format_checkpoint(lines))
 
     def write_if_dir_exists(self, entries: Collection[EpochEntry]) -> None:
@@ -224,6 +218,13 @@ class LeaderEpochCheckpointFile:
                 raise
             logger.warning("%s was not written, its directory is gone", self.path)
 
+    def create(self) -> Sequence[EpochEntry]:
+        """
+        Create an empty file; return its entries, of which there are none.
+        """
+        self._files.open(self.path).close()
+        return ()
+
     def read(self) -> Sequence[EpochEntry]:
         """
         Read the file, which is created empty if it is missing.
@@ -234,12 +235,9 @@ class LeaderEpochCheckpointFile:
         """
         path = self.path
         try:
-            data = b"" if self._is_missing else self._files.read_bytes(path)
+            data = self._files.read_bytes(path)
         except FileNotFoundError:
-            self._is_missing = True
-        if self._is_missing:
-            self._files.open(path).close()
-            return ()
+            return self.create()
         known = _known_epochs.get(data)
         if known is None:
             known = parse_checkpoint(data, path, parse_epoch_entry)
@@ -251,6 +249,7 @@ class LeaderEpochCheckpointFile:
 
 
 _MOST_KNOWN: Final = 100
+"""Not tuned: most logs have one of a few contents."""
 _known_epochs: Final[dict[bytes, Sequence[EpochEntry]]] = {}
 
 
@@ -292,7 +291,7 @@ class CleanShutdownFile:
 
     def delete(self) -> None:
         """
-        Forget that the last stop was clean, also if the machine crashes the moment after.
+        Remove the mark of a clean stop; it stays removed if the machine crashes right after.
         """
         if self._files.remove(self.path):
             self._files.sync_directory(self.path.parent)

@@ -1,5 +1,5 @@
 """
-Whose log directory it is: ``meta.properties``.
+``meta.properties``: the cluster, the node and the id of a log directory.
 
 ::
 
@@ -41,7 +41,7 @@ RESERVED_DIRECTORY_IDS: Final = 100
 @struct(kw_only=True)
 class MetaProperties:
     """
-    What the file of one log directory says.
+    The content of the file of one log directory.
     """
 
     version: int = 1

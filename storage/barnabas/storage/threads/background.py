@@ -1,5 +1,5 @@
 """
-Work that goes on in threads beside everything else.
+Threads for work in the background, on the clock of the broker.
 """
 
 from __future__ import annotations
@@ -14,94 +14,93 @@ from barnabas.storage.clock import Clock
 logger = logging.getLogger(__name__)
 
 
-def every(
-    interval_ms: int,
-    work: Callable[[], None],
-    stop: threading.Event,
-    *,
-    clock: Clock,
-    delay_ms: int = 0,
-) -> None:
+class BackgroundThread:
     """
-    Do *work* again and again until *stop* is set, also finishing the round in progress.
+    A named thread that repeats its work until it is stopped.
 
-    A round that fails is logged and the next one still happens: one bad log must not end retention
-    for the whole broker.
-
-    Args:
-        interval_ms: from the end of a round to the next one.
-        delay_ms: before the first round.
-    """
-    if clock.wait(stop, delay_ms / 1000):
-        return
-    while not stop.is_set():
-        try:
-            work()
-        except Exception:
-            logger.exception("%s: a round failed", threading.current_thread().name)
-        clock.wait(stop, interval_ms / 1000)
-
-
-class PeriodicThread:
-    """
-    A named thread that runs ``every``.
-
-    It is a daemon: a broker that dies does not wait for it. One that stops does, in ``join``.
+    It is a daemon: a broker that dies does not wait for it. A broker that stops does, in ``join``.
     """
 
     def __init__(
         self,
         name: str,
-        interval_ms: int,
-        work: Callable[[], None],
+        run: Callable[[threading.Event], None],
         *,
-        clock: Clock,
-        delay_ms: int = 0,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
+        """
+        Args:
+            run: the work; it returns soon after the event is set.
+            wake: ends a wait of *run* that does not end with the event.
+        """
         self.name = name
-        self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=every,
-            name=name,
-            args=(interval_ms, work, self._stop),
-            kwargs={"clock": clock, "delay_ms": delay_ms},
-            daemon=True,
-        )
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=run, name=name, args=(self.stopping,), daemon=True)
+        self._wake = wake
 
     def start(self) -> None:
-        self._thread.start()
+        self.thread.start()
 
     def stop(self) -> None:
         """
         Let the round in progress be the last; returns at once.
         """
-        self._stop.set()
+        self.stopping.set()
+        self._wake()
 
     def join(self, seconds: float) -> bool:
         """
-        Wait for the last round, at most so long; whether it has ended.
+        Wait for the end of the last round, at most *seconds*; return whether it has ended.
         """
-        if self._thread.is_alive():
-            self._thread.join(seconds)
-        return not self._thread.is_alive()
+        if self.thread.is_alive():
+            self.thread.join(seconds)
+        return not self.thread.is_alive()
+
+
+def periodic_thread(
+    name: str, interval_ms: int, work: Callable[[], None], *, clock: Clock, delay_ms: int = 0
+) -> BackgroundThread:
+    """
+    A thread that does *work* in rounds.
+
+    Args:
+        interval_ms: from the end of a round to the next one.
+        delay_ms: before the first round.
+    """
+
+    def run(stop: threading.Event) -> None:
+        wait_ms = delay_ms
+        while not clock.wait(stop, wait_ms / 1000):
+            _do_round(work)
+            wait_ms = interval_ms
+
+    return BackgroundThread(name, run)
+
+
+def _do_round(work: Callable[[], None]) -> None:
+    # One bad log must not end retention for the whole broker.
+    try:
+        work()
+    except Exception:
+        logger.exception("%s: a round failed", threading.current_thread().name)
 
 
 class Alarm:
     """
-    The earliest of the times at which something is to be done.
+    The earliest of the times at which work falls due.
 
     Safe from any thread.
     """
 
     def __init__(self) -> None:
         self.changed = threading.Event()
-        """Set when the earliest time has become another one."""
+        """Set when the earliest time has changed."""
         self._due_ms: int | None = None
         self._guard = threading.Lock()
 
     def at(self, due_ms: int) -> None:
         """
-        Something is to be done at *due_ms*.
+        Note that work falls due at *due_ms*.
         """
         with self._guard:
             if self._due_ms is None or due_ms < self._due_ms:
@@ -110,8 +109,8 @@ class Alarm:
 
     def take(self, now_ms: int) -> float:
         """
-        Seconds until the earliest time, which is endless if there is none. A time that has come is
-        forgotten: whoever asks goes and does all that is due.
+        Seconds until the earliest time, infinite if there is none. A time that has come is
+        forgotten: the caller does all that is due.
         """
         with self._guard:
             self.changed.clear()
@@ -123,48 +122,21 @@ class Alarm:
             return (self._due_ms - now_ms) / 1000
 
 
-class AlarmThread:
+def alarm_thread(
+    name: str, alarm: Alarm, work: Callable[[], None], *, clock: Clock
+) -> BackgroundThread:
     """
-    A named thread that does *work* whenever an alarm goes off, and sleeps in between.
-
-    It is a daemon, as ``PeriodicThread`` is.
+    A thread that does *work* at the times of *alarm*.
     """
 
-    def __init__(self, name: str, alarm: Alarm, work: Callable[[], None], *, clock: Clock) -> None:
-        self.name = name
-        self._alarm = alarm
-        self._work = work
-        self._clock = clock
-        self._stopped = False
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
-
-    def _run(self) -> None:
+    def run(stop: threading.Event) -> None:
         while True:
-            seconds = self._alarm.take(self._clock.now_ms())
-            if self._stopped:
+            seconds = alarm.take(clock.now_ms())
+            if stop.is_set():
                 return
             if seconds > 0:
-                self._clock.wait(self._alarm.changed, seconds)
-                continue
-            try:
-                self._work()
-            except Exception:
-                logger.exception("%s: a round failed", self.name)
+                clock.wait(alarm.changed, seconds)
+            else:
+                _do_round(work)
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        """
-        Let the round in progress be the last; returns at once.
-        """
-        self._stopped = True
-        self._alarm.changed.set()
-
-    def join(self, seconds: float) -> bool:
-        """
-        Wait for the last round, at most so long; whether it has ended.
-        """
-        if self._thread.is_alive():
-            self._thread.join(seconds)
-        return not self._thread.is_alive()
+    return BackgroundThread(name, run, wake=alarm.changed.set)

@@ -1,8 +1,9 @@
 """
-What a log has put off.
+Work that a log defers.
 
-Removing files, syncing a segment that is full, writing what only a start needs: nobody should wait
-for it. Whoever looks after the log is told when something falls due, and calls ``run_due`` then.
+No caller should wait while files are removed, a full segment is synced, or a file is written that
+only a start needs. The owner of the log is called with the time at which work falls due, and calls
+``run_due`` then.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ Work = Callable[[], None]
 
 SOON_MS: Final = 100
 """
-How long work without a delay waits at the most, so that what comes together is done together. A
+The longest wait of work without a delay, which lets one round do the work of several logs. A
 process that is killed within that time leaves a new log without the id of its topic, which the next
-start takes for a stray.
+start takes for a stray. Not measured: short for a person, long for a disk.
 """
 
 _numbers: Final = itertools.count()
 """
-What falls due at the same time is done in the order in which it came.
+The order of work that falls due at the same time.
 """
 
 
 def run_all(actions: Iterable[Callable[[], object]]) -> None:
     """
-    Do all of *actions*, also those behind one that fails; then the first failure goes on.
+    Do all of *actions*, also those behind one that fails; then raise the first failure.
     """
     failures = []
     for action in actions:
@@ -56,7 +57,8 @@ class DeferredWork:
     def __init__(self, clock: Clock, wake_at: Callable[[int], None] = lambda due_ms: None) -> None:
         """
         Args:
-            wake_at: told when ``run_due`` should be called, in ms; again when it should be earlier.
+            wake_at: called with the time in ms at which to call ``run_due``; again with an earlier
+                one.
         """
         self._clock = clock
         self._wake_at = wake_at
@@ -95,12 +97,12 @@ class DeferredWork:
 
     def run_due(self) -> None:
         """
-        Do all that is due by now.
+        Do all work that is due by now.
 
         Work that found no descriptor is done at the next occasion.
 
         Raises:
-            Exception: what the first piece of work that failed raised; all others were done.
+            Exception: that of the first piece of work that failed; all others were done.
         """
         if self._soon or self._later:
             due = self._take(self._clock.now_ms())
@@ -110,7 +112,7 @@ class DeferredWork:
 
     def run_soon(self) -> None:
         """
-        Do what has no delay; errors as ``run_due``.
+        Do the work without a delay; errors as ``run_due``.
         """
         if self._soon:
             run_all(partial(self._try, work) for work in self._take(None))
@@ -124,7 +126,7 @@ class DeferredWork:
 
     def drop(self) -> None:
         """
-        Forget everything.
+        Drop all work.
         """
         with self._guard:
             self._soon.clear()

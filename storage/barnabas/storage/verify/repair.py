@@ -21,7 +21,6 @@ from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import COMPACT, LogConfig
 from barnabas.storage.config.option_values import ConfigError
-from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.directories.directory import LOCK_FILE
 from barnabas.storage.errors import KafkaStorageError, LogDirectoryLocked
 from barnabas.storage.fs.failure import LogDirFailureChannel
@@ -32,6 +31,7 @@ from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from barnabas.storage.state_files.file_names import DELETED_SUFFIX, LOG_SUFFIX
+from barnabas.storage.units import LONG_MAX
 from barnabas.storage.uuids import METADATA_TOPIC_ID
 from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.root import RootCheck

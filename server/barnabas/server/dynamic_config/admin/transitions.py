@@ -13,7 +13,7 @@ from typing import Final
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
-from barnabas.storage.config.options import HOURS, MINUTES
+from barnabas.storage.units import HOURS, MINUTES
 
 _THREADS: Final = (
     "background.threads",

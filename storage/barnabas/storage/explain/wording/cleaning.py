@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from barnabas.storage.cleaner.plan import Bound, CleaningPlan, DirtyOrigin, Limit, Verdict
+from barnabas.storage.cleaner.plan import Bound, CleaningPlan, CleaningVerdict, DirtyOrigin, Limit
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.cleaning import Cleaning, Horizons, Part
 from barnabas.storage.explain.units import counted, duration, moment
@@ -71,15 +71,15 @@ def _verdict(cleaning: Cleaning, config: LogConfig, now_ms: int) -> Iterator[str
     ratio = f"{plan.cleanable_bytes:,} of {plan.total_bytes:,} bytes, {plan.ratio:.1%}, are dirty"
     limit = f"min.cleanable.dirty.ratio, {plan.min_ratio:.1%}"
     when = f"an idle cleaner looks every {duration(cleaning.times.cleaner_backoff_ms)}"
-    if plan.verdict is Verdict.DIRTY:
+    if plan.verdict is CleaningVerdict.DIRTY:
         yield f"It is due: {ratio}, more than {limit}; {when}."
-    elif plan.verdict is Verdict.LAG_EXCEEDED:
+    elif plan.verdict is CleaningVerdict.LAG_EXCEEDED:
         yield (
             f"It is due: max.compaction.lag.ms, {duration(config.max_compaction_lag_ms)}, is"
             f" exceeded by {duration(plan.delay.delay_ms)}, and the dirty ratio"
             f" ({plan.ratio:.1%}) does not count."
         )
-    elif plan.verdict is Verdict.CLEAN_ENOUGH:
+    elif plan.verdict is CleaningVerdict.CLEAN_ENOUGH:
         yield f"It is not due: {ratio}, not more than {limit}."
         if cleaning.due_ms is not None:
             yield (

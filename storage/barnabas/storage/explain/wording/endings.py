@@ -9,10 +9,10 @@ from typing import Final
 
 from barnabas.protocol.records.batch import HEADER_SIZE
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.config.options import LONG_MAX
 from barnabas.storage.explain.endings import Cause, Ending
 from barnabas.storage.explain.units import counted, duration, moment
 from barnabas.storage.log.rolling import RollReason
+from barnabas.storage.units import LONG_MAX
 
 _COMPACTED: Final = (
     "Compaction wrote it and chose its end (inferred: it is below the cleaner's checkpoint). The"

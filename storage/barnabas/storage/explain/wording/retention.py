@@ -10,7 +10,7 @@ from typing import Final
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.explain.retention import SegmentLifetime, Stance
 from barnabas.storage.explain.units import duration, moment
-from barnabas.storage.log.retention import UNLIMITED, Reason, Rule
+from barnabas.storage.log.retention import UNLIMITED, Reason, RetentionRule
 
 METADATA_STAYS: Final = ("It is metadata of the cluster, which retention.ms does not delete.",)
 METADATA_GOES: Final = (
@@ -23,14 +23,14 @@ def keeping_sentences(lifetime: SegmentLifetime, config: LogConfig, now_ms: int)
     """
     Why a segment still exists.
     """
-    if lifetime.goes_by is Rule.LOG_START_OFFSET:
+    if lifetime.goes_by is RetentionRule.LOG_START_OFFSET:
         return ["It is below the log start offset, and no check has come since."]
-    if lifetime.goes_by is Rule.RETENTION_BYTES:
+    if lifetime.goes_by is RetentionRule.RETENTION_BYTES:
         return [
             f"Without it the log still has retention.bytes, {config.retention_bytes:,}; no check"
             " has come since."
         ]
-    if lifetime.goes_by is Rule.RETENTION_MS:
+    if lifetime.goes_by is RetentionRule.RETENTION_MS:
         return [f"{_age(lifetime, now_ms)}, and {_retention_ms(config)}; no check has come since."]
     if not config.delete:
         policy = ",".join(config.cleanup_policy) or "empty"
@@ -50,8 +50,8 @@ def _kept_by(lifetime: SegmentLifetime, config: LogConfig, now_ms: int) -> Itera
     if config.retention_ms == UNLIMITED and lifetime.bytes_missing is None:
         yield "retention.ms and retention.bytes are -1: neither age nor size has a limit."
         return
-    yield _by_time(lifetime, by_rule[Rule.RETENTION_MS], config, now_ms)
-    size = _by_size(lifetime, by_rule[Rule.RETENTION_BYTES], config)
+    yield _by_time(lifetime, by_rule[RetentionRule.RETENTION_MS], config, now_ms)
+    size = _by_size(lifetime, by_rule[RetentionRule.RETENTION_BYTES], config)
     if size:
         yield size
 

@@ -13,9 +13,8 @@ import pytest
 
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
-from tests.interop.conftest import unavailable
 from tests.interop.tools.toolbox import Toolbox
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, java
+from tests.support.apache_kafka import ApacheKafka, java
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.java_programs import compiled
 
@@ -64,10 +63,7 @@ def classes() -> str:
     """
     The compiled program.
     """
-    try:
-        return compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    return compiled(SOURCE)
 
 
 @pytest.fixture

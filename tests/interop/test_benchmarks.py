@@ -16,8 +16,8 @@ from benchmarks import compare, java_tools, partitions, profile, results
 from benchmarks.measure import Unavailable
 from benchmarks.micro import __main__ as micro
 from benchmarks.programs import compiler
-from tests.interop.conftest import unavailable
 from tests.support.broker_process import BrokerProcess, wait_for
+from tests.support.maven import PrerequisiteMissing
 
 pytestmark = pytest.mark.interop
 ROOT = Path(__file__).parents[2]
@@ -87,7 +87,7 @@ def test_a_producer_of_java_is_timed_finer_than_by_kafkas_tool(broker: BrokerPro
     try:
         found = java_tools.produce_paced(broker.bootstrap, "paced", size=100, **counts)
     except Unavailable as missing:
-        unavailable(str(missing))
+        raise PrerequisiteMissing(str(missing)) from missing
 
     consumer = kafka.KafkaConsumer(bootstrap_servers=broker.bootstrap)
     try:

@@ -19,8 +19,7 @@ from barnabas.protocol.records.batch import batches
 from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.fs.disk import DiskFiles
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, java
+from tests.support.apache_kafka import java
 from tests.support.cleaning import new_cleaner
 from tests.support.clock import StillClock
 from tests.support.java_programs import compiled
@@ -44,10 +43,7 @@ def kafkas_cleaner() -> KafkasCleaner:
     """
     Runs Kafka's cleaner with a list of jobs; see the Java program.
     """
-    try:
-        classes = compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    classes = compiled(SOURCE)
 
     def run(jobs: Iterable[list[str]]) -> list[list[str]]:
         done = subprocess.run(

@@ -14,8 +14,7 @@ import pytest
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.cluster_node import creatable
 from tests.support.cluster_requests import (
@@ -220,8 +219,6 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerPr
         for broker in pair:
             broker.start()
         yield pair
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
     finally:
         for broker in pair:
             broker.close()

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, class_path, java, library
+from tests.support.apache_kafka import class_path, java, library
 from tests.support.broker_process import BrokerProcess, free_port, wait_for
 
 PATIENCE = 60
@@ -131,11 +130,8 @@ def worker(impatient_broker: BrokerProcess, tmp_path: Path) -> Iterator[Worker]:
     """
     A worker with its connectors for files.
     """
-    try:
-        class_path()
-        jars = library("connect-file")
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
+    jars = library("connect-file")
     running = Worker(tmp_path / "worker", impatient_broker, jars)
     running.start()
     yield running

@@ -28,8 +28,8 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.interop.clients.base import PATIENCE, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.kafka_python import KafkaPython
-from tests.interop.conftest import unavailable
 from tests.support.broker_process import answers, free_port, wait_for
+from tests.support.maven import PrerequisiteMissing
 from tests.support.wire_client import WireClient
 
 ROOT = Path(__file__).parent.parent.parent
@@ -51,7 +51,7 @@ def engine() -> docker.DockerClient:
         client = docker.from_env()
         client.ping()
     except docker.errors.DockerException as error:
-        unavailable(f"no Docker engine answers: {str(error)[:100]}")
+        raise PrerequisiteMissing(f"no Docker engine: {str(error)[:100]}") from error
     return client
 
 
@@ -268,7 +268,7 @@ def _compose_command() -> list[str]:
         if plugin.returncode == 0:
             return ["docker", "compose"]
     if shutil.which("docker-compose") is None:
-        unavailable("neither docker compose nor docker-compose is there")
+        raise PrerequisiteMissing("neither docker compose nor docker-compose is there")
     return ["docker-compose"]
 
 

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
 from tests.support.config_requests import BROKER, GROUP, METRICS, VERSIONS, describe
 from tests.support.wire_client import WireClient
@@ -84,8 +83,6 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[BrokerPro
             pair.append(_broker(kind, tmp_path_factory.mktemp(kind.__name__)))
             pair[-1].start()
         yield pair
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
     finally:
         for broker in pair:
             broker.close()

@@ -12,8 +12,7 @@ import pytest
 
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, java
+from tests.support.apache_kafka import ApacheKafka, java
 from tests.support.broker_process import Barnabas, free_port
 from tests.support.java_programs import compiled
 
@@ -41,10 +40,7 @@ def program() -> Program:
     """
     Runs ``Everything.java`` and returns what it printed.
     """
-    try:
-        classes = compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    classes = compiled(SOURCE)
 
     def run(*arguments: str) -> str:
         command = java("Everything", *arguments, extra_class_path=classes, level="error")

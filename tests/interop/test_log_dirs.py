@@ -31,8 +31,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.apache_kafka import ApacheKafka, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
 from tests.support.server import batch, produce_request
 from tests.support.wire_client import WireClient
@@ -266,10 +265,7 @@ class Broker:
 
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[list[Broker]]:
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
     both = [
         Broker(ApacheKafka, tmp_path / "kafka"),
         Broker(BarnabasWithLogDirs, tmp_path / "barnabas"),
@@ -359,10 +355,7 @@ def test_with_a_directory_that_is_no_log_neither_starts(
     """
     As the top of a file system has one.
     """
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
     broker = kind(tmp_path)
     (broker.data / "lost+found").mkdir(parents=True)
 

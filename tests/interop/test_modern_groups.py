@@ -14,8 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.apache_kafka import ApacheKafka, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
 
 TOPIC, GROUP = "shared", "modern"
@@ -28,10 +27,7 @@ def brokers(tmp_path: Path) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
     """
     Apache Kafka and Barnabas, on one directory and one port; neither runs yet.
     """
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
     port = free_port()
     settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
     kafka = ApacheKafka(tmp_path, port=port, settings=settings)

@@ -20,10 +20,9 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.records.batch import batches
 from tests.interop.clients.base import Client, NewRecord
-from tests.interop.conftest import unavailable
 from tests.interop.differential.sides import NEVER_MS, Pair, Session, Side
 from tests.interop.differential.steps import Ready
-from tests.support.apache_kafka import PrerequisiteMissing, class_path
+from tests.support.apache_kafka import class_path
 from tests.support.legacy_logs import LegacyWriter
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.wire_client import WireClient
@@ -43,10 +42,7 @@ Named = Callable[[str], Client]
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
     both = Pair(tmp_path, SETTINGS)
     yield both
     both.close()

@@ -17,8 +17,9 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
-from tests.interop.conftest import needs_program, unavailable
+from tests.interop.conftest import needs_program
 from tests.support.broker_process import BrokerProcess
+from tests.support.maven import PrerequisiteMissing
 
 HERE = Path(__file__).parent
 PATIENCE = 90
@@ -53,7 +54,7 @@ def node_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _prepare(command: Sequence[str], directory: Path) -> None:
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        unavailable(f"{' '.join(command)}: {done.stderr[-1000:]}")
+        raise PrerequisiteMissing(f"{' '.join(command)}: {done.stderr[-1000:]}")
 
 
 def test_a_client_in_javascript(broker: BrokerProcess, topic: str, node_clients: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from tests.interop.clients.base import CODECS, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.apache_kafka import ApacheKafka, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess, free_port
 
 PARTITIONS = 2
@@ -27,10 +26,7 @@ def turn(tmp_path: Path) -> Iterator[Turn]:
     """
     Starts the named broker on the directory that all of them share.
     """
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
     port = free_port()
     quick = {"group.initial.rebalance.delay.ms": "0"}
     brokers: dict[str, BrokerProcess] = {

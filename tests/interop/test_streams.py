@@ -13,8 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, java, library
+from tests.support.apache_kafka import java, library
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.java_programs import compiled
 
@@ -29,11 +28,8 @@ def jars() -> str:
     """
     The class path of the compiled application and of Kafka Streams.
     """
-    try:
-        streams = library("kafka-streams")
-        return f"{compiled(SOURCE, extra_class_path=streams)}:{streams}"
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    streams = library("kafka-streams")
+    return f"{compiled(SOURCE, extra_class_path=streams)}:{streams}"
 
 
 class WordCount(BrokerProcess):

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.interop.committed import committed
-from tests.interop.conftest import new_broker, unavailable
+from tests.interop.conftest import new_broker
 from tests.interop.soak.run import Command, Run
 from tests.interop.soak.task import FENCED, PARTITIONS, Task, Transaction
-from tests.support.apache_kafka import PrerequisiteMissing, java
+from tests.support.apache_kafka import java
 from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
 
@@ -53,10 +53,7 @@ def classes() -> str:
     """
     The compiled program of the Java client.
     """
-    try:
-        return compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    return compiled(SOURCE)
 
 
 def _python(library: str) -> Command:

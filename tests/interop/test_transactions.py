@@ -26,8 +26,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.confluent import Confluent
 from tests.interop.committed import committed
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, java
+from tests.support.apache_kafka import java
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.java_programs import compiled
 
@@ -116,10 +115,7 @@ def produce(request: pytest.FixtureRequest) -> Produce:
     if request.param != "Java":
         kinds = {"librdkafka": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka}
         return kinds[request.param]
-    try:
-        classes = compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    classes = compiled(SOURCE)
 
     def run(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
         arguments = (broker.bootstrap, topic, topic, str(PARTITIONS), topic, *ends)

@@ -19,6 +19,8 @@ from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import scanned_rows
 from tests.support.segments import FIRST_TIMESTAMP
 
+pytestmark = pytest.mark.spark
+
 HEADERS = (Header("a", b"1"), Header("n", None))
 
 

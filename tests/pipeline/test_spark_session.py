@@ -8,7 +8,10 @@ import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
 
 
 def test_workers_run_the_python_of_the_tests(spark: SparkSession) -> None:

@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from barnabas.pipeline import register
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 
+pytestmark = pytest.mark.spark
+
 LIMIT_S = 120
 
 

@@ -29,6 +29,8 @@ from barnabas.storage.fs.disk import DiskFiles
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.support.spark import QUICK
 
+pytestmark = pytest.mark.spark
+
 PATIENCE = 120
 KILLS = 10
 SECOND_COMMIT = 22

@@ -38,7 +38,7 @@ from tests.support.broker_process import BrokerProcess
 from tests.support.log_directory import WrittenDirectory, append
 from tests.support.scanned import scanned_rows
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
 KILLS = 10
 

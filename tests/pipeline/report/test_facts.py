@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.report.facts import (
@@ -27,6 +28,8 @@ from barnabas.storage.readonly import LogRoot
 from tests.pipeline.report.conftest import CHECK_MS, HOUR, NOW, RETENTION_MS, cluster
 from tests.support.clock import StillClock
 from tests.support.segments import FIRST_TIMESTAMP
+
+pytestmark = pytest.mark.spark
 
 
 def facts_of(report: Report, name: str) -> PartitionFacts:

@@ -61,7 +61,7 @@ contracts: $(INSTALLED) $(VENV)/.developer ## Check which package may import whi
 
 test: lint types contracts ## Check everything and run all tests
 	@echo "test: pytest $(TESTS)"
-	@$(PYTEST) $(PARALLEL) $(TESTS) $(ARGS)
+	@$(PYTEST) $(PARALLEL) --durations=40 $(TESTS) $(ARGS)
 
 unit: $(INSTALLED) $(VENV)/.unit ## Run the tests that need nothing but Python
 	@$(PYTEST) $(PARALLEL) -m "not interop" $(TESTS) $(ARGS)

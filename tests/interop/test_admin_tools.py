@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,9 @@ import pytest
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.tools.toolbox import Toolbox
-from tests.support.apache_kafka import ApacheKafka, java
-from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.apache_kafka import java
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "Configs.java"
@@ -66,31 +67,13 @@ def classes() -> str:
     return compiled(SOURCE)
 
 
-@pytest.fixture
-def kafka(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """
-    An Apache Kafka to compare with.
-    """
-    reference = ApacheKafka(tmp_path / "kafka")
-    reference.start()
-    yield reference
-    reference.close()
-
-
-def test_the_java_client_is_told_what_kafka_tells_it(
-    tmp_path: Path, kafka: BrokerProcess, classes: str
-) -> None:
+def test_the_java_client_is_told_what_kafka_tells_it(tmp_path: Path, classes: str) -> None:
     """
     Line for line: every value with its source, type and synonyms, every exception with its text.
     """
-    ours = Barnabas(tmp_path / "barnabas")
-    ours.start()
-    try:
-        told = ask(ours, classes)
-    finally:
-        ours.close()
-
-    expected = ask(kafka, classes)
+    with BothBrokers.side_by_side(tmp_path) as both:
+        both.start()
+        expected, told = (ask(broker, classes) for broker in both)
 
     assert len(expected.splitlines()) > 100
     assert expected.splitlines() == _HINT.sub("", told).splitlines()

@@ -12,8 +12,9 @@ import pytest
 
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.support.apache_kafka import ApacheKafka, java
-from tests.support.broker_process import Barnabas, free_port
+from tests.support.apache_kafka import java
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
 
 SOURCE = Path(__file__).parent / "java" / "Everything.java"
@@ -54,31 +55,23 @@ def program() -> Program:
 
 
 @pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[tuple[ApacheKafka, Barnabas]]:
-    """
-    Both on one directory and one port; neither runs yet.
-    """
-    port = free_port()
-    kafka = ApacheKafka(tmp_path, port=port, settings=SHARED | KAFKA_ONLY)
-    barnabas = Barnabas(tmp_path, port=port, settings=SHARED)
-    yield kafka, barnabas
-    for broker in (kafka, barnabas):
-        broker.close()
-    print((tmp_path / "server.log").read_text(errors="replace")[-8000:])
+def both(tmp_path: Path) -> Iterator[BothBrokers]:
+    with BothBrokers.in_turn(tmp_path, SHARED, of_kafka=KAFKA_ONLY) as both:
+        yield both
 
 
 @pytest.mark.parametrize("ends", ["stopped", "killed"])
 def test_apache_kafka_finds_everything_that_it_had_left(
-    brokers: tuple[ApacheKafka, Barnabas], program: Program, ends: str
+    both: BothBrokers, program: Program, ends: str
 ) -> None:
     """
     Users, access rules, quotas, features, configs of every kind, groups of every type with their
     offsets, producers, transactions of which one is open: after Barnabas has had the directory,
     has written to it, and was started more than once.
     """
-    kafka, barnabas = brokers
+    kafka, barnabas = both
 
-    def end(broker: ApacheKafka | Barnabas) -> None:
+    def end(broker: BrokerProcess) -> None:
         if ends == "killed":
             broker.kill()
         else:

@@ -32,6 +32,7 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.support.apache_kafka import ApacheKafka, class_path
+from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
 from tests.support.server import batch, produce_request
 from tests.support.wire_client import WireClient
@@ -43,18 +44,16 @@ OFFLINE: Final = 56
 LEADER_NOT_AVAILABLE, NOT_LEADER = 5, 6
 NOTHING: Final = (-1, -1, -1)
 
+SETTINGS: Final = {
+    "node.id": "1",
+    "auto.create.topics.enable": "false",
+    # A directory that has failed is noticed when something is written into it.
+    "log.flush.offset.checkpoint.interval.ms": "500",
+    "log.initial.task.delay.ms": "100",
+    "log.retention.ms": "-1",
+}
+
 Facts = dict[str, Any]
-
-
-class BarnabasWithLogDirs(Barnabas):
-    """
-    Where the data is, is among the settings.
-    """
-
-    def command(self) -> list[str]:
-        command = super().command()
-        at = command.index("--data-dir")
-        return command[:at] + command[at + 2 :]
 
 
 class Broker:
@@ -62,25 +61,14 @@ class Broker:
     One of the brokers and its log directories.
     """
 
-    def __init__(self, kind: type[BrokerProcess], directory: Path) -> None:
-        directory.mkdir()
-        self.directories = [directory / name for name in DIRECTORIES]
+    def __init__(self, process: BrokerProcess) -> None:
+        self.process = process
+        self.directories = [process.directory / name for name in DIRECTORIES]
         for path in self.directories:
-            path.mkdir()
-        self.process = kind(
-            directory,
-            settings={
-                "node.id": "1",
-                "log.dirs": ",".join(map(str, self.directories)),
-                "metadata.log.dir": str(self.directories[0]),
-                "auto.create.topics.enable": "false",
-                # A directory that has failed is noticed when something is written into it.
-                "log.flush.offset.checkpoint.interval.ms": "500",
-                "log.initial.task.delay.ms": "100",
-                "log.retention.ms": "-1",
-            },
-        )
-        self.process.data = self.directories[0]
+            path.mkdir(parents=True)
+        process.settings["log.dirs"] = ",".join(map(str, self.directories))
+        process.settings["metadata.log.dir"] = str(self.directories[0])
+        process.data = self.directories[0]
 
     def ask(self, request: Any, version: int) -> Any:
         async def once() -> Any:
@@ -265,15 +253,8 @@ class Broker:
 
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[list[Broker]]:
-    class_path()
-    both = [
-        Broker(ApacheKafka, tmp_path / "kafka"),
-        Broker(BarnabasWithLogDirs, tmp_path / "barnabas"),
-    ]
-    yield both
-    for broker in both:
-        broker.process.close()
-        print(broker.process.log_text()[-6000:])
+    with BothBrokers.side_by_side(tmp_path, SETTINGS) as both:
+        yield [Broker(process) for process in both]
 
 
 def alike(brokers: list[Broker], ask: Callable[[Broker], Any]) -> Any:

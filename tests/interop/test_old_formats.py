@@ -22,7 +22,6 @@ from barnabas.protocol.records.batch import batches
 from tests.interop.clients.base import Client, NewRecord
 from tests.interop.differential.sides import NEVER_MS, Pair, Session, Side
 from tests.interop.differential.steps import Ready
-from tests.support.apache_kafka import class_path
 from tests.support.legacy_logs import LegacyWriter
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.wire_client import WireClient
@@ -42,12 +41,9 @@ Named = Callable[[str], Client]
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    class_path()
     both = Pair(tmp_path, SETTINGS)
-    yield both
-    both.close()
-    for side in both.sides:
-        print(side.broker.log_text()[-4000:])
+    with both.brokers:
+        yield both
 
 
 def with_old_segments(pair: Pair, client_named: Named) -> dict[str, int]:

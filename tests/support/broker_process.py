@@ -268,7 +268,11 @@ class Barnabas(BrokerProcess):
         assignments = [
             part for name, value in settings.items() for part in ("--set", f"{name}={value}")
         ]
-        place = ("--ephemeral",) if self.ephemeral else ("--data-dir", str(self.data))
+        place: tuple[str, ...] = (
+            ("--ephemeral",) if self.ephemeral else ("--data-dir", str(self.data))
+        )
+        if "log.dirs" in settings:
+            place = ()
         return [sys.executable, "-m", "barnabas.server", "serve", *place, *assignments]
 
 

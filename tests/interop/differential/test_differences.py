@@ -88,11 +88,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     Both brokers, running.
     """
     made = Pair(tmp_path_factory.mktemp("differences"), UNCOORDINATED)
-    try:
+    with made.brokers:
         asyncio.run(made.start())
         yield made
-    finally:
-        made.close()
 
 
 def both(pair: Pair, does: Callable[[Session], Coroutine[Any, Any, T]]) -> tuple[T, T]:

@@ -20,7 +20,6 @@ from tests.interop.differential.kinds import COORDINATED_KINDS, KINDS, write
 from tests.interop.differential.known import KNOWN, LEFT_OUT
 from tests.interop.differential.sides import COORDINATED, UNCOORDINATED
 from tests.interop.differential.trial import Trial
-from tests.support.apache_kafka import class_path
 
 ORDINARY = 5 * len(KINDS)
 TABLE = Path(__file__).parents[3] / "docs" / "differences.md"
@@ -31,7 +30,6 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """
     All workloads that go with some settings, played on both brokers.
     """
-    class_path()
     seed = request.config.getoption("--seed", None)
     count = request.config.getoption("--workloads", None) or ORDINARY
     first = request.config.getoption("--first-seed", 0)

@@ -17,7 +17,6 @@ from tests.interop.tools.chapters import PARTS
 from tests.interop.tools.known import KNOWN, class_of
 from tests.interop.tools.toolbox import TOOLS
 from tests.interop.tools.tour import Tour, differences
-from tests.support.apache_kafka import class_path
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "tools.md"
 
@@ -27,7 +26,6 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tour]:
     """
     Both brokers, with the tools at hand.
     """
-    class_path()
     needs_program("kcat")
     tour = Tour(tmp_path_factory.mktemp("tour"))
     try:

@@ -1,7 +1,7 @@
 """
-The logs of a broker whose disk fails, at each change in lives that have everything in them.
+The logs of a broker whose disk fails, at each operation in lives that have everything in them.
 
-A change fails once, or the disk is broken from then on; it is full, or has an error. The log
+An operation fails once, or the disk is broken from then on; it is full, or has an error. The log
 directory goes offline, nothing is held on to, and once the disk is repaired, all is there that was
 acknowledged.
 """
@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import errno
 import gc
-import logging
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -20,47 +21,78 @@ from barnabas.storage.errors import KafkaStorageError
 from tests.support.crash.count import CRASH_POINTS
 from tests.support.crash.workloads import WORKLOADS, Workload, crashes
 from tests.support.crash.world import ROOT, World
-from tests.support.crashable_disk import CrashableFiles
-from tests.support.disk import FailingFiles
+from tests.support.crashable_disk import READING
+from tests.support.disk import FailingFiles, MemoryFiles
 
-CHANGES = frozenset(
-    {"create", "write", "truncate", "sync", "rename", "remove", "make directory", "sync directory"}
-)
+READS = READING - {"look", "list"}
 NEVER = 10**9
 STRIDE = 3
-"""Every so many-th change fails, unless all points are asked for."""
+"""Every so many-th operation fails, unless all points are asked for."""
 
-LIVES = [workload for workload in WORKLOADS if workload is not crashes]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+LIVES = pytest.mark.parametrize(
+    "workload",
+    [workload for workload in WORKLOADS if workload is not crashes],
+    ids=lambda workload: workload.__name__,
+)
 
 
-def changes_of(workload: Workload) -> int:
-    files = CrashableFiles()
+pytestmark = pytest.mark.usefixtures("silent_logs")
+
+
+class CountingFiles(MemoryFiles):
+    """
+    A file system that counts what it does.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: Counter[str] = Counter()
+
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        self.done[action] += 1
+
+
+def operations_of(workload: Workload) -> Counter[str]:
+    files = CountingFiles()
     workload(World(files))
-    return files.steps
+    return files.done
 
 
-@pytest.mark.parametrize("workload", LIVES, ids=lambda workload: workload.__name__)
+@LIVES
 def test_a_disk_that_fails_at_any_change_takes_nothing_that_was_acknowledged(
     workload: Workload, all_crash_points: bool
 ) -> None:
-    for at in range(0, changes_of(workload), 1 if all_crash_points else STRIDE):
+    changes = {name: n for name, n in operations_of(workload).items() if name not in READING}
+    fail_at_each(workload, changes, all_crash_points)
+
+
+@LIVES
+def test_a_disk_that_fails_at_any_read_takes_nothing_that_was_acknowledged(
+    workload: Workload, all_crash_points: bool
+) -> None:
+    reads = {name: n for name, n in operations_of(workload).items() if name in READS}
+    fail_at_each(workload, reads, all_crash_points)
+
+
+def fail_at_each(workload: Workload, operations: Mapping[str, int], everything: bool) -> None:
+    """
+    Fail at every ``STRIDE``-th of the operations of these names, of which there are so many.
+    """
+    points = range(0, sum(operations.values()), 1 if everything else STRIDE)
+    assert points
+    for at in points:
         kinds = [(errno.ENOSPC, False), (errno.EIO, True), (errno.EIO, False)]
-        for number, forever in kinds if all_crash_points else [kinds[at % 3]]:
-            fail_at(workload, at, number, forever=forever)
-            CRASH_POINTS["changes of the disk that fail"] += 1
+        for number, forever in kinds if everything else [kinds[at // STRIDE % 3]]:
+            fail_at(workload, at, number, only=frozenset(operations), forever=forever)
+            CRASH_POINTS["operations of the disk that fail"] += 1
 
 
-def fail_at(workload: Workload, at: int, number: int, *, forever: bool) -> None:
+def fail_at(
+    workload: Workload, at: int, number: int, *, only: frozenset[str], forever: bool
+) -> None:
     files = FailingFiles()
     world = World(files)
-    files.fail(at, errno=number, only=CHANGES, forever=forever, written=at % 90)
+    files.fail(at, errno=number, only=only, forever=forever, written=at % 90)
     threads = threading.active_count()
     try:
         try:
@@ -68,7 +100,7 @@ def fail_at(workload: Workload, at: int, number: int, *, forever: bool) -> None:
         except KafkaStorageError:
             offline(world)
         else:
-            # Nothing depended on the change: that a lock's file goes, for instance.
+            # Nothing depended on the operation: on the removal of a lock's file, for instance.
             world.logs.shutdown()
         check_nothing_is_held(files)
         assert threads == threading.active_count()
@@ -76,7 +108,7 @@ def fail_at(workload: Workload, at: int, number: int, *, forever: bool) -> None:
         start_again(world)
     except BaseException as error:
         kind = f"{errno.errorcode[number]}{', forever' if forever else ''}"
-        error.add_note(f"in the workload {workload.__name__}: change {at} fails with {kind}")
+        error.add_note(f"in the workload {workload.__name__}: operation {at} fails with {kind}")
         raise
 
 

@@ -1,9 +1,8 @@
 """
-Every instant at which a broker can die that makes, changes and deletes topics.
+The topics of a broker, as a subject of crashes.
 
-An administrator asks, one thing after the other, a broker on a disk that can crash. Before each
-change of that disk, and after each answer, what a crash would leave is put aside with what had been
-asked for and answered by then. From each of these points another broker is started and looked at.
+An administrator sends one request after the other to a broker on a disk that can crash. The
+promises of a point are what had been asked for and answered by then.
 
 The metadata log is synced before anything is answered, whatever ``flush.messages`` says, so that
 what was answered holds whatever a crash keeps.
@@ -15,7 +14,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from barnabas.protocol.messages.create_partitions import (
@@ -38,8 +37,8 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.clock import ManualClock
-from tests.support.crash.points import Keep
-from tests.support.crashable_disk import CrashableFiles, Image
+from tests.support.crash.points import Keep, Point, Subject, Watch
+from tests.support.crashable_disk import CrashableFiles
 from tests.support.server import DATA, START_MS, TestBroker, batch, produce_request, running
 from tests.support.wire_client import WireClient
 
@@ -84,62 +83,19 @@ class Progress:
         return [self.topics] if self.asked is None else [self.topics, self.asked]
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterPoint:
+class Administrator:
     """
-    An instant, what is left of the disk, and how far the administrator had come.
-    """
-
-    place: str
-    image: Image
-    progress: Progress
-    now_ms: int
-
-
-class Watch:
-    """
-    Puts points aside while something is done, those only that are not like one before.
+    Asks a broker, and is an instant to crash at after each answer.
     """
 
-    def __init__(
-        self,
-        files: CrashableFiles,
-        clock: ManualClock,
-        keeps: tuple[Keep, ...],
-        *,
-        progress: Progress | None = None,
-        place: str = "",
-    ) -> None:
-        self.points: list[ClusterPoint] = []
-        self.progress = progress or Progress()
-        self._files = files
-        self._clock = clock
-        self._keeps = keeps
-        self._place = place
-        self._known: set[object] = set()
-        files.before_change = lambda action, path: self.look(
-            f"before {action} {path.parent.name}/{path.name}"
-        )
-
-    def look(self, instant: str) -> None:
-        """
-        Put aside what a crash would leave now.
-        """
-        for keep in self._keeps:
-            image = self._files.image(keep.choose(self._files.steps))
-            key = image.key, id(self.progress)
-            if key in self._known:
-                continue
-            self._known.add(key)
-            place = (
-                f"{self._place}crash {instant} (change {self._files.steps}), keeping {keep.name}"
-            )
-            self.points.append(ClusterPoint(place, image, self.progress, self._clock.now_ms()))
+    def __init__(self, files: CrashableFiles, clock: ManualClock, keeps: tuple[Keep, ...]) -> None:
+        self.progress = Progress()
+        self.watch = Watch(files, clock.now_ms, keeps, lambda keep: self.progress, key=repr)
 
     @asynccontextmanager
     async def asking_for(self, **changed: Known | None) -> AsyncIterator[None]:
         """
-        What is asked for inside makes these topics so, or lets them be gone.
+        The request in the block makes these topics so, or deletes them.
         """
         before = self.progress.topics
         after = {**before, **changed}
@@ -147,54 +103,77 @@ class Watch:
         self.progress = Progress(before, asked)
         yield
         self.progress = Progress(asked)
-        self.look("after the answer was noted")
-
-    def end(self) -> None:
-        self._files.before_change = lambda action, path: None
+        self.watch.look("after the answer was noted")
 
 
-@asynccontextmanager
-async def started(files: CrashableFiles, clock: ManualClock) -> AsyncIterator[TestBroker]:
-    async with running(files, clock, **OPTIONS) as broker:
-        yield broker
-
-
-# The life of an administrator
-
-
-async def points_of(keeps: tuple[Keep, ...]) -> list[ClusterPoint]:
+class Topics(Subject[Progress]):
     """
-    All points of a life in which topics are made, changed, deleted, and made again.
+    Topics that are made, changed, deleted, and made again.
     """
-    files, clock = CrashableFiles(directories_survive=False), ManualClock(START_MS)
-    files.make_directory(DATA)
-    files.sync_directory(DATA.parent)
-    async with started(files, clock) as broker:
-        watch = Watch(files, clock, keeps)
-        await _live(broker, watch)
-        watch.end()
-    return watch.points
+
+    name = "topics"
+    second_crashes: ClassVar = (6, 30)
+
+    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[Progress]]:
+        files, clock = CrashableFiles(directories_survive=False), ManualClock(START_MS)
+        files.make_directory(DATA)
+        files.sync_directory(DATA.parent)
+        async with running(files, clock, **OPTIONS) as broker:
+            administrator = Administrator(files, clock, keeps)
+            await _live(broker, administrator)
+            return administrator.watch.end()
+
+    async def points_of_recovery(
+        self, point: Point[Progress], keeps: tuple[Keep, ...]
+    ) -> list[Point[Progress]]:
+        files, clock = point.files(), ManualClock(point.now_ms)
+        place = f"{point.place}; in the recovery, "
+        watch = Watch(files, clock.now_ms, keeps, lambda keep: point.promised, place=place)
+        async with running(files, clock, **OPTIONS):
+            return watch.end()
+
+    async def check(self, point: Point[Progress], *, lives: int, thoroughly: bool) -> None:
+        """
+        The broker has all that was answered, what was asked for wholly or not at all, and nothing
+        else; *thoroughly*, it continues, and so does the one after it.
+        """
+        files, clock = point.files(), ManualClock(point.now_ms)
+        async with running(files, clock, **OPTIONS) as broker:
+            found = await topics_of(broker)
+            assert found in point.promised.outcomes, f"{found}, not {point.promised}"
+            _check_directories(files, found)
+            if not thoroughly:
+                return
+            for topic, known in found.items():
+                await produce(broker, topic)
+                found[topic] = replace(known, records=known.records + 1)
+            name = next(name for name in ("a", "b", "c") if name not in found)
+            await broker.create(name)
+            found[name] = Known(1)
+        async with running(files, clock, **OPTIONS) as broker:
+            assert found == await topics_of(broker)
+            _check_directories(files, found)
 
 
-async def _live(broker: TestBroker, watch: Watch) -> None:
+async def _live(broker: TestBroker, administrator: Administrator) -> None:
     one, two = Known(1), Known(2, config="1000000")
-    async with watch.asking_for(a=one):
+    async with administrator.asking_for(a=one):
         await broker.create("a")
-    async with watch.asking_for(b=two):
+    async with administrator.asking_for(b=two):
         await broker.create("b", partitions=2, retention_ms="1000000")
-    async with watch.asking_for(b=(two := replace(two, records=1))):
+    async with administrator.asking_for(b=(two := replace(two, records=1))):
         await produce(broker, "b")
-    async with watch.asking_for(a=(one := replace(one, partitions=3))):
+    async with administrator.asking_for(a=(one := replace(one, partitions=3))):
         await _grow(broker, "a", 3)
-    async with watch.asking_for(a=replace(one, config="2000000")):
+    async with administrator.asking_for(a=replace(one, config="2000000")):
         await _configure(broker, "a", "2000000")
-    async with watch.asking_for(b=None):
+    async with administrator.asking_for(b=None):
         await broker.delete("b")
-    async with watch.asking_for(b=Known(1)):
+    async with administrator.asking_for(b=Known(1)):
         await broker.create("b")
-    async with watch.asking_for(b=Known(1, records=1)):
+    async with administrator.asking_for(b=Known(1, records=1)):
         await produce(broker, "b")
-    async with watch.asking_for(a=None):
+    async with administrator.asking_for(a=None):
         await broker.delete("a")
 
 
@@ -224,44 +203,6 @@ async def _configure(broker: TestBroker, topic: str, value: str) -> None:
             IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
         )
     assert 0 == answer.responses[0].error_code, answer
-
-
-async def points_of_recovery(point: ClusterPoint, keeps: tuple[Keep, ...]) -> list[ClusterPoint]:
-    """
-    All points of the start after a crash.
-    """
-    files, clock = CrashableFiles(image=point.image), ManualClock(point.now_ms)
-    place = f"{point.place}; while that is recovered, "
-    watch = Watch(files, clock, keeps, progress=point.progress, place=place)
-    async with started(files, clock):
-        watch.end()
-    return watch.points
-
-
-# What has to be true
-
-
-async def check(point: ClusterPoint, *, thoroughly: bool = True) -> None:
-    """
-    A broker that starts from a point has all that was answered, what was asked for wholly or not at
-    all, nothing else; *thoroughly*, it goes on, and so does the one after it.
-    """
-    files, clock = CrashableFiles(image=point.image), ManualClock(point.now_ms)
-    async with started(files, clock) as broker:
-        found = await topics_of(broker)
-        assert found in point.progress.outcomes, f"{found}, not {point.progress}"
-        _check_directories(files, broker, found)
-        if not thoroughly:
-            return
-        for topic, known in found.items():
-            await produce(broker, topic)
-            found[topic] = replace(known, records=known.records + 1)
-        name = next(name for name in ("a", "b", "c") if name not in found)
-        await broker.create(name)
-        found[name] = Known(1)
-    async with started(files, clock) as broker:
-        assert found == await topics_of(broker)
-        _check_directories(files, broker, found)
 
 
 async def topics_of(broker: TestBroker) -> dict[str, Known]:
@@ -304,11 +245,10 @@ async def _end(client: WireClient, topic: str) -> int:
     return int(found.offset)
 
 
-def _check_directories(files: CrashableFiles, broker: TestBroker, topics: object) -> None:
+def _check_directories(files: CrashableFiles, topics: Mapping[str, Known]) -> None:
     """
     Each partition has its directory, and nothing is left of one that is not there.
     """
-    assert isinstance(topics, dict)
     expected = {f"{name}-{n}" for name, known in topics.items() for n in range(known.partitions)}
     found = {name for name in files.names(Path(DATA)) if files.is_directory(Path(DATA) / name)}
     found = {name for name in found if not name.endswith(("-delete", "-stray"))}

@@ -22,7 +22,8 @@ from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, ClusterNode, creatable
-from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+from tests.support.crash.points import crash_images
+from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
 
 
 def batch(text: str) -> memoryview:
@@ -432,61 +433,37 @@ async def test_requests_that_are_too_large() -> None:
     assert 0 == len(node.topics)
 
 
-async def _crash_at_each_step(
-    files_made: list[CrashableFiles], prepare: str | None, change: str
-) -> None:
-    """
-    Make or delete topic ``t`` and stop the machine before each step of it in turn.
-    """
-    step = 0
-    while True:
-        files = CrashableFiles()
-        node = await started(files)
-        if prepare is not None:
-            await node.create("t", 2)
-        files.crash_before(step)
-        try:
-            if change == "create":
-                await node.create("t", 2)
-            else:
-                await node.delete("t")
-        except Crashed:
-            files.crash()
-            files_made.append(files)
-            step += 1
-            continue
-        files.crash()
-        files_made.append(files)
-        return
-
-
 @pytest.mark.parametrize("change", ["create", "delete"])
 async def test_a_crash_leaves_all_of_a_change_or_nothing(change: str) -> None:
     """
     A topic exists with all of its partitions, or not at all, and what is answered stays.
     """
-    disks: list[CrashableFiles] = []
-    await _crash_at_each_step(disks, None if change == "create" else "t", change)
+    files = CrashableFiles()
+    node = await started(files)
+    if change == "delete":
+        await node.create("t", 2)
+
+    with crash_images(files) as images:
+        await (node.create("t", 2) if change == "create" else node.delete("t"))
 
     found = []
-    for files in disks:
-        node = await started(files)
+    for image in images:
+        after = CrashableFiles(image=image)
+        node = await started(after)
         topic = node.topics.get("t")
         found.append(topic is not None)
         opened = node.partitions.of_topic("t")
         if topic is None:
             assert [] == opened
-            marked = ("-delete", "-stray")
-            assert all(name.endswith(marked) for name in directories(files))
+            left = [name.rpartition("-")[2] for name in directories(after)]
+            assert {"delete", "stray"} >= set(left)
         else:
             assert [0, 1] == [partition.index for partition in opened]
             assert 0 == opened[0].append(batch("x")).first_offset
         await node.stop()
-
     assert {True, False} == set(found)
-    # The last disk is the one that nothing was stopped on: it was answered.
-    assert (change == "create") == found[-1]
-    assert len(disks) > 5
+    assert (change == "create") == found[-1], "what was answered is there"
+    assert len(images) > 5
 
 
 async def test_a_topic_without_descriptors_for_its_logs_is_refused() -> None:

@@ -46,6 +46,11 @@ def _any_part(seed: int) -> Callable[[int], Choose]:
 
 NONE: Final = Keep("nothing", lambda step: NOTHING)
 ALL: Final = Keep("everything", lambda step: EVERYTHING, loses_nothing=True)
+HALF: Final = Keep("half", lambda step: lambda most: most // 2)
+
+
+def first(count: int) -> Keep:
+    return Keep(f"the first {count}", lambda step: lambda most: min(most, count))
 
 
 def any_part(seed: int) -> Keep:

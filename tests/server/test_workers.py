@@ -19,6 +19,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from barnabas.server.clock import SystemClock
 from tests.support.disk import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import (
@@ -83,7 +84,10 @@ def files() -> SlowFiles:
 @pytest.fixture
 async def broker(files: SlowFiles) -> AsyncIterator[TestBroker]:
     async with running(
-        files, log_flush_interval_messages="1", offsets_topic_num_partitions="1"
+        files,
+        SystemClock(),
+        log_flush_interval_messages="1",
+        offsets_topic_num_partitions="1",
     ) as broker:
         await broker.create("cold")
         await broker.create("healthy")

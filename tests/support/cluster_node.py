@@ -41,6 +41,8 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.uuids import random_uuid
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
 from tests.support.unconnected import unconnected
 
 T = TypeVar("T")
@@ -203,6 +205,20 @@ class ClusterNode:
         topic = self.topics.get(name)
         assert topic is not None
         assert await self.topics.delete([topic.id]) == {}
+
+
+async def started(
+    files: Files | None = None,
+    clock: Clock | None = None,
+    *,
+    log_dirs: Sequence[Path] = (DATA,),
+    **config: str | None,
+) -> ClusterNode:
+    """
+    A node that is up, in memory unless *files* says where; configs have ``_`` for ``.``.
+    """
+    named = {name.replace("_", "."): value for name, value in config.items()}
+    return await ClusterNode(files or MemoryFiles(), clock or StillClock(), named, log_dirs).start()
 
 
 async def ask(node: ClusterNode, request: Message, version: int) -> Any:

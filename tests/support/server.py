@@ -28,9 +28,10 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
-from barnabas.server.clock import ServerClock
+from barnabas.server.clock import ManualClock, ServerClock
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.fs.interface import Files
+from tests.support.disk import MemoryFiles
 from tests.support.wire_client import WireClient
 
 DATA = Path("/data")
@@ -137,12 +138,15 @@ async def until(condition: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def running(
-    files: Files, clock: ServerClock | None = None, **options: str
+    files: Files | None = None, clock: ServerClock | None = None, /, **options: str
 ) -> AsyncIterator[TestBroker]:
     """
-    A broker that runs as long as the block.
+    A broker that runs as long as the block, unless *files* and *clock* say otherwise in memory and
+    with a clock that stands still.
     """
-    broker = TestBroker(broker_config(**options), files=files, clock=clock)
+    broker = TestBroker(
+        broker_config(**options), files=files or MemoryFiles(), clock=clock or ManualClock(START_MS)
+    )
     try:
         await broker.start()
         yield broker

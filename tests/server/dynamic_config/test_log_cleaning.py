@@ -237,7 +237,7 @@ def test_the_options_become_settings() -> None:
 
 
 async def test_settings_change_while_the_broker_runs(caplog: pytest.LogCaptureFixture) -> None:
-    async with running(MemoryFiles(), ManualClock(START_MS), **SMALL) as broker:
+    async with running(**SMALL) as broker:
         cleaner = cleaner_of(broker)
 
         configure_cleaner(manager_of(broker), brokers(**SMALL, log_cleaner_threads="2"))

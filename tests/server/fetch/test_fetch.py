@@ -5,7 +5,6 @@ Fetch, over the wire.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -19,12 +18,10 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.records.batch import batches
-from barnabas.server.clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.storage.fs.interface import WouldBlock
-from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.disk import FailingFiles
 from tests.support.server import (
-    START_MS,
     TestBroker,
     batch,
     fetch_request,
@@ -35,24 +32,14 @@ from tests.support.server import (
 )
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 3})
+
+
 BY_NAME = 12
 LATEST = 18
 
 ONE = batch("x" * 80)
 SIZE = len(ONE)
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=3)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 def append(broker: TestBroker, *records: bytes, topic: str = "orders", partition: int = 0) -> None:
@@ -285,7 +272,7 @@ class TestLimits:
         assert [0, SIZE, 0] == sizes(await fetch(client, fetch_request(topic)))
 
     async def test_the_broker_has_a_limit_of_its_own(self) -> None:
-        async with running(MemoryFiles(), ManualClock(START_MS), fetch_max_bytes="1024") as broker:
+        async with running(fetch_max_bytes="1024") as broker:
             await broker.create("orders")
             append(broker, *[ONE] * 20)
             async with await broker.client() as client:
@@ -646,7 +633,7 @@ async def test_nor_does_a_follower_know_topics_that_are_not_there(client: WireCl
 )
 async def test_a_disk_that_fails_is_told(version: int, code: ErrorCode) -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         append(broker, ONE)
         async with await broker.client() as client:

@@ -5,7 +5,6 @@ Fetches of a session, over the wire: what is remembered, what is left out, and w
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -28,24 +27,14 @@ from tests.support.server import (
 from tests.support.session_client import SessionClient, View
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 4})
+
+
 BY_NAME = 12
 LATEST = 18
 VERSIONS = (7, BY_NAME, 13, LATEST)
 
 ONE = batch("x" * 80)
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=4)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 def append(

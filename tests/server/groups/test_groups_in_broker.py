@@ -147,7 +147,7 @@ async def test_a_new_topic_of_a_coordinator_is_led_once(
     monkeypatch.setattr(coordinator, "lead", counted)
     sizes = SMALL | {"transaction_state_log_num_partitions": "3"}
 
-    async with running(MemoryFiles(), None, **sizes) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **sizes) as broker, await broker.client() as client:
         await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"]), 4)
 
         assert [3] == [size for size in led if size]
@@ -158,13 +158,13 @@ async def test_a_group_survives_the_broker() -> None:
     Members, generation, assignment and offsets; the member goes on where it was.
     """
     files = MemoryFiles()
-    async with running(files, None, **SMALL) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         member_id = await stable_member(client)
         await commit(client, group_id="simple")
 
-    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
         heartbeat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member_id)
         assert 0 == (await client.ask(heartbeat, 3)).error_code
         synced = await client.ask(sync_request(member_id), 3)
@@ -178,7 +178,7 @@ async def test_all_who_ask_at_first_are_sent_to_one_who_knows() -> None:
     coordinator before it has taken over.
     """
     async with (
-        running(MemoryFiles(), None, **SMALL) as broker,
+        running(None, SystemClock(), **SMALL) as broker,
         contextlib.AsyncExitStack() as open_,
     ):
         await broker.create("t")
@@ -231,7 +231,7 @@ async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
     A topic of the same name begins anew.
     """
     files = MemoryFiles()
-    async with running(files, None, **SMALL) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         assert 0 == await commit(client)
@@ -242,7 +242,7 @@ async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
 
         assert -1 == await committed(client)
 
-    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
         assert -1 == await committed(client)
 
 
@@ -252,7 +252,7 @@ async def test_deleting_a_topic_deletes_more_than_a_batch_takes() -> None:
     """
     one = {"offsets_topic_num_partitions": "1"}
     groups = [f"{number}{'x' * 8000}" for number in range(180)]
-    async with running(MemoryFiles(), None, **one) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **one) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         for group_id in groups:
@@ -267,7 +267,7 @@ async def test_without_the_offsets_topic_there_is_no_coordinator() -> None:
     """
     It is made when somebody looks for one, and made again when it was deleted.
     """
-    async with running(MemoryFiles(), None, **SMALL) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         assert 16 == await commit(client)
 
@@ -289,13 +289,13 @@ async def test_the_offsets_topic_decides_how_many_partitions_there_are(partition
     """
     files = MemoryFiles()
     options = {"offsets_topic_num_partitions": str(partitions)}
-    async with running(files, None, **options) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **options) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         for number in range(10):
             assert 0 == await commit(client, offset=number, group_id=f"group-{number}")
 
-    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
         assert list(range(10)) == [
             await committed(client, group_id=f"group-{number}") for number in range(10)
         ]
@@ -307,7 +307,7 @@ async def test_a_commit_is_answered_when_it_is_on_the_disk() -> None:
     """
     files = MemoryFiles()
     options = SMALL | {"log_flush_interval_messages": "1"}
-    async with running(files, None, **options) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **options) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         client.send(*(commit_request(offset=n) for n in range(20)), version=8)
@@ -324,7 +324,7 @@ async def test_who_waits_in_a_join_is_told_when_the_broker_stops() -> None:
     To look for the coordinator: it is the one of before, after the restart.
     """
     options = SMALL | {"group_initial_rebalance_delay_ms": "60000"}
-    async with running(MemoryFiles(), None, **options) as broker:
+    async with running(None, SystemClock(), **options) as broker:
         await broker.create("t")
         async with await broker.client() as client, await broker.client() as other:
             await find_coordinator(client)
@@ -369,7 +369,7 @@ async def test_a_protocol_that_is_named_twice_counts_once() -> None:
     """
     Apache Kafka counts a vote too many and never ends the rebalance.
     """
-    async with running(MemoryFiles(), None, **AT_ONCE) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **AT_ONCE) as broker, await broker.client() as client:
         await find_coordinator(client)
         request = join_request()
         first, second = b"first", b"second"

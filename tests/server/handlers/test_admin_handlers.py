@@ -51,17 +51,10 @@ from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.server.dynamic_config.topics import ConfigSource
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
-from tests.support.clock import StillClock
-from tests.support.cluster_node import ClusterNode, ask, creatable
-from tests.support.disk import MemoryFiles
+from tests.support.cluster_node import ClusterNode, ask, creatable, started
 
 E = ErrorCode
 UNKNOWN_ID = UUID(int=12345)
-
-
-async def started(**config: str) -> ClusterNode:
-    given = {name.replace("_", "."): value for name, value in config.items()}
-    return await ClusterNode(MemoryFiles(), StillClock(), given).start()
 
 
 # Metadata
@@ -687,8 +680,7 @@ async def test_descriptions_agree_with_those_of_kafka(golden: Path) -> None:
     A topic and a broker with the same configs are described as Apache Kafka described them.
     """
     described = json.loads((golden / "metadata" / "described-configs.json").read_text())
-    defaults = {"log.index.size.max.bytes": None}
-    node = await ClusterNode(MemoryFiles(), StillClock(), defaults).start()
+    node = await started(log_index_size_max_bytes=None)
     await node.create("topic-1", cleanup_policy="compact", segment_ms="123456")
     stored = {
         (4, ""): {"log.retention.ms": "86400000", "message.max.bytes": "2000000"},
@@ -718,8 +710,7 @@ async def test_the_broker_is_described_as_by_kafka(golden: Path) -> None:
     off with; what cannot be changed there cannot be changed here.
     """
     described = json.loads((golden / "metadata" / "described-configs.json").read_text())
-    defaults = {"log.index.size.max.bytes": None}
-    node = await ClusterNode(MemoryFiles(), StillClock(), defaults).start()
+    node = await started(log_index_size_max_bytes=None)
 
     ours = by_name(await describe(node, (4, "1")))
     theirs = described["BROKER 1"]

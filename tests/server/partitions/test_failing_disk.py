@@ -100,7 +100,7 @@ async def test_a_log_that_cannot_be_deleted_leaves_the_others_alone(
     log of theirs is left on the healthy disk, and what lies there serves on.
     """
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS), log_dirs=f"{DATA},{OTHER}") as broker:
+    async with running(files, log_dirs=f"{DATA},{OTHER}") as broker:
         for topic in [*TOPICS, "kept"]:
             await broker.create(topic)
         if "kept" in places(broker, OTHER):
@@ -149,7 +149,7 @@ async def test_a_fetch_of_both_disks_brings_what_is_healthy() -> None:
     The first answer has promised the bytes of both when one cannot be read: its connection ends.
     """
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS), log_dirs=f"{DATA},{OTHER}") as broker:
+    async with running(files, log_dirs=f"{DATA},{OTHER}") as broker:
         await broker.create("orders", partitions=4)
         lost = indexes(broker, "orders", OTHER)
         async with await broker.client() as client:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,7 +30,6 @@ from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import batches as batches_of
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.clock import ManualClock
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined
 from tests.support.bombs import bomb
@@ -50,23 +49,13 @@ from tests.support.server import (
 from tests.support.transactional_client import SECOND, Client
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 3})
+
+
 BY_NAME = 12
 SHORT = batch("short")
 LONG_VALUES = ("x" * EXAMINED_AT_ONCE_BYTES, "y")
 LONG = batch(*LONG_VALUES, compression=CompressionType.GZIP)
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=3)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 @contextmanager
@@ -272,7 +261,7 @@ async def test_a_stop_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -
     The producer gets no answer, and sends the batch again after the next start.
     """
     files = MemoryFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         async with await broker.client() as client:
             with held(broker):
@@ -284,7 +273,7 @@ async def test_a_stop_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -
             assert await client.disconnected()
     assert not [record for record in caplog.records if record.exc_info]
 
-    async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+    async with running(files) as broker, await broker.client() as client:
         assert [(0, 0)] == told(await client.ask(produce_request("orders", LONG), BY_NAME))
 
 

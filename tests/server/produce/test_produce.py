@@ -24,7 +24,6 @@ from barnabas.protocol.messages.list_offsets import (
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.config.log_config import LogConfig
 from tests.support.disk import FailingFiles, MemoryFiles
@@ -42,21 +41,11 @@ from tests.support.server import (
 )
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 2})
+
+
 LATEST = 13
 BY_NAME = 12
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=2)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 def start_at(broker: TestBroker, topic: str, offset: int) -> None:
@@ -312,7 +301,7 @@ async def test_a_batch_that_becomes_too_large_is_refused() -> None:
     By the broker's limit; what is smaller is stored.
     """
     limits = {"barnabas_max_decompressed_bytes": "100000"}
-    async with running(MemoryFiles(), ManualClock(START_MS), **limits) as broker:
+    async with running(**limits) as broker:
         await broker.create("t")
         async with await broker.client() as client:
             codes = []
@@ -543,7 +532,7 @@ async def test_without_verification_no_coordinator_is_asked() -> None:
     unverified = {"transaction_partition_verification_enable": "false"}
     transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
     async with (
-        running(MemoryFiles(), ManualClock(START_MS), **unverified) as broker,
+        running(**unverified) as broker,
         await broker.client() as client,
     ):
         await broker.create("orders")
@@ -633,7 +622,7 @@ class SlowFiles(MemoryFiles):
 @pytest.fixture
 async def slow_broker() -> AsyncIterator[TestBroker]:
     files = SlowFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("durable", flush_messages="1")
         files.slow = "durable-0/0000"  # its segments
         files.may_sync.clear()
@@ -718,7 +707,7 @@ async def test_what_comes_behind_several_appends_sees_them_all(slow_broker: Test
 
 async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("durable", flush_messages="1")
         async with await broker.client() as client:
             files.fail(only=frozenset({"sync"}), forever=True)
@@ -769,7 +758,7 @@ async def test_a_wait_for_all_replicas_ends_after_the_timeout(slow_broker: TestB
 
 async def test_a_disk_that_fails_is_told() -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         async with await broker.client() as client:
             await ask_one(client, produce_request("orders", GOOD))

@@ -15,18 +15,13 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from tests.support.clock import StillClock
-from tests.support.cluster_node import DATA, ClusterNode, ask
+from tests.support.cluster_node import DATA, ClusterNode, ask, started
 from tests.support.config_requests import grow, told
 from tests.support.crash.points import crash_images
-from tests.support.disk import CrashableFiles, MemoryFiles
+from tests.support.disk import CrashableFiles
 from tests.support.server import batch
 
 E = ErrorCode
-
-
-async def started(files: MemoryFiles | None = None) -> ClusterNode:
-    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
 
 
 async def told_by(node: ClusterNode, request: Any, version: int = 3) -> Any:

@@ -21,7 +21,7 @@ from barnabas.server.topics import topics
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
-from tests.support.cluster_node import DATA, ClusterNode, creatable
+from tests.support.cluster_node import DATA, ClusterNode, creatable, started
 from tests.support.crash.points import crash_images
 from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
 
@@ -39,11 +39,6 @@ def content(node: ClusterNode) -> list[str]:
 
 
 NEVER = 10**9
-
-
-async def started(files: MemoryFiles, **config: str) -> ClusterNode:
-    given = {name.replace("_", "."): value for name, value in config.items()}
-    return await ClusterNode(files, StillClock(), given).start()
 
 
 async def test_a_created_topic_can_be_used() -> None:
@@ -126,7 +121,7 @@ async def test_a_topic_made_again_is_another_one() -> None:
     """
     It has another id, and its records begin at 0.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     await node.create("t")
     first = node.topics.get("t")
     partition = node.partitions.get("t", 0)
@@ -150,7 +145,7 @@ async def test_unknown_ids_are_not_deleted() -> None:
     """
     Each id succeeds or fails by itself.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     await node.create("a")
     topic = node.topics.get("a")
     assert topic is not None
@@ -166,7 +161,7 @@ async def test_validating_changes_nothing() -> None:
     """
     The plan says what would be, with an id that belongs to nothing.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     end = node.log.end_offset
 
     plan = await node.topics.create([creatable("t", 3)], validate_only=True)
@@ -230,7 +225,7 @@ async def test_listeners_hear_of_topics_in_order() -> None:
     Of a new one when it can be used, of the end of one when it no longer can; what they wait for
     is waited for, and one that fails does not keep the others from hearing.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     heard: list[str] = []
 
     def created(topic: Topic) -> None:
@@ -259,7 +254,7 @@ async def test_many_at_once() -> None:
     """
     Requests that come together do not see each other's halves.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     plans = await asyncio.gather(*[node.topics.create([creatable("t")]) for _ in range(5)])
 
@@ -289,7 +284,7 @@ async def test_topics_that_a_client_only_asks_for() -> None:
     """
     They have the broker's defaults; names that are not legal are passed over.
     """
-    node = await started(MemoryFiles(), num_partitions="3")
+    node = await started(num_partitions="3")
 
     await node.topics.create_missing(["t", "b@d", "t2"])
     await node.topics.create_missing(["t"])
@@ -301,7 +296,7 @@ async def test_internal_topics_have_their_own_settings() -> None:
     """
     Those of the coordinator options, whoever asks for them.
     """
-    node = await started(MemoryFiles(), offsets_topic_num_partitions="5")
+    node = await started(offsets_topic_num_partitions="5")
 
     await node.topics.create_missing(["__consumer_offsets", "__transaction_state"])
 
@@ -324,7 +319,7 @@ async def test_a_topic_that_cannot_be_created_on_the_way(caplog: pytest.LogCaptu
     """
     Why is in the log; who asked hears that it does not exist.
     """
-    node = await started(MemoryFiles(), default_replication_factor="3")
+    node = await started(default_replication_factor="3")
 
     await node.topics.create_missing(["t"])
 
@@ -336,7 +331,7 @@ async def test_a_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCaptu
     """
     The topic exists, as in Kafka; the partition does not, until a restart can open it.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     await node.create("t", segment_index_bytes="4")
 
@@ -371,7 +366,7 @@ async def test_several_directories_share_the_partitions() -> None:
     The metadata knows which directory has which, also after a restart.
     """
     files, clock = MemoryFiles(), StillClock()
-    node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    node = await started(files, clock, log_dirs=(A, B))
     await node.create("t", 4)
 
     for _ in range(2):
@@ -383,7 +378,7 @@ async def test_several_directories_share_the_partitions() -> None:
             assert (node.log_manager.directories.ids[log.parent_dir],) == partition.directories
         assert [2, 2] == [len(directories(files, A)), len(directories(files, B))]
         await node.stop()
-        node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+        node = await started(files, clock, log_dirs=(A, B))
 
 
 async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
@@ -391,7 +386,7 @@ async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
     Also if there are more of them than threads that make logs.
     """
     files = MemoryFiles()
-    node = await ClusterNode(files, StillClock(), log_dirs=(A, B)).start()
+    node = await started(files, log_dirs=(A, B))
 
     await node.create("t", 24)
 
@@ -404,12 +399,12 @@ async def test_a_directory_that_is_missing_is_not_made_up_for() -> None:
     Its partitions are not led rather than begun anew: their records are on the disk that is away.
     """
     files, clock = MemoryFiles(), StillClock()
-    node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    node = await started(files, clock, log_dirs=(A, B))
     await node.create("t", 4)
     await node.stop()
     files.remove_tree(B)
 
-    again = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    again = await started(files, clock, log_dirs=(A, B))
 
     topic = again.topics.get("t")
     assert topic is not None
@@ -426,7 +421,7 @@ async def test_requests_that_are_too_large() -> None:
     """
     As many topics as Kafka's controller takes in one batch.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     with pytest.raises(PolicyViolation):
         await node.topics.create([creatable(f"t{number}") for number in range(5001)])

@@ -39,10 +39,11 @@ from barnabas.server.turns import Steps, Turns, finished
 from barnabas.storage.clock import Clock
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
+from barnabas.storage.manager.manager import LoadReport
 from barnabas.storage.uuids import random_uuid
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
+from tests.support.log_manager import open_manager
 from tests.support.unconnected import unconnected
 
 T = TypeVar("T")
@@ -119,13 +120,14 @@ class ClusterNode:
             turns=Turns(),
         )
         await self.controller.activate(partial(read_bootstrap, self.log_dirs[0], self.files))
-        self.log_manager = LogManager(
+        self.log_manager = open_manager(
+            self.files,
             self.log_dirs,
-            files=self.files,
             clock=self.clock,
             failures=self.failures,
-            default_config=self.configs.default(),
-            settings=_settings(),
+            config=self.configs.default(),
+            producer_id_expiration_ms=HOUR_MS,
+            recovery_threads_per_directory=1,
         )
         self.partitions = Partitions()
         self.topics = Topics(
@@ -260,18 +262,4 @@ def creatable(
             for index, brokers in assignments
         ],
         configs=[CreatableTopicConfig(name=n, value=v) for n, v in (configs or {}).items()],
-    )
-
-
-def _settings() -> LogManagerSettings:
-    return LogManagerSettings(
-        retention_check_ms=HOUR_MS,
-        flush_check_ms=HOUR_MS,
-        recovery_point_checkpoint_ms=HOUR_MS,
-        log_start_offset_checkpoint_ms=HOUR_MS,
-        high_watermark_checkpoint_ms=HOUR_MS,
-        producer_id_expiration_ms=HOUR_MS,
-        producer_id_expiration_check_ms=HOUR_MS,
-        initial_task_delay_ms=HOUR_MS,
-        recovery_threads_per_directory=1,
     )

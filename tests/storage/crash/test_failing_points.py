@@ -9,53 +9,25 @@ acknowledged.
 from __future__ import annotations
 
 import errno
-import gc
 import threading
-from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
 from tests.support.crash.count import CRASH_POINTS
-from tests.support.crash.workloads import WORKLOADS, Workload, crashes
+from tests.support.crash.failures import LIVES, check_nothing_is_held, operations_of, start_again
+from tests.support.crash.workloads import Workload
 from tests.support.crash.world import ROOT, World
 from tests.support.crashable_disk import READING
-from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.disk import FailingFiles
 
 READS = READING - {"look", "list"}
 NEVER = 10**9
 STRIDE = 3
 """Every so many-th operation fails, unless all points are asked for."""
 
-LIVES = pytest.mark.parametrize(
-    "workload",
-    [workload for workload in WORKLOADS if workload is not crashes],
-    ids=lambda workload: workload.__name__,
-)
-
-
 pytestmark = pytest.mark.usefixtures("silent_logs")
-
-
-class CountingFiles(MemoryFiles):
-    """
-    A file system that counts what it does.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.done: Counter[str] = Counter()
-
-    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
-        self.done[action] += 1
-
-
-def operations_of(workload: Workload) -> Counter[str]:
-    files = CountingFiles()
-    workload(World(files))
-    return files.done
 
 
 @LIVES
@@ -125,20 +97,3 @@ def offline(world: World) -> None:
         assert logs.directories.offline == (ROOT,)
         assert not logs.logs()
     logs.shutdown()
-
-
-def check_nothing_is_held(files: FailingFiles) -> None:
-    if files.in_use:
-        # In a failure that somebody has caught, the frames know each other.
-        gc.collect()
-    assert not [file.path for file in files.in_use]
-    assert not files.locked
-
-
-def start_again(world: World) -> None:
-    for ledger in world.ledgers.values():
-        ledger.durable_end = ledger.acknowledged_end
-    again = World(world.files, world.ledgers, now_ms=world.clock.now_ms())
-    again.start()
-    again.check()
-    again.logs.shutdown()

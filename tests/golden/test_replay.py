@@ -119,9 +119,6 @@ class Replay:
         log.update_high_watermark(log.log_end_offset)
 
     def close(self) -> dict[str, Any]:
-        """
-        What the files of the log are in the end.
-        """
         self.log.close()
         return contents(self._path)
 

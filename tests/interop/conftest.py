@@ -90,6 +90,23 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     running.close()
 
 
+@pytest.fixture(scope="session")
+def quick_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """
+    A broker whose groups begin at once and whose limits of time are short enough to wait for.
+    """
+    with running_broker(
+        tmp_path_factory.mktemp("broker"),
+        num__partitions="2",
+        # Some records are of 1970: retention has to leave them alone for as long as a test takes.
+        log__initial__task__delay__ms=str(24 * 3600 * 1000),
+        group__initial__rebalance__delay__ms="0",
+        group__min__session__timeout__ms="1000",
+        transaction__abort__timed__out__transaction__cleanup__interval__ms="200",
+    ) as broker:
+        yield broker
+
+
 @pytest.fixture
 def impatient_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
     """
@@ -155,9 +172,6 @@ def _make(name: str) -> Client:
 
 @pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest, client_named: Callable[[str], Client]) -> Client:
-    """
-    Each client library in turn.
-    """
     return client_named(request.param)
 
 

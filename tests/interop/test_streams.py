@@ -97,9 +97,6 @@ class Counts:
         wait_for(reached, f"{total} counts", PATIENCE)
 
     def close(self) -> None:
-        """
-        Read no more.
-        """
         self._consumer.close()
 
 
@@ -122,9 +119,6 @@ class Story:
         )
 
     def go_on(self, more: int, application: WordCount) -> None:
-        """
-        Speak until *more* records of counts are committed.
-        """
         goal = self._counts.total + more
 
         def reached() -> bool:
@@ -136,9 +130,6 @@ class Story:
         wait_for(reached, f"{more} more counts", PATIENCE)
 
     def finish(self) -> None:
-        """
-        Wait until all that was spoken is counted.
-        """
         assert 0 == self._producer.flush(PATIENCE), "lines that were not acknowledged"
         self._counts.read_up_to(self.spoken.total())
 

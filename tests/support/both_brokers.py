@@ -65,17 +65,11 @@ class BothBrokers(NamedTuple):
         )
 
     def start(self) -> Self:
-        """
-        Start both and wait until they are ready.
-        """
         for broker in self:
             broker.start()
         return self
 
     def close(self) -> None:
-        """
-        Make sure that neither is left running.
-        """
         for broker in self:
             broker.close()
 

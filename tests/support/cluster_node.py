@@ -93,9 +93,6 @@ class ClusterNode:
         self.failures = LogDirFailureChannel()
 
     async def start(self) -> ClusterNode:
-        """
-        Start as a broker does, but for sockets and threads.
-        """
         self.cluster_id = prepare_directories(
             self.log_dirs,
             node_id=NODE_ID,
@@ -164,9 +161,6 @@ class ClusterNode:
         return self
 
     async def stop(self) -> None:
-        """
-        Stop cleanly.
-        """
         await self.controller.stop()
         self.log_manager.shutdown(self.controller.broker_epoch)
 
@@ -193,17 +187,11 @@ class ClusterNode:
         return Context(parts, version, "client", unconnected(listener))
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> None:
-        """
-        Create a topic; configs have ``_`` for ``.``.
-        """
         options = {option.replace("_", "."): value for option, value in configs.items()}
         plan = await self.topics.create([creatable(name, partitions, configs=options)])
         assert plan.errors == {}
 
     async def delete(self, name: str) -> None:
-        """
-        Delete a topic.
-        """
         topic = self.topics.get(name)
         assert topic is not None
         assert await self.topics.delete([topic.id]) == {}

@@ -63,9 +63,6 @@ class WrittenDirectory:
         (self.path / name).write_bytes(format_checkpoint(lines))
 
     def stop(self) -> None:
-        """
-        Close the logs, as a broker that stops does.
-        """
         self.checkpoint()
         for log in self.logs.values():
             log.flush(force_flush_active_segment=True)

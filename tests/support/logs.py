@@ -123,9 +123,6 @@ class LogHome:
         self.files.write_atomically(DIRECTORY.parent / name, f"0\n1\nt 0 {offset}\n".encode())
 
     def stop(self, log: Log) -> None:
-        """
-        Close the log as a broker that stops does.
-        """
         log.flush(force_flush_active_segment=True)
         log.close()
         self.checkpoint(log)

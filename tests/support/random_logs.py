@@ -88,9 +88,6 @@ class RandomLog:
         )
 
     def write(self, appends: int) -> None:
-        """
-        Make the log longer, and close it.
-        """
         log = self.open("delete")
         open_transactions: set[int] = set()
         for _ in range(appends):

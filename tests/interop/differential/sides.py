@@ -117,9 +117,6 @@ class Side:
 
     @property
     def data(self) -> Path:
-        """
-        The log directory.
-        """
         return self.broker.data
 
     def start(self) -> None:
@@ -290,31 +287,19 @@ class Pair:
         return self.kafka, self.barnabas
 
     async def start(self) -> None:
-        """
-        Return once both are ready.
-        """
         await self._each(Side.start)
         for side in self.sides:
             await side.have_coordinators()
             await side.learn_topics()
 
     async def stop(self) -> None:
-        """
-        A clean stop of both.
-        """
         await self._each(lambda side: side.broker.stop())
 
     def kill(self) -> None:
-        """
-        SIGKILL both.
-        """
         for broker in self.brokers:
             broker.kill()
 
     def close(self) -> None:
-        """
-        Make sure that neither is left running.
-        """
         self.brokers.close()
 
     async def _each(self, work: Any) -> None:

@@ -17,6 +17,7 @@ from tests.interop.tools.chapters import PARTS
 from tests.interop.tools.known import KNOWN, class_of
 from tests.interop.tools.toolbox import TOOLS
 from tests.interop.tools.tour import Tour, differences
+from tests.support.some import some
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "tools.md"
 
@@ -63,7 +64,7 @@ def test_every_known_difference_is_seen(tour: Tour) -> None:
 
     assert set(KNOWN) == seen - {None}
     assert sorted(KNOWN) == sorted(name for name, _ in rows)
-    assert all(len(reason.split()) > 5 for _, reason in rows)
+    assert all(len(reason.split()) > 5 for _, reason in some(rows))
 
 
 def test_every_tool_is_used_and_described(tour: Tour) -> None:

@@ -64,15 +64,9 @@ class Tour:
         self._threads = ThreadPoolExecutor(len(self._brokers))
 
     def start(self) -> None:
-        """
-        Start both brokers.
-        """
         self._brokers.start()
 
     def close(self) -> None:
-        """
-        End everything that was started.
-        """
         self._toolbox.close()
         self._brokers.close()
 

@@ -30,7 +30,7 @@ from tests.pipeline.topics import START_MS
 from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
 PARTITIONS: Final = 3
 TRANSACTION: Final = 250

@@ -28,6 +28,7 @@ from barnabas.storage.readonly import LogRoot
 from tests.pipeline.report.conftest import CHECK_MS, HOUR, NOW, RETENTION_MS, cluster
 from tests.support.clock import StillClock
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.some import some
 
 pytestmark = pytest.mark.spark
 
@@ -49,7 +50,7 @@ def test_headers_are_counted(report: Report, logs: Path) -> None:
     """
     As they are when each is looked at in turn.
     """
-    for partition in LogRoot(logs, DiskFiles()).partitions:
+    for partition in some(LogRoot(logs, DiskFiles()).partitions):
         facts = facts_of(report, str(partition.topic_partition))
         counts, codecs, fill = Counts(), Counter[str](), Counter[int]()
         for segment in partition.segments:
@@ -171,7 +172,7 @@ def test_segments_leave_when_explain_says_so(report: Report, logs: Path) -> None
     The report asks the same functions.
     """
     shelf = Shelf(cluster(logs), DiskFiles(), StillClock(NOW))
-    for facts in report.partitions:
+    for facts in some(report.partitions):
         explained = report_on(shelf.open(facts.partition), cluster(logs).times, NOW)
 
         assert [each.departure for each in explained.segments] == [

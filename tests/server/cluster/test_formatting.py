@@ -18,6 +18,7 @@ from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.state_files.meta_properties import MetaProperties, read_meta_properties
 from tests.support.crash.points import crash_images
 from tests.support.disk import CrashableFiles, MemoryFiles
+from tests.support.some import some
 
 A, B = Path("/a"), Path("/b")
 
@@ -188,7 +189,7 @@ def test_a_bootstrap_checkpoint_that_cannot_be_read_is_an_error() -> None:
         flip_bit(files, position)
 
     assert len(refused) > 10
-    assert all(sentence.startswith("/a/bootstrap.checkpoint") for sentence in refused)
+    assert all(sentence.startswith("/a/bootstrap.checkpoint") for sentence in some(refused))
 
 
 def test_a_start_after_a_crash_while_formatting_finishes_what_is_missing() -> None:
@@ -201,7 +202,7 @@ def test_a_start_after_a_crash_while_formatting_finishes_what_is_missing() -> No
         prepare(files, A, B)
 
     assert len(images) > 5
-    for image in images:
+    for image in some(images):
         again = CrashableFiles(image=image)
         prepare(again, A, B)
         assert properties(again, A).cluster_id == properties(again, B).cluster_id

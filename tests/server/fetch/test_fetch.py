@@ -12,11 +12,6 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FetchRequest, ForgottenTopic, ReplicaState
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.records.batch import batches
 from barnabas.server.partitions.partition import Partition
 from barnabas.storage.fs.interface import WouldBlock
@@ -26,6 +21,7 @@ from tests.support.server import (
     batch,
     fetch_request,
     fetch_topic,
+    list_offsets_request,
     produce_request,
     running,
     until,
@@ -426,7 +422,7 @@ class TestWaiting:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
         await waiting(broker)
 
-        client.send(latest("orders"), version=7)
+        client.send(list_offsets_request("orders", {0: -1}), version=7)
 
         assert [0] == sizes((await client.receive()).responses[0].partitions)
         assert 0 == (await client.receive()).topics[0].partitions[0].offset
@@ -456,18 +452,6 @@ class TestWaiting:
             answer = await client.receive()
             assert [3 * SIZE] == sizes(answer.responses[0].partitions)
             await client.close()
-
-
-def latest(topic: str) -> ListOffsetsRequest:
-    return ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=0,
-        topics=[
-            ListOffsetsTopic(
-                name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
-            )
-        ],
-    )
 
 
 class TestIsolation:
@@ -691,7 +675,7 @@ class TestColdReads:
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
-        client.send(latest("orders"), version=7)
+        client.send(list_offsets_request("orders", {0: -1}), version=7)
 
         assert [0] == sizes((await client.receive()).responses[0].partitions)
         assert 0 == (await client.receive()).topics[0].partitions[0].offset

@@ -30,6 +30,7 @@ from barnabas.server.groups.records import decode_record, encode_record
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.timers import TimerQueue
 from tests.support.coordination import GROUP, Coordination, durable, subscription
+from tests.support.some import some
 
 GOLDEN_LOGS = [
     "groups",
@@ -129,7 +130,7 @@ def expected_offsets(golden: Path, name: str) -> dict[tuple[str, str, int], tupl
     """
     committed: dict[tuple[str, str, int], tuple[Any, ...]] = {}
     pending: dict[int, dict[tuple[str, str, int], tuple[Any, ...]]] = {}
-    for record in decoded(golden, name):
+    for record in some(decoded(golden, name)):
         if record.marker is not None:
             ended = pending.pop(record.producer_id, {})
             if record.marker == "COMMIT":
@@ -223,7 +224,7 @@ def test_groups_in_kafkas_logs(golden: Path, name: str) -> None:
 
     actual = {group.group_id: group for group in replayed(golden, name).groups}
 
-    for group_id, value in expected.classic.items():
+    for group_id, value in some(expected.classic.items()):
         group = actual[group_id]
         assert isinstance(group, ClassicGroup)
         assert value["generation"] == group.generation_id
@@ -251,7 +252,7 @@ def test_kafkas_bytes_are_ours(golden: Path, name: str) -> None:
         for batch in batches(segment.read_bytes()):
             if batch.is_control:
                 continue
-            for stored in batch.records():
+            for stored in some(batch.records()):
                 record = decode_record(stored.key, stored.value)
                 assert record is not None
                 assert (stored.key, stored.value) == encode_record(record)
@@ -265,7 +266,7 @@ def test_kafkas_batches_are_ours(golden: Path) -> None:
     """
     count = 0
     for segment in segments(golden, "groups"):
-        for batch in batches(segment.read_bytes()):
+        for batch in some(batches(segment.read_bytes())):
             if batch.is_control or batch.producer_id != -1:
                 continue
             records = [SimpleRecord(r.timestamp, r.key, r.value) for r in batch.records()]
@@ -397,7 +398,7 @@ class Program:
         live, again = self.c.durable(), durable(self.c.replayed())
         assert without_husks(again) == without_husks(durable(self.loaded()))
         assert live["offsets"] == again["offsets"]
-        for group_id, known in live["groups"].items():
+        for group_id, known in some(live["groups"].items()):
             group = self.c.state.groups.get_classic(group_id)
             assert group is not None
             # A static member that comes back to a stable group may want other topics. They count

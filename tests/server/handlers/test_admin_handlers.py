@@ -52,6 +52,7 @@ from barnabas.server.dynamic_config.topics import ConfigSource
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
 from tests.support.cluster_node import ClusterNode, ask, creatable, started
+from tests.support.some import some
 
 E = ErrorCode
 UNKNOWN_ID = UUID(int=12345)
@@ -560,8 +561,8 @@ async def test_describe_a_topic() -> None:
                      "preallocate", "min.cleanable.dirty.ratio", "compression.type")
     }  # fmt: skip
     assert not any(config.read_only or config.is_sensitive for config in found.values())
-    assert all(config.synonyms == [] for config in found.values())
-    assert all(config.documentation is None for config in found.values())
+    assert all(config.synonyms == [] for config in some(found.values()))
+    assert all(config.documentation is None for config in some(found.values()))
 
 
 async def test_synonyms_and_documentation() -> None:
@@ -693,7 +694,7 @@ async def test_descriptions_agree_with_those_of_kafka(golden: Path) -> None:
     ours = by_name(await describe(node, (2, "topic-1")))
     theirs = described["TOPIC topic-1"]
     assert theirs.keys() == ours.keys()
-    for name, (value, source, read_only, sensitive, kind) in theirs.items():
+    for name, (value, source, read_only, sensitive, kind) in some(theirs.items()):
         found = ours[name]
         assert (value, numbers[source], read_only, sensitive, kind) == (
             found.value,

@@ -21,11 +21,6 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import batches as batches_of
 from barnabas.protocol.records.batch import build_batch
@@ -42,6 +37,7 @@ from tests.support.server import (
     batch,
     fetch_request,
     fetch_topic,
+    list_offsets_request,
     produce_request,
     produce_topic,
     running,
@@ -83,9 +79,7 @@ def told(answer: Any) -> list[tuple[int, int]]:
 
 
 async def end_of(client: WireClient, partition: int = 0) -> int:
-    asked = ListOffsetsPartition(partition_index=partition, timestamp=-1)
-    topic = ListOffsetsTopic(name="orders", partitions=[asked])
-    answer = await client.ask(ListOffsetsRequest(replica_id=-1, topics=[topic]), 7)
+    answer = await client.ask(list_offsets_request("orders", {partition: -1}), 7)
     end: int = answer.topics[0].partitions[0].offset
     return end
 

@@ -16,11 +16,6 @@ from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records.record import SimpleRecord
@@ -34,6 +29,7 @@ from tests.support.server import (
     batch,
     fetch_request,
     fetch_topic,
+    list_offsets_request,
     produce_request,
     produce_topic,
     running,
@@ -667,9 +663,7 @@ async def test_the_next_request_sees_what_was_appended(slow_broker: TestBroker, 
         client.send(produce_request("durable", GOOD, acks=acks), version=BY_NAME)
         if acks == 0:
             client.expect_no_answer()
-        asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
-        topic = ListOffsetsTopic(name="durable", partitions=[asked])
-        client.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
+        client.send(list_offsets_request("durable", {0: -1}), version=7)
         answers = asyncio.create_task(client.receive())
         await turns()
         early = answers.done()
@@ -690,12 +684,10 @@ async def test_what_comes_behind_several_appends_sees_them_all(slow_broker: Test
     """
     await slow_broker.create("quick")
     files: Any = slow_broker.files
-    asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
-    topic = ListOffsetsTopic(name="durable", partitions=[asked])
     async with await slow_broker.client() as client:
         for name in ("durable", "durable", "quick"):
             client.send(produce_request(name, GOOD), version=BY_NAME)
-        client.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
+        client.send(list_offsets_request("durable", {0: -1}), version=7)
         appended = slow_broker.partitions.expect("quick", 0).log
         await until(lambda: appended.log_end_offset == 1)
         files.may_sync.set()

@@ -24,6 +24,7 @@ from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, ClusterNode, creatable, started
 from tests.support.crash.points import crash_images
 from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
+from tests.support.some import some
 
 
 def batch(text: str) -> memoryview:
@@ -113,7 +114,7 @@ async def test_a_deleted_topic_is_gone() -> None:
     assert node.partitions.get("t", 0) is None
     with pytest.raises(UnknownTopicOrPartition):
         partition.append(batch("x"))
-    assert all(name.endswith("-delete") for name in directories(files))
+    assert all(name.endswith("-delete") for name in some(directories(files)))
     assert {} == node.configs.of("t")
 
 
@@ -372,7 +373,7 @@ async def test_several_directories_share_the_partitions() -> None:
     for _ in range(2):
         topic = node.topics.get("t")
         assert topic is not None
-        for index, partition in topic.partitions.items():
+        for index, partition in some(topic.partitions.items()):
             log = node.log_manager.get_log(TopicPartition("t", index))
             assert log is not None
             assert (node.log_manager.directories.ids[log.parent_dir],) == partition.directories
@@ -442,7 +443,7 @@ async def test_a_crash_leaves_all_of_a_change_or_nothing(change: str) -> None:
         await (node.create("t", 2) if change == "create" else node.delete("t"))
 
     found = []
-    for image in images:
+    for image in some(images):
         after = CrashableFiles(image=image)
         node = await started(after)
         topic = node.topics.get("t")

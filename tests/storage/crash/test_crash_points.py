@@ -19,6 +19,7 @@ from tests.support.crash.points import (
 from tests.support.crash.workloads import WORKLOADS, Workload, compaction, crashes, transactions
 from tests.support.crash.world import World
 from tests.support.disk import MemoryFiles
+from tests.support.some import some
 
 pytestmark = pytest.mark.usefixtures("silent_logs")
 
@@ -51,7 +52,7 @@ def test_without_a_crash_all_is_there(workload: Workload) -> None:
     world.start()
 
     assert world.ledgers
-    for ledger in world.ledgers.values():
+    for ledger in some(world.ledgers.values()):
         assert ledger.acknowledged_end == ledger.end
         ledger.durable_end = ledger.acknowledged_end
     world.check()

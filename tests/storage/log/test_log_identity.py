@@ -22,6 +22,7 @@ from barnabas.storage.threads.deferred_work import DeferredWork
 from tests.support.clock import StillClock
 from tests.support.crash.points import ALL, HALF, NONE, crash_images
 from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
+from tests.support.some import some
 
 D = Path("/data/t-0")
 ID = UUID(int=6)
@@ -115,7 +116,7 @@ def test_after_a_crash_the_file_is_whole_or_missing() -> None:
         identity.write()
 
     assert len(images) > 2
-    for image in images:
+    for image in some(images):
         after = CrashableFiles(image=image)
         directory = place(after)
         assert not after.exists(D / PARTITION_METADATA) or ID == in_file(after)

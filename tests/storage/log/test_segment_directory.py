@@ -18,6 +18,7 @@ from tests.support.clock import StillClock
 from tests.support.crash.points import ALL, NONE, Keep, any_part, crash_images
 from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.segments import DIRECTORY, append_padded, padded_batch
+from tests.support.some import some
 
 DELAY_MS = 500
 
@@ -59,7 +60,7 @@ def offsets_in(files: MemoryFiles) -> list[int]:
     """
     place = directory(files)
     clean_up(place)
-    assert all(name.count(".") == 1 for name in files.names(DIRECTORY))
+    assert all(name.count(".") == 1 for name in some(files.names(DIRECTORY)))
     found = []
     for name in numbered(place.files.names(place.path)):
         if name.endswith(".log"):
@@ -182,7 +183,7 @@ def test_a_crash_while_segments_are_replaced_leaves_all_old_ones_or_all_new(keep
 
     old, new = list(range(16)), list(range(0, 16, 2))
     assert (old, new) == (outcomes[0], outcomes[-1])
-    assert all(outcome in (old, new) for outcome in outcomes)
+    assert all(outcome in (old, new) for outcome in some(outcomes))
 
 
 FAR = 2**31 + 5
@@ -225,7 +226,7 @@ def test_a_crash_while_a_segment_is_split_loses_nothing(keep: Keep) -> None:
     outcomes = left_by_crashes(lambda place: [overflowed(place)], split, keep)
 
     assert outcomes
-    assert all([0, 1, 2, 3, FAR, FAR + 1] == outcome for outcome in outcomes)
+    assert all([0, 1, 2, 3, FAR, FAR + 1] == outcome for outcome in some(outcomes))
 
 
 def test_a_directory_can_be_renamed() -> None:

@@ -17,29 +17,20 @@ from pathlib import Path
 from typing import ClassVar, Final
 from uuid import UUID
 
-from barnabas.protocol.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
-from barnabas.protocol.messages.incremental_alter_configs import (
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.clock import ManualClock
+from tests.support.config_requests import SET, TOPIC, change, describe, grow
 from tests.support.crash.points import Keep, Point, Subject, Watch
 from tests.support.crashable_disk import CrashableFiles
-from tests.support.server import DATA, START_MS, TestBroker, batch, produce_request, running
+from tests.support.server import (
+    DATA,
+    START_MS,
+    TestBroker,
+    batch,
+    list_offsets_request,
+    produce_request,
+    running,
+)
 from tests.support.wire_client import WireClient
 
 CONFIG: Final = "retention.ms"
@@ -184,24 +175,14 @@ async def produce(broker: TestBroker, topic: str) -> None:
 
 
 async def _grow(broker: TestBroker, topic: str, count: int) -> None:
-    topics = [CreatePartitionsTopic(name=topic, count=count, assignments=None)]
     async with await broker.client() as client:
-        answer = await client.ask(
-            CreatePartitionsRequest(topics=topics, timeout_ms=10_000, validate_only=False), 3
-        )
+        answer = await client.ask(grow(topic, count), 3)
     assert 0 == answer.results[0].error_code, answer
 
 
 async def _configure(broker: TestBroker, topic: str, value: str) -> None:
-    resource = AlterConfigsResource(
-        resource_type=TOPIC_RESOURCE,
-        resource_name=topic,
-        configs=[AlterableConfig(name=CONFIG, config_operation=0, value=value)],
-    )
     async with await broker.client() as client:
-        answer = await client.ask(
-            IncrementalAlterConfigsRequest(resources=[resource], validate_only=False), 1
-        )
+        answer = await client.ask(change(TOPIC, topic, (CONFIG, SET, value)), 1)
     assert 0 == answer.responses[0].error_code, answer
 
 
@@ -226,20 +207,13 @@ async def topics_of(broker: TestBroker) -> dict[str, Known]:
 
 
 async def _config(client: WireClient, topic: str) -> str | None:
-    resource = DescribeConfigsResource(
-        resource_type=TOPIC_RESOURCE, resource_name=topic, configuration_keys=[CONFIG]
-    )
-    answer = await client.ask(DescribeConfigsRequest(resources=[resource]), 4)
+    answer = await client.ask(describe(TOPIC, topic, CONFIG), 4)
     (config,) = answer.results[0].configs
     return None if config.config_source != 1 else str(config.value)
 
 
 async def _end(client: WireClient, topic: str) -> int:
-    partition = ListOffsetsPartition(partition_index=0, timestamp=END)
-    request = ListOffsetsRequest(
-        replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[partition])]
-    )
-    answer = await client.ask(request, 5)
+    answer = await client.ask(list_offsets_request(topic, {0: END}), 5)
     (found,) = answer.topics[0].partitions
     assert 0 == found.error_code, found
     return int(found.offset)

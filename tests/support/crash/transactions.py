@@ -18,13 +18,12 @@ from typing import Any, ClassVar, Final
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.server.clock import ManualClock
 from barnabas.server.groups.changes import Producer
 from tests.support.crash.points import Keep, Point, Subject, Watch
 from tests.support.crashable_disk import CrashableFiles
 from tests.support.server import START_MS, TestBroker, running
-from tests.support.transactional_client import TOPIC, Client
+from tests.support.transactional_client import Client, prepare
 from tests.support.wire_client import WireClient
 
 PARTITIONS: Final = (0, 1)
@@ -142,7 +141,7 @@ class Transactions(Subject[Progress]):
     async def points(self, keeps: tuple[Keep, ...]) -> list[Point[Progress]]:
         files, clock = CrashableFiles(), ManualClock(START_MS)
         async with running(files, clock, **OPTIONS) as broker:
-            await prepare(broker)
+            await prepare(broker, len(PARTITIONS))
             async with await _WatchedWire.open(broker.port) as wire:
                 production = Production(files, clock, keeps)
                 wire.watch = production.watch
@@ -184,18 +183,6 @@ class Transactions(Subject[Progress]):
                 await check_going_on(
                     broker, clock, self._protocol, point.promised, by_timeout=by_timeout
                 )
-
-
-async def prepare(broker: TestBroker) -> None:
-    """
-    Make the topic of the records, and those of both coordinators.
-    """
-    await broker.create(TOPIC, partitions=len(PARTITIONS))
-    async with await broker.client() as wire:
-        for kind in (0, 1):
-            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"])
-            answer = await wire.ask(request, 6)
-            assert 0 == answer.coordinators[0].error_code
 
 
 async def transact(client: Client, number: int, *, commit: bool, production: Production) -> None:

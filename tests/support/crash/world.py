@@ -113,9 +113,6 @@ class World:
     # Logs
 
     def create(self, topic: str, **config: Any) -> TopicPartition:
-        """
-        A new log, with an id of its own.
-        """
         self._marks += 1
         partition = TopicPartition(topic, 0)
         ledger = self.ledgers[partition] = Ledger(
@@ -270,9 +267,6 @@ class World:
         self.check_online()
 
     def stop(self) -> None:
-        """
-        Stop cleanly.
-        """
         logs = self.logs.logs()
         if not self.logs.shutdown(broker_epoch=1):
             raise KafkaStorageError("the logs could not be closed")

@@ -89,14 +89,14 @@ def test_all_batches_and_records_are_those_of_kafkas_dump(
     for log_name in some(directory.logs()):
         log = directory.open(log_name)
         found = list(everything(log))
-        assert all(batch.is_valid() for batch in some(found))
+        assert all(batch.is_valid() for batch in found)
         dump = dump_of(golden / name, log_name)
         if dump.exists():
             start = log.log_start_offset
             expected = [batch for batch in dumped_batches(dump) if batch.last_offset >= start]
             assert expected == [as_dumped(batch) for batch in found], log_name
             records = dict(dumped(found))
-            for record in some(dumped_records(dump)):
+            for record in dumped_records(dump):
                 if record.offset >= start:
                     assert record == records[record.offset], log_name
                     compared += 1

@@ -20,7 +20,6 @@ from tests.golden.test_recovery import contents
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import KafkaDirectory
 from tests.support.segments import aborted_txns
-from tests.support.some import some
 
 SETS = ["transactions-tv0", "transactions-tv1", "transactions-tv2"]
 LOGS = ["txn-0", "txn-1", "idem-0", "input-0"]
@@ -167,7 +166,7 @@ def test_aborted_transactions_lie_with_their_markers(
     ]
 
     assert len(found) >= 3
-    for segment, entry in some(found):
+    for segment, entry in found:
         assert segment.base_offset <= entry.last_offset < segment.read_next_offset()
         [marker] = [b for b in everything(log) if b.base_offset == entry.last_offset]
         assert marker.is_control

@@ -33,19 +33,6 @@ Members join within milliseconds here; three seconds of waiting for more would b
 """
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """
-    What the comparison with Apache Kafka can be told.
-    """
-    group = parser.getgroup("differential", "comparing Barnabas with Apache Kafka")
-    group.addoption("--workloads", type=int, help="how many workloads to generate")
-    group.addoption("--first-seed", type=int, default=0, help="the first of them, others follow")
-    group.addoption("--kind", help="only those of them that are of these kinds")
-    group.addoption("--seed", type=int, help="the one workload to play")
-    group = parser.getgroup("soak", "transactions while producers and the broker are killed")
-    group.addoption("--soaks", type=int, default=5, help="how many runs of each protocol")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Everything beside this file needs real clients.

@@ -30,11 +30,11 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """
     All workloads that go with some settings, played on both brokers.
     """
-    seed = request.config.getoption("--seed", None)
-    count = request.config.getoption("--workloads", None) or ORDINARY
-    first = request.config.getoption("--first-seed", 0)
+    seed = request.config.getoption("--seed")
+    count = request.config.getoption("--workloads") or ORDINARY
+    first = request.config.getoption("--first-seed")
     seeds = range(first, first + count) if seed is None else [seed]
-    kinds = (request.config.getoption("--kind", None) or ",".join(KINDS)).split(",")
+    kinds = (request.config.getoption("--kind") or ",".join(KINDS)).split(",")
     started_ms = round(time.time() * 1000)
     written = [write(seed, started_ms) for seed in seeds]
     workloads = [

@@ -15,7 +15,6 @@ from barnabas.protocol.internal_topics.transaction_records import (
     TransactionLogValue,
 )
 from tests.support.golden_logs import golden_batches
-from tests.support.some import some
 
 EMPTY, ONGOING = 0, 1
 
@@ -86,7 +85,7 @@ def test_every_record_of_kafka_is_written_back_the_same(golden: Path) -> None:
     """
     seen = set()
     for batch in golden_batches(golden, "*/data/__transaction_state-*/*.log"):
-        for record in some(batch.records()):
+        for record in batch.records():
             assert record.key is not None
             assert b"\0\0" == record.key[:2]
             key = decode(TransactionLogKey, 0, record.key[2:])

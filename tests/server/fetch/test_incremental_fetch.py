@@ -25,7 +25,6 @@ from tests.support.server import (
     until,
 )
 from tests.support.session_client import SessionClient, View
-from tests.support.some import some
 from tests.support.wire_client import WireClient
 
 pytestmark = pytest.mark.broker(topics={"orders": 4})
@@ -524,7 +523,7 @@ async def compare(session: SessionClient, *, limited: bool) -> None:
     }
     assert views == {index: session.views[index] for index in offsets}
     if not limited:
-        for topic in some(answer.responses):
+        for topic in answer.responses:
             assert not any(each.records for each in topic.partitions), "the session had told it"
 
 

@@ -224,7 +224,7 @@ def test_groups_in_kafkas_logs(golden: Path, name: str) -> None:
 
     actual = {group.group_id: group for group in replayed(golden, name).groups}
 
-    for group_id, value in some(expected.classic.items()):
+    for group_id, value in expected.classic.items():
         group = actual[group_id]
         assert isinstance(group, ClassicGroup)
         assert value["generation"] == group.generation_id
@@ -252,7 +252,7 @@ def test_kafkas_bytes_are_ours(golden: Path, name: str) -> None:
         for batch in batches(segment.read_bytes()):
             if batch.is_control:
                 continue
-            for stored in some(batch.records()):
+            for stored in batch.records():
                 record = decode_record(stored.key, stored.value)
                 assert record is not None
                 assert (stored.key, stored.value) == encode_record(record)
@@ -266,7 +266,7 @@ def test_kafkas_batches_are_ours(golden: Path) -> None:
     """
     count = 0
     for segment in segments(golden, "groups"):
-        for batch in some(batches(segment.read_bytes())):
+        for batch in batches(segment.read_bytes()):
             if batch.is_control or batch.producer_id != -1:
                 continue
             records = [SimpleRecord(r.timestamp, r.key, r.value) for r in batch.records()]

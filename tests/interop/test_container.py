@@ -174,7 +174,9 @@ def test_records_outlive_the_container_on_its_volume(image: str, volume: str) ->
         assert seconds < SOON
 
 
-async def test_it_is_reached_without_any_setting(engine: docker.DockerClient, image: str) -> None:
+async def test_a_container_is_reached_without_any_setting(
+    engine: docker.DockerClient, image: str
+) -> None:
     """
     ``docker run -p 9092:9092`` is all that it takes: it is reached through the published port, and
     calls itself what that is for the host. Here the host has another port, for somebody may listen

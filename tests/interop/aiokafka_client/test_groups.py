@@ -247,7 +247,7 @@ async def _read_on(consumer: Any) -> None:
         await consumer.getmany(timeout_ms=50)
 
 
-async def test_one_that_was_left_out_cannot_commit(clients: Clients, topic: str) -> None:
+async def test_a_member_whose_session_ran_out_cannot_commit(clients: Clients, topic: str) -> None:
     """
     Its generation is over: its session ran out while its heartbeats were held back.
     """
@@ -289,7 +289,9 @@ async def test_a_static_member_comes_back_to_its_own(clients: Clients, topic: st
     assert rounds + 1 == len(told.assigned)
 
 
-async def test_one_may_change_its_mind_at_any_time(clients: Clients, topic: str) -> None:
+async def test_a_member_may_leave_join_and_change_topics_at_any_time(
+    clients: Clients, topic: str
+) -> None:
     """
     Leave before it ever joined, join, and read another topic.
     """

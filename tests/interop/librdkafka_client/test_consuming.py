@@ -71,7 +71,9 @@ def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) 
         assert [expected] == values(consumer, 1)
 
 
-def test_who_begins_at_the_end_gets_what_comes(clients: Clients, topic: str) -> None:
+def test_a_consumer_that_begins_at_the_end_gets_only_new_records(
+    clients: Clients, topic: str
+) -> None:
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(5))
     consumer = clients.consumer(topic, enable_partition_eof=True)

@@ -111,7 +111,7 @@ def test_a_cooperative_member_takes_in_another_topic(clients: Clients, topic: st
     assert {(name, 0) for name in names} == assigned(consumer)
 
 
-def test_who_polls_too_seldom_loses_its_partitions(clients: Clients, topic: str) -> None:
+def test_a_member_that_polls_too_seldom_loses_its_partitions(clients: Clients, topic: str) -> None:
     """
     And gets them again by polling on.
     """

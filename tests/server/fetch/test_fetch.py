@@ -308,7 +308,7 @@ class TestWaiting:
     When a fetch waits, and what ends it.
     """
 
-    async def test_it_waits_until_something_comes(
+    async def test_a_fetch_waits_until_records_come(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         client.send(
@@ -322,7 +322,7 @@ class TestWaiting:
         assert [0, SIZE] == sizes(answer.responses[0].partitions)
         assert not broker.fetches.waiting
 
-    async def test_it_waits_until_enough_has_come(
+    async def test_a_fetch_waits_until_min_bytes_have_come(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
@@ -343,7 +343,7 @@ class TestWaiting:
         assert 1 == still
         assert [2 * SIZE, SIZE] == sizes(answer.responses[0].partitions)
 
-    async def test_it_waits_no_longer_than_asked(
+    async def test_a_fetch_waits_no_longer_than_max_wait_ms(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         clock: Any = broker.clock
@@ -362,7 +362,7 @@ class TestWaiting:
         assert 1 == early
         assert [SIZE] == sizes(answer.responses[0].partitions)
 
-    async def test_it_does_not_wait_for_more_than_it_may_have(
+    async def test_a_fetch_does_not_wait_for_more_than_max_bytes(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
@@ -650,7 +650,7 @@ class TestColdReads:
         monkeypatch.setattr(Partition, "read", from_disk)
         return waited
 
-    async def test_they_are_answered_all_the_same(
+    async def test_cold_reads_are_answered(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         append(broker, ONE, ONE)
@@ -660,7 +660,7 @@ class TestColdReads:
         assert 2 * SIZE == len(partition.records)
         assert ["looked up"] == cold
 
-    async def test_they_wait_for_what_is_missing(
+    async def test_a_waiting_fetch_reads_cold_pages_when_records_come(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
@@ -671,7 +671,7 @@ class TestColdReads:
         assert [SIZE] == sizes((await client.receive()).responses[0].partitions)
         assert 2 == len(cold)
 
-    async def test_they_do_not_hold_up_a_request_behind_them(
+    async def test_cold_reads_do_not_delay_the_next_request(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)

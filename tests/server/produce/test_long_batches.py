@@ -93,7 +93,9 @@ async def values(client: WireClient, partition: int = 0) -> list[bytes | None]:
     return [record.value for batch in batches_of(records) for record in batch.records()]
 
 
-async def test_others_are_served_meanwhile(broker: TestBroker, client: WireClient) -> None:
+async def test_other_requests_are_served_while_a_long_batch_is_examined(
+    broker: TestBroker, client: WireClient
+) -> None:
     async with await broker.client() as other:
         with held(broker):
             client.send(produce_request("orders", LONG), version=BY_NAME)

@@ -50,9 +50,9 @@ def contents() -> dict[Path, bytes]:
     return {path: bytes(node.data) for path, node in sound_directory().nodes.items()}
 
 
-def disk(changes: dict[Path, bytes | None]) -> MemoryFiles:
+def found(changes: dict[Path, bytes | None]) -> list[Violation]:
     """
-    The directory with some files changed, or missing.
+    What is wrong with the directory if some files are changed, or missing.
     """
     files = MemoryFiles()
     for path in (ROOT, *(path.parent for path in contents())):
@@ -60,11 +60,7 @@ def disk(changes: dict[Path, bytes | None]) -> MemoryFiles:
     for path, data in {**contents(), **changes}.items():
         if data is not None:
             files.open(path).append(data)
-    return files
-
-
-def found(changes: dict[Path, bytes | None]) -> list[Violation]:
-    return verified([ROOT], read_topics, files=disk(changes))[0]
+    return verified([ROOT], read_topics, files=files)[0]
 
 
 def test_the_directory_is_sound() -> None:

@@ -61,9 +61,9 @@ contracts: $(INSTALLED) $(VENV)/.developer ## Check which package may import whi
 
 test: lint types contracts ## Check everything and run all tests
 	@echo "test: pytest $(TESTS)"
-	@$(PYTEST) $(PARALLEL) $(TESTS) $(ARGS)
+	@$(PYTEST) $(PARALLEL) --durations=40 $(TESTS) $(ARGS)
 
-unit: $(INSTALLED) $(VENV)/.developer ## Run the tests that need nothing but Python
+unit: $(INSTALLED) $(VENV)/.unit ## Run the tests that need nothing but Python
 	@$(PYTEST) $(PARALLEL) -m "not interop" $(TESTS) $(ARGS)
 
 interop: $(INSTALLED) $(VENV)/.developer ## Run the tests with real clients, Java and Docker
@@ -111,9 +111,14 @@ $(VENV)/.spark: pyproject.toml | $(VENV)/.python
 	  print(*(needed for needed in extras['spark'] if needed.startswith('pyspark')))")
 	@touch $@
 
-$(VENV)/.developer: pyproject.toml | $(INSTALLED) $(VENV)/.spark
-	@echo "Installing what development and tests need"
-	@$(BIN)/python -m pip install --quiet --find-links $(VENV)/wheels \
-	  --group dev --group interop --group spark
+# Without Spark: it takes minutes, and these tests need none.
+$(VENV)/.unit: pyproject.toml | $(INSTALLED)
+	@echo "Installing what tests need"
+	@$(BIN)/python -m pip install --quiet --group dev --group interop
+	@touch $@
+
+$(VENV)/.developer: pyproject.toml | $(VENV)/.unit $(VENV)/.spark
+	@echo "Installing Spark"
+	@$(BIN)/python -m pip install --quiet --find-links $(VENV)/wheels --group spark
 	@rm -rf $(VENV)/wheels
 	@touch $@

@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,12 +17,21 @@ import pytest
 from hypothesis import settings
 
 from tests.support.crash.count import CRASH_POINTS
+from tests.support.maven import PrerequisiteMissing
 
 CRASH_POINTS_OF_WORKER: Final = "crash_points"
 
-_PIPELINE: Final = "tests/pipeline"
-_LONGEST: Final = (_PIPELINE, "tests/interop")
-"""The folders whose tests take most of the time."""
+SPARK_MARK: Final = "pytest.mark.spark"
+"""The text by which the scheduler, which imports no tests, knows the files that need Spark."""
+
+_NEED_SPARK: Final = (
+    "tests/pipeline",
+    "tests/golden/test_pipeline.py",
+    "tests/benchmarks/test_spark_connector.py",
+)
+"""What can only be imported where the extra ``spark`` is installed."""
+
+_ROOT: Final = Path(__file__).parent.parent
 
 # How long an example takes is the affair of the machine, which may be busy with something else.
 settings.register_profile("barnabas", deadline=None)
@@ -33,16 +45,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="some",
         help="how many instants to crash at: each change of the disk, or more of each",
     )
+    group = parser.getgroup("differential", "comparing Barnabas with Apache Kafka")
+    group.addoption("--workloads", type=int, help="how many workloads to generate")
+    group.addoption("--first-seed", type=int, default=0, help="the first of them, others follow")
+    group.addoption("--kind", help="only those of them that are of these kinds")
+    group.addoption("--seed", type=int, help="the one workload to play")
+    group = parser.getgroup("soak", "transactions while producers and the broker are killed")
+    group.addoption("--soaks", type=int, default=5, help="how many runs of each protocol")
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    left_out = collection_path.relative_to(_ROOT).as_posix() in _NEED_SPARK
+    return True if left_out and not has_spark() else None
+
+
+def pytest_report_header() -> list[str]:
+    return [] if has_spark() else [f"left out, no PySpark: {', '.join(_NEED_SPARK)}"]
+
+
+@cache
+def has_spark() -> bool:
+    try:
+        return find_spec("pyspark") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@cache
+def needs_spark(file: str) -> bool:
+    """
+    Whether the tests of a file, named as in a node id, belong to the process of the Spark session.
+    """
+    return SPARK_MARK in (_ROOT / file).read_text()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
-    What takes long begins first, so that nobody waits for it alone in the end.
+    Files with Spark begin first, then real clients, so that no process waits for them at the end.
     """
 
     def place(item: pytest.Item) -> int:
-        folders = enumerate(_LONGEST)
-        return next((n for n, name in folders if item.nodeid.startswith(f"{name}/")), len(_LONGEST))
+        file = item.nodeid.partition("::")[0]
+        return 0 if needs_spark(file) else 1 if file.startswith("tests/interop/") else 2
 
     items.sort(key=place)
 
@@ -50,7 +94,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
-    Where files of tests run side by side, those of the pipeline share one process: Spark is large.
+    Where files of tests run side by side, those with Spark share one process: a session is large.
     """
     if config.getoption("dist") != "loadfile":
         return None
@@ -59,9 +103,34 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # xdist comes without types
         def _split_scope(self, nodeid: str) -> str:
             file = str(super()._split_scope(nodeid))
-            return _PIPELINE if file.startswith(f"{_PIPELINE}/") else file
+            return SPARK_MARK if needs_spark(file) else file
 
     return Scheduling(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, None, None]:
+    with prerequisites():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, None, None]:
+    with prerequisites():
+        yield
+
+
+@contextmanager
+def prerequisites() -> Iterator[None]:
+    """
+    A test that lacks a prerequisite is skipped, in its fixtures too; in CI everything has to run.
+    """
+    try:
+        yield
+    except PrerequisiteMissing as missing:
+        if os.environ.get("CI"):
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -109,7 +178,4 @@ def golden() -> Path:
     """
     if directory := os.environ.get("BARNABAS_GOLDEN"):
         return Path(directory)
-    sentence = "BARNABAS_GOLDEN does not name a directory that Apache Kafka has written"
-    if os.environ.get("CI") == "true":
-        pytest.fail(sentence)
-    pytest.skip(sentence)
+    raise PrerequisiteMissing("BARNABAS_GOLDEN names no directory that Apache Kafka has written")

@@ -14,16 +14,13 @@ import pytest
 
 from barnabas.protocol.records.batch import RecordBatch, batches, build_batch_with_offsets
 from barnabas.protocol.records.record import Record
-from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
-from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.cleaning import clean
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import topic_configs
-from tests.support.logs import append_with_offsets
+from tests.support.logs import append_with_offsets, config_with, new_log
 
 FILES = DiskFiles()
 DAY_MS = 86_400_000
@@ -109,13 +106,10 @@ def test_compacting_again_gives_the_same_files(golden: Path, tmp_path: Path, top
     bases = sorted(offset_from_file_name(path.name) for path in theirs.glob("*.log"))
     clock = StillClock(topic.cleaned_ms)
     ours = tmp_path / "t-0"
-    log = open_log(
-        ours,
-        LogConfig(cleanup_policy=("delete",), index_interval_bytes=config.index_interval_bytes),
-        files=FILES,
-        clock=clock,
-        failures=LogDirFailureChannel(),
+    uncleaned = config_with(
+        cleanup_policy=("delete",), index_interval_bytes=config.index_interval_bytes
     )
+    log = new_log(ours, uncleaned, files=FILES, clock=clock, producer_config=None)
     write_again(log, theirs, bases)
     log.update_config(config)
 
@@ -139,13 +133,8 @@ def test_the_uncleaned_topic_keeps_the_last_record_of_each_key(
     data = golden / "compaction" / "data"
     clock = StillClock(TOPICS[0].cleaned_ms)
     ours = tmp_path / "t-0"
-    log = open_log(
-        ours,
-        topic_configs(golden / "compaction")["dirty"],
-        files=FILES,
-        clock=clock,
-        failures=LogDirFailureChannel(),
-    )
+    dirty = topic_configs(golden / "compaction")["dirty"]
+    log = new_log(ours, dirty, files=FILES, clock=clock, producer_config=None)
     for batch in batches_of(data / "dirty-0"):
         append_with_offsets(log, memoryview(bytearray(batch.data)))
     log.roll()

@@ -17,6 +17,7 @@ import pytest
 from barnabas.storage.explain.known import ExplainError
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.explaining import Explainer
+from tests.support.some import some
 
 SETS = [
     ("codecs", "data", "dump"),
@@ -104,7 +105,7 @@ def test_each_partition_is_explained_and_none_is_changed(
     directory = golden / name / data
     before = snapshot_of(directory)
 
-    for partition in partitions_in(directory):
+    for partition in some(partitions_in(directory)):
         explain = Explainer(directory)
         facts = explain.facts(partition, "--all")
         logs = sorted((directory / partition).glob("*.log"))
@@ -177,7 +178,7 @@ def test_times_are_found_where_kafkas_broker_found_them(name: str, golden: Path)
     explain = Explainer(golden / name / "data")
     looked_at = 0
     for partition, by_time in answers.items():
-        for time, answer in by_time.items():
+        for time, answer in some(by_time.items()):
             if not time.isdecimal():
                 continue
             looked_at += 1
@@ -267,16 +268,13 @@ def test_a_directory_after_a_crash_is_explained(golden: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["recovery-killed", "recovery-clean"])
 def test_damaged_logs_are_explained(name: str, golden: Path, tmp_path: Path) -> None:
-    """
-    Before Kafka repaired them.
-    """
     with tarfile.open(golden / name / "before.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     directory = tmp_path / "before"
     explain = Explainer(directory)
     before = snapshot_of(directory)
 
-    for partition in partitions_in(directory):
+    for partition in some(partitions_in(directory)):
         assert explain.text(partition, "--all").startswith(partition)
 
     assert before == snapshot_of(directory)

@@ -27,6 +27,7 @@ from barnabas.storage.state_files.checkpoints import (
 )
 from barnabas.storage.state_files.file_names import offset_from_file_name
 from tests.support.clock import StillClock
+from tests.support.some import some
 
 FILES = DiskFiles()
 NEVER = 2**63 - 1
@@ -124,7 +125,7 @@ def test_appending_the_batches_again_makes_the_same_indexes(
     theirs = golden / "segments" / "data" / f"{name}-0"
     base_offsets = logs_of(theirs)
 
-    for base_offset in base_offsets:
+    for base_offset in some(base_offsets):
         segment = open_segment(tmp_path, base_offset, topic)
         for batch in batches_of(theirs, base_offset):
             if batch.base_offset in topic.restarted_at:
@@ -166,7 +167,7 @@ def test_recovering_segments_makes_the_same_indexes(
         partition, ProducerSnapshots(FILES, tmp_path), ProducerStateManagerConfig(), clock
     )
 
-    for base_offset in logs_of(theirs):
+    for base_offset in some(logs_of(theirs)):
         name = f"{base_offset:020d}.log"
         (tmp_path / name).write_bytes((theirs / name).read_bytes())
         segment = open_segment(tmp_path, base_offset, Topic(index_interval_bytes=200))

@@ -20,16 +20,15 @@ from barnabas.protocol.records.batch import (
 )
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.producers.append import TV_2
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.entry import SENTINEL
-from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.partition_metadata import parse_partition_metadata
 from tests.golden.test_recovery import contents
 from tests.support.clock import StillClock
 from tests.support.kafka_directory import AFTERWARDS_MS, topic_configs
+from tests.support.logs import new_log
 
 LOGS = [
     "append-time-0",
@@ -74,13 +73,13 @@ class Replay:
 
     def _open(self, epoch: int) -> Log:
         self._epoch = epoch
-        log = open_log(
+        log = new_log(
             self._path,
             self._config,
             files=DiskFiles(),
             clock=self.clock,
-            failures=LogDirFailureChannel(),
             topic_id=self._topic_id,
+            producer_config=None,
         )
         log.assign_epoch_start_offset(epoch, log.log_end_offset)
         log.update_high_watermark(log.log_end_offset)
@@ -120,9 +119,6 @@ class Replay:
         log.update_high_watermark(log.log_end_offset)
 
     def close(self) -> dict[str, Any]:
-        """
-        What the files of the log are in the end.
-        """
         self.log.close()
         return contents(self._path)
 

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -32,19 +31,6 @@ _LITTLE_WAITING = {"group.initial.rebalance.delay.ms": "500"}
 """
 Members join within milliseconds here; three seconds of waiting for more would be spent in vain.
 """
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """
-    What the comparison with Apache Kafka can be told.
-    """
-    group = parser.getgroup("differential", "comparing Barnabas with Apache Kafka")
-    group.addoption("--workloads", type=int, help="how many workloads to generate")
-    group.addoption("--first-seed", type=int, default=0, help="the first of them, others follow")
-    group.addoption("--kind", help="only those of them that are of these kinds")
-    group.addoption("--seed", type=int, help="the one workload to play")
-    group = parser.getgroup("soak", "transactions while producers and the broker are killed")
-    group.addoption("--soaks", type=int, default=5, help="how many runs of each protocol")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -89,6 +75,23 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     running.start()
     yield running
     running.close()
+
+
+@pytest.fixture(scope="session")
+def quick_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """
+    A broker whose groups begin at once and whose limits of time are short enough to wait for.
+    """
+    with running_broker(
+        tmp_path_factory.mktemp("broker"),
+        num__partitions="2",
+        # Some records are of 1970: retention has to leave them alone for as long as a test takes.
+        log__initial__task__delay__ms=str(24 * 3600 * 1000),
+        group__initial__rebalance__delay__ms="0",
+        group__min__session__timeout__ms="1000",
+        transaction__abort__timed__out__transaction__cleanup__interval__ms="200",
+    ) as broker:
+        yield broker
 
 
 @pytest.fixture
@@ -138,20 +141,14 @@ def toolbox() -> Iterator[Toolbox]:
     """
     Apache Kafka's command-line tools, or a skipped test where there is no Java to run them.
     """
-    try:
-        running = Toolbox()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    running = Toolbox()
     yield running
     running.close()
 
 
 def _make(name: str) -> Client:
     if name == "Java":
-        try:
-            return Java()
-        except PrerequisiteMissing as missing:
-            unavailable(str(missing))
+        return Java()
     kinds: dict[str, Callable[[], Client]] = {
         "kafka-python": KafkaPython,
         "confluent-kafka": Confluent,
@@ -162,9 +159,6 @@ def _make(name: str) -> Client:
 
 @pytest.fixture(params=CLIENTS)
 def client(request: pytest.FixtureRequest, client_named: Callable[[str], Client]) -> Client:
-    """
-    Each client library in turn.
-    """
     return client_named(request.param)
 
 
@@ -180,18 +174,9 @@ def topic(request: pytest.FixtureRequest) -> str:
     return f"{readable[:80]}-{next(_numbers)}"
 
 
-def unavailable(reason: str) -> NoReturn:
-    """
-    Skip the test because a prerequisite is missing; in CI everything has to be there.
-    """
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
-
-
 def needs_program(name: str) -> None:
     """
     Skip the test if the machine lacks a program.
     """
     if shutil.which(name) is None:
-        unavailable(f"no {name} on the path")
+        raise PrerequisiteMissing(f"no {name} on the path")

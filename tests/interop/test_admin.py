@@ -25,9 +25,6 @@ from tests.support.broker_process import BrokerProcess
 
 @pytest.fixture
 def admin(broker: BrokerProcess) -> AdminClient:
-    """
-    librdkafka's admin client.
-    """
     return AdminClient({"bootstrap.servers": broker.bootstrap})
 
 
@@ -72,9 +69,6 @@ def test_a_topic_is_usable_when_created_and_gone_when_deleted(
     ],
 )
 def test_a_topic_that_cannot_be_is_refused(admin: AdminClient, new: NewTopic, code: int) -> None:
-    """
-    With the error that says why, and nothing is created.
-    """
     with pytest.raises(KafkaException) as refused:
         admin.create_topics([new])[new.topic].result(PATIENCE)
 
@@ -83,9 +77,6 @@ def test_a_topic_that_cannot_be_is_refused(admin: AdminClient, new: NewTopic, co
 
 
 def test_a_topic_that_exists_is_not_created_again(admin: AdminClient, topic: str) -> None:
-    """
-    The second request is refused and the topic stays as it is.
-    """
     admin.create_topics([NewTopic(topic, 2)])[topic].result(PATIENCE)
 
     with pytest.raises(KafkaException) as refused:
@@ -180,9 +171,6 @@ def test_librdkafka_adds_partitions_and_deletes_records(
 def test_kafka_python_changes_configs_partitions_and_records(
     broker: BrokerProcess, python_admin: KafkaAdminClient, topic: str
 ) -> None:
-    """
-    With the requests that it knows.
-    """
     client = KafkaPython()
     client.create_topic(broker.bootstrap, topic, 1, {"flush.ms": "5"})
     client.produce(broker.bootstrap, topic, [NewRecord(b"%d" % n) for n in range(5)], "none")

@@ -15,9 +15,7 @@ import pytest
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
-from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.both_brokers import BothBrokers, assert_answered_alike
 from tests.support.cluster_node import creatable
 from tests.support.config_requests import (
     APPEND,
@@ -39,9 +37,7 @@ from tests.support.config_requests import (
     trim,
 )
 from tests.support.server import batch, produce_request
-from tests.support.wire_client import WireClient
 
-PATIENCE: Final = 60.0
 TOPICS: Final = {
     "t": creatable("t"),
     "p": creatable("p", 2),
@@ -57,23 +53,9 @@ _HINT: Final = re.compile(r"; did you mean .*\?$")
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, ...]]:
-    """
-    Barnabas and Apache Kafka, with the same topics.
-    """
-    pair = (
-        Barnabas(tmp_path_factory.mktemp("barnabas")),
-        ApacheKafka(tmp_path_factory.mktemp("kafka")),
-    )
-    try:
-        for broker in pair:
-            broker.start()
-        yield pair
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    finally:
-        for broker in pair:
-            broker.close()
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
+    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers")) as both:
+        yield both.start()
 
 
 def change_topic(*changes: tuple[str, int, str | None]) -> Message:
@@ -341,49 +323,20 @@ ANSWERS: Final[dict[str, list[Message]]] = {
 
 
 @pytest.mark.parametrize("subject", ANSWERS)
-def test_answers_are_those_of_kafka(brokers: tuple[BrokerProcess, ...], subject: str) -> None:
-    asyncio.run(compare(brokers, ANSWERS[subject]))
+def test_answers_are_those_of_kafka(both: BothBrokers, subject: str) -> None:
+    # Topics stay from one subject to the next; it is fine that they exist already.
+    prepared_by: list[tuple[Message, int]] = [
+        (CreateTopicsRequest(topics=list(TOPICS.values()), timeout_ms=10_000), 7)
+    ]
+    if subject == "records to delete":
+        prepared_by.append((produce_request("t", batch(*"abcde")), 9))
+    requests = [(request, VERSIONS[request.api.key]) for request in ANSWERS[subject]]
 
-
-async def compare(brokers: tuple[BrokerProcess, ...], requests: list[Message]) -> None:
-    """
-    Send *requests* to both and compare what they answer.
-    """
-    barnabas, kafka = (broker.port for broker in brokers)
-    async with await WireClient.open(barnabas) as ours, await WireClient.open(kafka) as theirs:
-        for client in (ours, theirs):
-            # They stay from one subject to the next; that they are there already is fine.
-            wanted = CreateTopicsRequest(topics=list(TOPICS.values()), timeout_ms=10_000)
-            await client.ask(wanted, 7)
-            if requests is ANSWERS["records to delete"]:
-                await client.ask(produce_request("t", batch(*"abcde")), 9)
-        for request in requests:
-            found = await answer(ours, request)
-            assert await settled(theirs, request, found) == found, request
-
-
-async def settled(kafka: WireClient, request: Message, ours: Any) -> Any:
-    """
-    Kafka's answer; a broker there hears of a change a moment after it was answered, so that it is
-    asked again what it knows until it says what we say, for a while.
-    """
-    theirs = await answer(kafka, request)
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + PATIENCE
-    while is_look(request) and theirs != ours and loop.time() < deadline:
-        theirs = await answer(kafka, request)
-    return theirs
-
-
-def is_look(request: Message) -> bool:
-    """
-    Whether it changes nothing.
-    """
-    return type(request).__name__ == "DescribeConfigsRequest"
-
-
-async def answer(client: WireClient, request: Message) -> Any:
-    return _plain(told(await client.ask(request, VERSIONS[request.api.key])))
+    asyncio.run(
+        assert_answered_alike(
+            both, requests, prepared_by=prepared_by, plain=lambda answer: _plain(told(answer))
+        )
+    )
 
 
 def _plain(answer: Any) -> Any:

@@ -5,19 +5,17 @@ Administration of configs with Apache Kafka's own client and tools.
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.interop.clients.base import PATIENCE, NewRecord
+from tests.interop.clients.base import NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
-from tests.interop.conftest import unavailable
 from tests.interop.tools.toolbox import Toolbox
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, java
-from tests.support.broker_process import Barnabas, BrokerProcess
-from tests.support.java_programs import compiled
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
+from tests.support.java_programs import run_program
 
 SOURCE = Path(__file__).parent / "java" / "Configs.java"
 CONFIGS = "kafka-configs"
@@ -44,57 +42,13 @@ def run(toolbox: Toolbox) -> Run:
     return run_it
 
 
-def ask(broker: BrokerProcess, classes: str) -> str:
-    """
-    What the program with the Java client has printed.
-    """
-    done: subprocess.CompletedProcess[str] = subprocess.run(
-        java("Configs", broker.bootstrap, "t", extra_class_path=classes),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}"
-    return done.stdout
-
-
-@pytest.fixture
-def classes() -> str:
-    """
-    The compiled program.
-    """
-    try:
-        return compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-
-
-@pytest.fixture
-def kafka(tmp_path: Path) -> Iterator[BrokerProcess]:
-    """
-    An Apache Kafka to compare with.
-    """
-    reference = ApacheKafka(tmp_path / "kafka")
-    reference.start()
-    yield reference
-    reference.close()
-
-
-def test_the_java_client_is_told_what_kafka_tells_it(
-    tmp_path: Path, kafka: BrokerProcess, classes: str
-) -> None:
+def test_the_java_client_is_told_what_kafka_tells_it(tmp_path: Path) -> None:
     """
     Line for line: every value with its source, type and synonyms, every exception with its text.
     """
-    ours = Barnabas(tmp_path / "barnabas")
-    ours.start()
-    try:
-        told = ask(ours, classes)
-    finally:
-        ours.close()
-
-    expected = ask(kafka, classes)
+    with BothBrokers.side_by_side(tmp_path) as both:
+        both.start()
+        expected, told = (run_program(SOURCE, broker.bootstrap, "t") for broker in both)
 
     assert len(expected.splitlines()) > 100
     assert expected.splitlines() == _HINT.sub("", told).splitlines()

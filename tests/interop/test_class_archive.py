@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import QUICK, PrerequisiteMissing, java
+from tests.support.apache_kafka import QUICK, java
 from tests.support.class_archive import archive_options, with_archive
 
 PRINTS_A_UUID = ("kafka.tools.StorageTool", "random-uuid")
@@ -22,10 +21,7 @@ SHARED = "org.apache.kafka.common.Uuid source: shared objects file (top)"
 def make_archive() -> tuple[str, ...]:
     if "KAFKA_CLASSPATH" in os.environ:
         pytest.skip("there is an archive for jars only")
-    try:
-        return archive_options()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    return archive_options()
 
 
 def printed(*options: str) -> str:

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from random import Random
 from typing import Final
@@ -19,13 +18,12 @@ from barnabas.protocol.records.batch import batches
 from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.errors import KafkaError
 from barnabas.storage.fs.disk import DiskFiles
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, java
 from tests.support.cleaning import new_cleaner
 from tests.support.clock import StillClock
-from tests.support.java_programs import compiled
+from tests.support.java_programs import run_program
 from tests.support.legacy_logs import LegacyWriter
 from tests.support.random_logs import RandomLog
+from tests.support.some import some
 
 SOURCE: Final = Path(__file__).parent / "java" / "CleanLog.java"
 FILES: Final = DiskFiles()
@@ -36,32 +34,14 @@ ROUNDS: Final = 3
 
 FAILED: Final = "error"
 
-KafkasCleaner = Callable[[Iterable[list[str]]], list[list[str]]]
 
-
-@pytest.fixture(scope="session")
-def kafkas_cleaner() -> KafkasCleaner:
+def kafkas_cleaner(jobs: Iterable[list[str]]) -> list[list[str]]:
     """
-    Runs Kafka's cleaner with a list of jobs; see the Java program.
+    Run Kafka's cleaner with a list of jobs; see the Java program.
     """
-    try:
-        classes = compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-
-    def run(jobs: Iterable[list[str]]) -> list[list[str]]:
-        done = subprocess.run(
-            java("CleanLog", level="error", extra_class_path=classes),
-            input="".join("\t".join(job) + "\n" for job in jobs),
-            text=True,
-            capture_output=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        return [line.split("\t") for line in done.stdout.splitlines()]
-
-    return run
+    lines = ("\t".join(job) + "\n" for job in jobs)
+    printed = run_program(SOURCE, lines=lines, level="error")
+    return [line.split("\t") for line in printed.splitlines()]
 
 
 class TwoLogs:
@@ -120,9 +100,6 @@ class TwoLogs:
         ]
 
     def clean(self) -> list[str]:
-        """
-        The same cleaning by us.
-        """
         cleaner = new_cleaner(
             self.clock,
             slots=self.slots,
@@ -179,35 +156,32 @@ def contents_of(directory: Path) -> list[tuple[object, ...]]:
     ]
 
 
-def test_random_logs_become_the_same_bytes(kafkas_cleaner: KafkasCleaner, tmp_path: Path) -> None:
+def test_random_logs_become_the_same_bytes(tmp_path: Path) -> None:
     """
     Segments, indexes, transaction indexes, snapshots, the time of the segments and all counters.
     """
-    compare([TwoLogs(seed, tmp_path, CompressionType.LZ4) for seed in range(60)], kafkas_cleaner)
+    compare([TwoLogs(seed, tmp_path, CompressionType.LZ4) for seed in range(60)])
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_old_formats_become_the_same_batches(
-    kafkas_cleaner: KafkasCleaner, tmp_path: Path, magic: int
-) -> None:
+def test_old_formats_become_the_same_batches(tmp_path: Path, magic: int) -> None:
     """
     Of logs that began before Apache Kafka 0.11, also in the segments that are left as they were.
     """
     seeds = range(2000, 2012)
     compare(
         [TwoLogs(seed, tmp_path, CompressionType.LZ4, magic=magic) for seed in seeds],
-        kafkas_cleaner,
     )
 
 
-def compare(logs: list[TwoLogs], kafkas_cleaner: KafkasCleaner) -> None:
+def compare(logs: list[TwoLogs]) -> None:
     """
     Clean all of them several times, here and there.
     """
     cleanings, compared = 2 * len(logs), 0
     for _ in range(ROUNDS):
         answers = kafkas_cleaner([log.job() for log in logs])
-        for log, answer in zip(list(logs), answers, strict=True):
+        for log, answer in some(zip(list(logs), answers, strict=True)):
             ours = log.clean()
             assert answer[:1] == ours[:1] if FAILED in ours else answer == ours, log.job()
             assert files_of(log.kafkas) == files_of(log.ours), log.job()
@@ -225,12 +199,12 @@ def compare(logs: list[TwoLogs], kafkas_cleaner: KafkasCleaner) -> None:
     "codec", [CompressionType.GZIP, CompressionType.SNAPPY, CompressionType.ZSTD]
 )
 def test_with_codecs_whose_libraries_differ_the_batches_say_the_same(
-    kafkas_cleaner: KafkasCleaner, tmp_path: Path, codec: CompressionType
+    tmp_path: Path, codec: CompressionType
 ) -> None:
     logs = [TwoLogs(seed, tmp_path, codec) for seed in range(1000, 1010)]
 
     answers = kafkas_cleaner([log.job() for log in logs])
 
-    for log, answer in zip(logs, answers, strict=True):
+    for log, answer in some(zip(logs, answers, strict=True)):
         assert answer[:5] == log.clean()[:5]
         assert contents_of(log.kafkas) == contents_of(log.ours)

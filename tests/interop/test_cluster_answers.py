@@ -14,9 +14,7 @@ import pytest
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.create_topics import CreateTopicsRequest
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
-from tests.support.broker_process import Barnabas, BrokerProcess
+from tests.support.both_brokers import BothBrokers, assert_answered_alike
 from tests.support.cluster_node import creatable
 from tests.support.cluster_requests import (
     acls,
@@ -37,9 +35,7 @@ from tests.support.cluster_requests import (
     users,
 )
 from tests.support.likeness import plain, without_common_sentences
-from tests.support.wire_client import WireClient
 
-PATIENCE: Final = 60.0
 OWN: Final = frozenset(
     {
         "topic_id",
@@ -208,60 +204,25 @@ ANSWERS: Final[Mapping[str, Sequence[tuple[Message, int]]]] = {
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerProcess, ...]]:
-    """
-    Barnabas and Apache Kafka, with the same topics.
-    """
-    pair = (
-        Barnabas(tmp_path_factory.mktemp("barnabas")),
-        ApacheKafka(tmp_path_factory.mktemp("kafka")),
-    )
-    try:
-        for broker in pair:
-            broker.start()
-        yield pair
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    finally:
-        for broker in pair:
-            broker.close()
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
+    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers")) as both:
+        yield both.start()
 
 
 @pytest.mark.parametrize("subject", ANSWERS)
-def test_answers_are_those_of_kafka(brokers: tuple[BrokerProcess, ...], subject: str) -> None:
-    asyncio.run(compare(brokers, ANSWERS[subject]))
+def test_answers_are_those_of_kafka(both: BothBrokers, subject: str) -> None:
+    # Topics stay from one subject to the next; it is fine that they exist already.
+    topics = CreateTopicsRequest(topics=TOPICS, timeout_ms=10_000)
 
-
-async def compare(
-    brokers: tuple[BrokerProcess, ...], requests: Sequence[tuple[Message, int]]
-) -> None:
-    """
-    Send *requests* to both and compare what they answer.
-    """
-    barnabas, kafka = (broker.port for broker in brokers)
-    async with await WireClient.open(barnabas) as ours, await WireClient.open(kafka) as theirs:
-        for client in (ours, theirs):
-            # They stay from one subject to the next; that they are there already is fine.
-            await client.ask(CreateTopicsRequest(topics=TOPICS, timeout_ms=10_000), 7)
-        for request, version in requests:
-            found = plain(await ours.ask(request, version), OWN)
-            expected = await settled(theirs, request, version, found)
-            assert expected == found, (request, version)
-
-
-async def settled(kafka: WireClient, request: Message, version: int, ours: Any) -> Any:
-    """
-    Kafka's answer; a broker there hears of a change a moment after it was answered, so that one
-    that changes nothing is asked again until it says what we say, for a while.
-    """
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + PATIENCE
-    while True:
-        theirs = plain(await kafka.ask(request, version), OWN)
-        expected = in_order(without_common_sentences(ours, theirs), ours)
-        looks = type(request).__name__.startswith(("Describe", "List"))
-        if expected == ours or not looks or loop.time() > deadline:
-            return expected
+    asyncio.run(
+        assert_answered_alike(
+            both,
+            ANSWERS[subject],
+            prepared_by=[(topics, 7)],
+            plain=lambda answer: plain(answer, OWN),
+            as_ours=lambda kafkas, ours: in_order(without_common_sentences(ours, kafkas), ours),
+        )
+    )
 
 
 def in_order(theirs: Any, ours: Any) -> Any:

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, class_path, java, library
+from tests.support.apache_kafka import class_path, java, library
 from tests.support.broker_process import BrokerProcess, free_port, wait_for
+from tests.support.some import some
 
 PATIENCE = 60
 PACKAGE = "org.apache.kafka.connect"
@@ -131,11 +131,8 @@ def worker(impatient_broker: BrokerProcess, tmp_path: Path) -> Iterator[Worker]:
     """
     A worker with its connectors for files.
     """
-    try:
-        class_path()
-        jars = library("connect-file")
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
+    jars = library("connect-file")
     running = Worker(tmp_path / "worker", impatient_broker, jars)
     running.start()
     yield running
@@ -154,9 +151,6 @@ class Lines:
         self.written = 0
 
     def write(self, count: int) -> None:
-        """
-        Append the next *count* lines to the source.
-        """
         with self.source.open("a") as file:
             for number in range(self.written, self.written + count):
                 file.write(f"{number}\n")
@@ -225,7 +219,7 @@ def _assert_in_order_at_least_once(arrived: list[int], written: int) -> None:
     Each line comes after the one before it; what is repeated is repeated in order as well.
     """
     expected = 0
-    for line in arrived:
+    for line in some(arrived):
         assert line <= expected, f"{line} arrived before {expected}"
         expected = max(expected, line + 1)
     assert written == expected

@@ -28,8 +28,9 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.interop.clients.base import PATIENCE, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.kafka_python import KafkaPython
-from tests.interop.conftest import unavailable
 from tests.support.broker_process import answers, free_port, wait_for
+from tests.support.maven import PrerequisiteMissing
+from tests.support.some import some
 from tests.support.wire_client import WireClient
 
 ROOT = Path(__file__).parent.parent.parent
@@ -51,7 +52,7 @@ def engine() -> docker.DockerClient:
         client = docker.from_env()
         client.ping()
     except docker.errors.DockerException as error:
-        unavailable(f"no Docker engine answers: {str(error)[:100]}")
+        raise PrerequisiteMissing(f"no Docker engine: {str(error)[:100]}") from error
     return client
 
 
@@ -124,9 +125,6 @@ def with_kafka_python(
 
 
 def stop(container: Container) -> tuple[int, float]:
-    """
-    ``docker stop``: the exit status, and the seconds it took.
-    """
     began = time.monotonic()
     container.stop(timeout=30)
     took = time.monotonic() - began
@@ -171,12 +169,14 @@ def test_records_outlive_the_container_on_its_volume(image: str, volume: str) ->
         wait_for(lambda: health(second) == "healthy", "the health check", 60)
         left["second"] = stop(second)
 
-    for status, seconds in left.values():
+    for status, seconds in some(left.values()):
         assert status == 0
         assert seconds < SOON
 
 
-async def test_it_is_reached_without_any_setting(engine: docker.DockerClient, image: str) -> None:
+async def test_a_container_is_reached_without_any_setting(
+    engine: docker.DockerClient, image: str
+) -> None:
     """
     ``docker run -p 9092:9092`` is all that it takes: it is reached through the published port, and
     calls itself what that is for the host. Here the host has another port, for somebody may listen
@@ -268,7 +268,7 @@ def _compose_command() -> list[str]:
         if plugin.returncode == 0:
             return ["docker", "compose"]
     if shutil.which("docker-compose") is None:
-        unavailable("neither docker compose nor docker-compose is there")
+        raise PrerequisiteMissing("neither docker compose nor docker-compose is there")
     return ["docker-compose"]
 
 

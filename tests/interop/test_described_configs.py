@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
-from tests.support.broker_process import Barnabas, BrokerProcess, free_port
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess, free_port
 from tests.support.config_requests import BROKER, GROUP, METRICS, VERSIONS, describe
 from tests.support.wire_client import WireClient
 
@@ -44,7 +42,7 @@ GIVEN: Final = {
     "broker.rack": "here",
 }
 """
-What both brokers are started with, each with listeners of its own.
+What both brokers are started with.
 """
 
 OF_ONE_BROKER: Final = frozenset(
@@ -77,30 +75,12 @@ Described = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[BrokerProcess]]:
-    pair: list[BrokerProcess] = []
-    try:
-        for kind in (ApacheKafka, Barnabas):
-            pair.append(_broker(kind, tmp_path_factory.mktemp(kind.__name__)))
-            pair[-1].start()
-        yield pair
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    finally:
-        for broker in pair:
-            broker.close()
-
-
-def _broker(kind: type[BrokerProcess], directory: Path) -> BrokerProcess:
-    port, controller = free_port(), free_port()
-    listener = f"PLAINTEXT://127.0.0.1:{port}"
-    listeners = listener if kind is Barnabas else f"{listener},CONTROLLER://127.0.0.1:{controller}"
-    own = {
-        "listeners": listeners,
-        "advertised.listeners": listener,
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-    }
-    return kind(directory, port=port, settings={**GIVEN, **own})
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
+    with BothBrokers.side_by_side(tmp_path_factory.mktemp("brokers"), GIVEN) as both:
+        # Apache Kafka has these too; they name ports.
+        both.barnabas.settings["advertised.listeners"] = f"PLAINTEXT://{both.barnabas.bootstrap}"
+        both.barnabas.settings["controller.quorum.voters"] = f"1@127.0.0.1:{free_port()}"
+        yield both.start()
 
 
 def described(broker: BrokerProcess, resource_type: int, name: str) -> Described:
@@ -136,12 +116,12 @@ def described(broker: BrokerProcess, resource_type: int, name: str) -> Described
     ("resource_type", "name"), [(BROKER, "1"), (BROKER, ""), (GROUP, "g"), (METRICS, "m")]
 )
 def test_options_are_described_as_by_kafka(
-    brokers: list[BrokerProcess], resource_type: int, name: str
+    both: BothBrokers, resource_type: int, name: str
 ) -> None:
     """
     Types, values, where these come from, defaults, and what must not be shown or changed.
     """
-    kafkas, ours = (described(broker, resource_type, name) for broker in brokers)
+    kafkas, ours = (described(broker, resource_type, name) for broker in both)
 
     only_ours = ours.keys() - kafkas.keys()
     assert not [option for option in only_ours if not option.startswith("barnabas.")]

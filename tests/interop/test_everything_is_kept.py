@@ -4,21 +4,18 @@ What Apache Kafka remembers and Barnabas does not act upon is there when Kafka c
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, java
-from tests.support.broker_process import Barnabas, free_port
-from tests.support.java_programs import compiled
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
+from tests.support.java_programs import run_program
 
 SOURCE = Path(__file__).parent / "java" / "Everything.java"
-PATIENCE = 180
 
 SHARED = {
     "group.initial.rebalance.delay.ms": "0",
@@ -33,64 +30,31 @@ KAFKA_ONLY = {
     "super.users": "User:ANONYMOUS",
 }
 
-Program = Callable[..., str]
-
 
 @pytest.fixture
-def program() -> Program:
-    """
-    Runs ``Everything.java`` and returns what it printed.
-    """
-    try:
-        classes = compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-
-    def run(*arguments: str) -> str:
-        command = java("Everything", *arguments, extra_class_path=classes, level="error")
-        done = subprocess.run(
-            command, text=True, capture_output=True, timeout=PATIENCE, check=False
-        )
-        assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
-        return done.stdout
-
-    return run
-
-
-@pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[tuple[ApacheKafka, Barnabas]]:
-    """
-    Both on one directory and one port; neither runs yet.
-    """
-    port = free_port()
-    kafka = ApacheKafka(tmp_path, port=port, settings=SHARED | KAFKA_ONLY)
-    barnabas = Barnabas(tmp_path, port=port, settings=SHARED)
-    yield kafka, barnabas
-    for broker in (kafka, barnabas):
-        broker.close()
-    print((tmp_path / "server.log").read_text(errors="replace")[-8000:])
+def both(tmp_path: Path) -> Iterator[BothBrokers]:
+    with BothBrokers.in_turn(tmp_path, SHARED, of_kafka=KAFKA_ONLY) as both:
+        yield both
 
 
 @pytest.mark.parametrize("ends", ["stopped", "killed"])
-def test_apache_kafka_finds_everything_that_it_had_left(
-    brokers: tuple[ApacheKafka, Barnabas], program: Program, ends: str
-) -> None:
+def test_apache_kafka_finds_everything_that_it_had_left(both: BothBrokers, ends: str) -> None:
     """
     Users, access rules, quotas, features, configs of every kind, groups of every type with their
     offsets, producers, transactions of which one is open: after Barnabas has had the directory,
     has written to it, and was started more than once.
     """
-    kafka, barnabas = brokers
+    kafka, barnabas = both
 
-    def end(broker: ApacheKafka | Barnabas) -> None:
+    def end(broker: BrokerProcess) -> None:
         if ends == "killed":
             broker.kill()
         else:
             assert broker.stop() in (0, 143), broker.name
 
     kafka.start()
-    program("leave", kafka.bootstrap)
-    before = program("tell", kafka.bootstrap).splitlines()
+    run_program(SOURCE, "leave", kafka.bootstrap, level="error")
+    before = run_program(SOURCE, "tell", kafka.bootstrap, level="error").splitlines()
     end(kafka)
 
     client = Confluent()
@@ -102,7 +66,7 @@ def test_apache_kafka_finds_everything_that_it_had_left(
         client.consume_in_group(barnabas.bootstrap, f"new-{number}", f"readers-{number}", 10)
         end(barnabas)
     kafka.start()
-    after = program("tell", kafka.bootstrap).splitlines()
+    after = run_program(SOURCE, "tell", kafka.bootstrap, level="error").splitlines()
 
     new = {f"group readers-{number}" for number in range(3)}
     kept = [line for line in after if line.rsplit(" ", 3)[0] not in new]

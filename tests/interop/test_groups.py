@@ -20,6 +20,7 @@ from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.interop.group_member import LIBRARIES, SESSION_TIMEOUT_MS
 from tests.support.broker_process import BrokerProcess
+from tests.support.some import some
 
 PARTITIONS = 6
 ALL = set(range(PARTITIONS))
@@ -63,16 +64,10 @@ class Member:
                 self.next_offsets[int(facts[2])] = int(facts[0])
 
     def close(self) -> None:
-        """
-        Have it leave, as a program does that ends.
-        """
         self.process.send_signal(signal.SIGTERM)
         self._end()
 
     def kill(self) -> None:
-        """
-        End it at once: it cannot leave.
-        """
         self.process.kill()
         self._end()
 
@@ -112,9 +107,6 @@ class Group:
         return member
 
     def send(self) -> None:
-        """
-        Send a few records to every partition.
-        """
         records = [
             NewRecord(b"%d" % next(self._numbers), partition=partition)
             for partition in range(PARTITIONS)
@@ -160,7 +152,7 @@ class Group:
             return read == self.sent
 
         self.wait_until(are_read, "records", PATIENCE)
-        for member in members:
+        for member in some(members):
             assert member.process.poll() is None, "a member has died"
 
 

@@ -19,8 +19,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.interop.conftest import new_broker, unavailable
+from tests.interop.conftest import new_broker
 from tests.support.broker_process import BrokerProcess
+from tests.support.maven import PrerequisiteMissing
 
 MISSING = {
     "test_create_describe_delete_acls": "access control; Kafka fails it too without an authorizer",
@@ -88,7 +89,9 @@ def suite(tmp_path: Path) -> Path:
         [*pip, wanted], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
     )
     if got.returncode != 0:
-        unavailable(f"the source of {wanted} cannot be had: {got.stderr.strip()[-200:]}")
+        raise PrerequisiteMissing(
+            f"the source of {wanted} cannot be had: {got.stderr.strip()[-200:]}"
+        )
     [archive] = tmp_path.glob("*.tar.gz")
     with tarfile.open(archive) as source:
         source.extractall(tmp_path, filter="data")

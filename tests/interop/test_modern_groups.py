@@ -14,9 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.base import NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
-from tests.support.broker_process import Barnabas, BrokerProcess, free_port
+from tests.support.both_brokers import BothBrokers
 
 TOPIC, GROUP = "shared", "modern"
 RECORDS = 10
@@ -24,22 +22,10 @@ SESSION_TIMEOUT = 45.0
 
 
 @pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[tuple[BrokerProcess, BrokerProcess]]:
-    """
-    Apache Kafka and Barnabas, on one directory and one port; neither runs yet.
-    """
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    port = free_port()
+def both(tmp_path: Path) -> Iterator[BothBrokers]:
     settings = {"group.initial.rebalance.delay.ms": "0", "offsets.topic.num.partitions": "1"}
-    kafka = ApacheKafka(tmp_path, port=port, settings=settings)
-    barnabas = Barnabas(tmp_path, port=port, settings=settings)
-    yield kafka, barnabas
-    for broker in (kafka, barnabas):
-        broker.close()
-    print((tmp_path / "server.log").read_text(errors="replace")[-8000:])
+    with BothBrokers.in_turn(tmp_path, settings) as both:
+        yield both
 
 
 def new_member(bootstrap: str, protocol: str) -> Consumer:
@@ -100,13 +86,13 @@ def committed(bootstrap: str) -> int:
 
 
 def test_a_modern_group_is_kept_and_can_become_classic(
-    brokers: tuple[BrokerProcess, BrokerProcess],
+    both: BothBrokers,
 ) -> None:
     """
     Its offsets can be read, its members go when their sessions have run out, then members of the
     classic protocol may have it; and Apache Kafka understands what was written of all that.
     """
-    kafka, barnabas = brokers
+    kafka, barnabas = both
     kafka.start()
     Confluent().create_topic(kafka.bootstrap, TOPIC, 1, {})
     produce(kafka.bootstrap)

@@ -12,20 +12,13 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.records.batch import batches
 from tests.interop.clients.base import Client, NewRecord
-from tests.interop.conftest import unavailable
 from tests.interop.differential.sides import NEVER_MS, Pair, Session, Side
 from tests.interop.differential.steps import Ready
-from tests.support.apache_kafka import PrerequisiteMissing, class_path
 from tests.support.legacy_logs import LegacyWriter
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.server import fetch_request, fetch_topic, list_offsets_request
 from tests.support.wire_client import WireClient
 
 TOPICS = ("version-0", "version-1")
@@ -43,15 +36,9 @@ Named = Callable[[str], Client]
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[Pair]:
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
     both = Pair(tmp_path, SETTINGS)
-    yield both
-    both.close()
-    for side in both.sides:
-        print(side.broker.log_text()[-4000:])
+    with both.brokers:
+        yield both
 
 
 def with_old_segments(pair: Pair, client_named: Named) -> dict[str, int]:
@@ -107,32 +94,23 @@ async def _answers(port: int, ends: dict[str, int]) -> list[dict[str, Any]]:
         for topic, end in ends.items():
             for offset in (*range(0, end, 17), end - 1):
                 for size in (1, 700, 1 << 20):
-                    answer = await client.ask(_fetch(topic, offset, size), 11)
+                    answer = await client.ask(
+                        fetch_request(
+                            fetch_topic(topic, {0: offset}, partition_max_bytes=size), min_bytes=0
+                        ),
+                        11,
+                    )
                     (partition,) = answer.responses[0].partitions
                     # The end of the log comes with the answer, and new records behind the old ones.
                     data = bytes(partition.records or b"")
                     asked = {"topic": topic, "offset": offset, "size": size}
                     found.append({**asked, "error": partition.error_code, "data": data})
             for time in (-2, -3, *range(FIRST_TIMESTAMP - 50, FIRST_TIMESTAMP + 9000, 171)):
-                answer = await client.ask(_list_offsets(topic, time), 7)
+                answer = await client.ask(list_offsets_request(topic, {0: time}), 7)
                 (offsets,) = answer.topics[0].partitions
                 found.append({"topic": topic, "time": time, "error": offsets.error_code})
                 found[-1]["found"] = (offsets.timestamp, offsets.offset)
     return found
-
-
-def _fetch(topic: str, offset: int, size: int) -> FetchRequest:
-    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=size)
-    return FetchRequest(
-        max_wait_ms=0, min_bytes=0, topics=[FetchTopic(topic=topic, partitions=[partition])]
-    )
-
-
-def _list_offsets(topic: str, time: int) -> ListOffsetsRequest:
-    partition = ListOffsetsPartition(partition_index=0, timestamp=time)
-    return ListOffsetsRequest(
-        replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[partition])]
-    )
 
 
 def files(pair: Pair) -> list[dict[str, bytes | None]]:

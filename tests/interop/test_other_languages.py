@@ -17,8 +17,10 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 from confluent_kafka.admin import AdminClient
 
-from tests.interop.conftest import needs_program, unavailable
+from tests.interop.conftest import needs_program
 from tests.support.broker_process import BrokerProcess
+from tests.support.maven import PrerequisiteMissing
+from tests.support.some import some
 
 HERE = Path(__file__).parent
 PATIENCE = 90
@@ -53,7 +55,7 @@ def node_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _prepare(command: Sequence[str], directory: Path) -> None:
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        unavailable(f"{' '.join(command)}: {done.stderr[-1000:]}")
+        raise PrerequisiteMissing(f"{' '.join(command)}: {done.stderr[-1000:]}")
 
 
 def test_a_client_in_javascript(broker: BrokerProcess, topic: str, node_clients: Path) -> None:
@@ -82,7 +84,7 @@ def _check(broker: BrokerProcess, topic: str, command: list[str], names: Sequenc
     expected = {(f"k{n}", f"{name}-{n}", name) for name in names for n in range(PER_NAME)}
     assert sorted(expected) == sorted((line.key, line.value, line.header) for line in read)
     committed = _committed(broker, topic)
-    for partition in {line.partition for line in read}:
+    for partition in some({line.partition for line in read}):
         offsets = [line.offset for line in read if line.partition == partition]
         assert sorted(set(offsets)) == offsets
         assert committed[partition] > offsets[-1]

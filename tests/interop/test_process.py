@@ -67,9 +67,6 @@ class Load:
             self.acknowledged[offset] = value
 
     def stop(self) -> None:
-        """
-        Send no more, and give up on what is under way.
-        """
         self._stop.set()
         self._thread.join()
         self._producer.flush(10)

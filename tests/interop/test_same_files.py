@@ -4,61 +4,39 @@ Apache Kafka and Barnabas take turns on one log directory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.interop.clients.base import CODECS, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
-from tests.support.broker_process import Barnabas, BrokerProcess, free_port
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
 
 PARTITIONS = 2
 EACH = 500
 SMALL = {"segment.bytes": "1048576"}
 
-Turn = Callable[[str], BrokerProcess]
-
 
 @pytest.fixture
-def turn(tmp_path: Path) -> Iterator[Turn]:
-    """
-    Starts the named broker on the directory that all of them share.
-    """
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    port = free_port()
+def both(tmp_path: Path) -> Iterator[BothBrokers]:
     quick = {"group.initial.rebalance.delay.ms": "0"}
-    brokers: dict[str, BrokerProcess] = {
-        "Apache Kafka": ApacheKafka(tmp_path, port=port, settings=quick),
-        "Barnabas": Barnabas(tmp_path, port=port, settings=quick),
-    }
-
-    def start(name: str) -> BrokerProcess:
-        brokers[name].start()
-        return brokers[name]
-
-    yield start
-    for broker in brokers.values():
-        broker.close()
-    print((tmp_path / "server.log").read_text(errors="replace")[-8000:])
+    with BothBrokers.in_turn(tmp_path, quick) as both:
+        yield both
 
 
 @pytest.mark.parametrize(
     "order",
     [
-        ("Barnabas", "Apache Kafka", "Barnabas", "Apache Kafka"),
-        ("Apache Kafka", "Barnabas", "Apache Kafka", "Barnabas"),
+        ("barnabas", "kafka", "barnabas", "kafka"),
+        ("kafka", "barnabas", "kafka", "barnabas"),
     ],
     ids=lambda order: f"{order[0]} first",
 )
 @pytest.mark.parametrize("ends", ["stopped", "killed"])
 def test_each_goes_on_where_the_other_stopped(
-    turn: Turn, order: tuple[str, ...], ends: str
+    both: BothBrokers, order: tuple[str, ...], ends: str
 ) -> None:
     """
     Topics with their configs, records in every codec, and what a group has committed pass from one
@@ -69,7 +47,8 @@ def test_each_goes_on_where_the_other_stopped(
     expected: list[bytes] = []
 
     for number, name in enumerate(order):
-        broker = turn(name)
+        broker: BrokerProcess = getattr(both, name)
+        broker.start()
         if number == 0:
             client.create_topic(broker.bootstrap, topic, PARTITIONS, SMALL)
         fresh = _records(number)

@@ -13,8 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.interop.clients.confluent import Confluent
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, java, library
+from tests.support.apache_kafka import java, library
 from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.java_programs import compiled
 
@@ -29,11 +28,8 @@ def jars() -> str:
     """
     The class path of the compiled application and of Kafka Streams.
     """
-    try:
-        streams = library("kafka-streams")
-        return f"{compiled(SOURCE, extra_class_path=streams)}:{streams}"
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    streams = library("kafka-streams")
+    return f"{compiled(SOURCE, extra_class_path=streams)}:{streams}"
 
 
 class WordCount(BrokerProcess):
@@ -101,9 +97,6 @@ class Counts:
         wait_for(reached, f"{total} counts", PATIENCE)
 
     def close(self) -> None:
-        """
-        Read no more.
-        """
         self._consumer.close()
 
 
@@ -126,9 +119,6 @@ class Story:
         )
 
     def go_on(self, more: int, application: WordCount) -> None:
-        """
-        Speak until *more* records of counts are committed.
-        """
         goal = self._counts.total + more
 
         def reached() -> bool:
@@ -140,9 +130,6 @@ class Story:
         wait_for(reached, f"{more} more counts", PATIENCE)
 
     def finish(self) -> None:
-        """
-        Wait until all that was spoken is counted.
-        """
         assert 0 == self._producer.flush(PATIENCE), "lines that were not acknowledged"
         self._counts.read_up_to(self.spoken.total())
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from tests.interop.committed import committed
-from tests.interop.conftest import new_broker, unavailable
+from tests.interop.conftest import new_broker
 from tests.interop.soak.run import Command, Run
 from tests.interop.soak.task import FENCED, PARTITIONS, Task, Transaction
-from tests.support.apache_kafka import PrerequisiteMissing, java
+from tests.support.apache_kafka import java
 from tests.support.broker_process import BrokerProcess
 from tests.support.java_programs import compiled
+from tests.support.some import some
 
 SOURCE = Path(__file__).parent / "java" / "Transformer.java"
 ROOT = Path(__file__).parents[2]
@@ -53,10 +54,7 @@ def classes() -> str:
     """
     The compiled program of the Java client.
     """
-    try:
-        return compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    return compiled(SOURCE)
 
 
 def _python(library: str) -> Command:
@@ -72,9 +70,6 @@ def _python(library: str) -> Command:
 def test_first_protocol(
     soaked: BrokerProcess, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """
-    One producer of each of Python's libraries.
-    """
     commands = [_python(library) for library in ("librdkafka", "kafka-python", "aiokafka")]
     _soak(soaked, seed, commands, tmp_path_factory.mktemp(f"first-{seed}-"))
 
@@ -82,9 +77,6 @@ def test_first_protocol(
 def test_second_protocol(
     soaked: BrokerProcess, seed: int, classes: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """
-    Three producers of the Java client (KIP-890).
-    """
 
     def command(task: Task) -> list[str]:
         return java("Transformer", *task.arguments(), extra_class_path=classes)
@@ -110,7 +102,7 @@ def _assert_exactly_once(read: list[list[str]], source: int, count: int, where: 
     """
     Each record of the source is there once and in order.
     """
-    for partition, texts in enumerate(read):
+    for partition, texts in some(enumerate(read)):
         values = [int(text.split()[3]) for text in texts if int(text.split()[0]) == source]
         assert list(range(partition, count, PARTITIONS)) == values, where
 
@@ -127,7 +119,7 @@ def _assert_as_the_ledgers_say(
             of, name, number, value = text.split()
             if int(of) == source:
                 found[name, int(number)].add(int(value))
-    for one in ledger:
+    for one in some(ledger):
         values = found.pop((one.name, one.number), set())
         whole = set(range(one.first, one.end))
         assert values in ([whole] if one.is_committed else [set(), whole]), f"{where}: {one}"
@@ -144,5 +136,5 @@ def _assert_that_it_was_hard(run: Run, where: str) -> None:
     assert any(process.was_killed and process.is_in_transaction for process in processes), where
     assert 1 == run.broker_kills, where
     assert run.fenced, where
-    for process in run.fenced:
+    for process in some(run.fenced):
         assert process.failure in FENCED, f"{where}: {process.story}"

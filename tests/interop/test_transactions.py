@@ -26,10 +26,8 @@ from confluent_kafka.admin import AdminClient
 
 from tests.interop.clients.confluent import Confluent
 from tests.interop.committed import committed
-from tests.interop.conftest import unavailable
-from tests.support.apache_kafka import PrerequisiteMissing, java
 from tests.support.broker_process import BrokerProcess, wait_for
-from tests.support.java_programs import compiled
+from tests.support.java_programs import run_program
 
 PARTITIONS = 3
 PATIENCE = 60
@@ -108,28 +106,22 @@ def aiokafka(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
     asyncio.run(run())
 
 
-@pytest.fixture(params=["librdkafka", "kafka-python", "aiokafka", "Java"])
+def java_client(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
+    arguments = (broker.bootstrap, topic, topic, str(PARTITIONS), topic, *ends)
+    run_program(SOURCE, *arguments, seconds=3 * PATIENCE)
+
+
+PRODUCERS: dict[str, Produce] = {
+    "librdkafka": confluent,
+    "kafka-python": kafka_python,
+    "aiokafka": aiokafka,
+    "Java": java_client,
+}
+
+
+@pytest.fixture(params=PRODUCERS)
 def produce(request: pytest.FixtureRequest) -> Produce:
-    """
-    Each client library in turn.
-    """
-    if request.param != "Java":
-        kinds = {"librdkafka": confluent, "kafka-python": kafka_python, "aiokafka": aiokafka}
-        return kinds[request.param]
-    try:
-        classes = compiled(SOURCE)
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-
-    def run(broker: BrokerProcess, topic: str, ends: Sequence[str]) -> None:
-        arguments = (broker.bootstrap, topic, topic, str(PARTITIONS), topic, *ends)
-        command = java("Transactions", *arguments, extra_class_path=classes)
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=3 * PATIENCE, check=False
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-
-    return run
+    return PRODUCERS[request.param]
 
 
 def protocol(broker: BrokerProcess, topic: str) -> int:

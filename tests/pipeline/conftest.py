@@ -2,19 +2,17 @@
 One Spark session for all tests of the pipeline.
 
 It takes ten seconds to start and more than a gigabyte of memory, so there is one in a test run: the
-tests in this folder all run in the same process (see ``tests/conftest.py``).
+files with ``pytest.mark.spark`` all run in the same process (see ``tests/conftest.py``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.interop.conftest import unavailable
-from tests.support.maven import PrerequisiteMissing
+from tests.conftest import SPARK_MARK
 from tests.support.spark import start_session
 
 
@@ -22,9 +20,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
     Spark needs Java, and its connector to Kafka comes from a package registry.
     """
-    here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
+        if "spark" in getattr(item, "fixturenames", ()):
+            if item.get_closest_marker("spark") is None:
+                raise pytest.UsageError(f"{item.path} needs pytestmark = {SPARK_MARK}")
             item.add_marker(pytest.mark.interop)
 
 
@@ -33,9 +32,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """
     The session: two tasks at a time, times in UTC, Apache Spark's Kafka connector among its jars.
     """
-    try:
-        session = start_session(tmp_path_factory.mktemp("spark"))
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    session = start_session(tmp_path_factory.mktemp("spark"))
     yield session
     session.stop()

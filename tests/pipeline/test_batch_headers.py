@@ -14,6 +14,7 @@ from barnabas.pipeline.decoding.batch_headers import HEADERS, Walk, compiled_wal
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch_with_offsets, read_batch
 from barnabas.protocol.records.record import Record
 from tests.support.compiled import compiled, plain
+from tests.support.some import some
 
 NAME = "barnabas.pipeline.decoding.header_walk"
 PLAIN = plain(NAME)
@@ -74,7 +75,7 @@ def test_all_ways_read_every_field(count: int) -> None:
         )
         position += 12 + length
 
-    for walk in all_ways(buffer, len("before")):
+    for walk in some(all_ways(buffer, len("before"))):
         assert (expected, position, len(batch(1))) == told(walk)
 
 
@@ -82,7 +83,7 @@ def test_the_fields_are_those_of_a_batch() -> None:
     stored = batch(5)
     view = read_batch(memoryview(stored).toreadonly())
 
-    for walk in all_ways(stored):
+    for walk in some(all_ways(stored)):
         (header,) = walk.headers
         assert [5, view.crc, 1] == [header[n] for n in ("base_offset", "crc", "record_count")]
 

@@ -72,7 +72,7 @@ def both_ways(data: bytes, end: int, *, is_local: bool) -> tuple[Any, Any, Count
 
 @pytest.mark.parametrize("is_local", [True, False])
 @pytest.mark.parametrize("seed", range(5))
-def test_the_same_headers_are_found(
+def test_headers_are_found_whatever_the_sizes_and_the_order_of_batches(
     monkeypatch: pytest.MonkeyPatch, seed: int, is_local: bool
 ) -> None:
     """

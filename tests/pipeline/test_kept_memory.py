@@ -23,9 +23,6 @@ MB = 1_000_000
 
 
 def write(path: Path, codec: CompressionType = CompressionType.NONE) -> Path:
-    """
-    A log of 20 MB that do not become less, in batches of 100 KB.
-    """
     chance = random.Random(1)
     directory = WrittenDirectory(path)
     log = directory.log()

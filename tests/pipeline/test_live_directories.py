@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.interop.clients.base import Seen
-from tests.interop.conftest import unavailable
 from tests.pipeline.topics import Topic, records
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing, class_path
+from tests.support.apache_kafka import ApacheKafka, class_path
 from tests.support.broker_process import Barnabas, BrokerProcess
 from tests.support.scanned import scanned_rows
 
@@ -30,10 +29,7 @@ def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BrokerPro
     Each broker in turn.
     """
     if request.param is ApacheKafka:
-        try:
-            class_path()
-        except PrerequisiteMissing as missing:
-            unavailable(str(missing))
+        class_path()
     started: BrokerProcess = request.param(tmp_path)
     started.start()
     yield started

@@ -26,6 +26,7 @@ from barnabas.pipeline.decoding.varint_columns import Malformed
 from barnabas.protocol.errors import InvalidRecord
 from barnabas.protocol.records.record import Header, Record, encode_records, iter_records
 from tests.support.compiled import compiled, plain
+from tests.support.some import some
 
 NAME = "barnabas.pipeline.decoding.record_walk"
 PLAIN = plain(NAME)
@@ -146,7 +147,7 @@ def test_a_short_field_is_whole_wherever_it_is(size: int) -> None:
     records = [Record(0, 0, field, b"long enough to follow"), Record(1, 1, None, field)]
     raw = bytes(encode_records(records, 0, 0))
 
-    for answer in all_ways(raw, [2], [len(raw)]).values():
+    for answer in some(all_ways(raw, [2], [len(raw)]).values()):
         assert [[field, None], [b"long enough to follow", field]] == answer[5:]
 
 
@@ -158,7 +159,7 @@ def test_offsets_and_timestamps_count_from_those_of_their_batch() -> None:
         raw += bytes(encode_records(records, base, base))
         ends.append(len(raw))
 
-    for answer in all_ways(raw, [3, 3, 3], ends, bases=bases).values():
+    for answer in some(all_ways(raw, [3, 3, 3], ends, bases=bases).values()):
         assert [record.timestamp for records in lists for record in records] == answer[1]
         assert [record.offset for records in lists for record in records] == answer[2]
 
@@ -206,7 +207,7 @@ def test_all_ways_agree_on_what_is_damaged(count: int, headers: bool) -> None:
     changed = [raw[:at] + bytes([one, two]) + raw[at + 2 :] for at, one, two in places]
     # A length that is null of itself.
     changed += [raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :] for at in range(len(raw))]
-    for damaged in changed:
+    for damaged in some(changed):
         answers = all_ways(damaged, [count], [len(damaged)], headers=headers)
 
         assert answers["arrays"] == answers["plain"] == answers["compiled"], damaged
@@ -256,7 +257,7 @@ def test_a_number_of_any_length_is_read_or_refused(
     except InvalidRecord:
         expected = []
 
-    for answer in all_ways(raw, [count], [len(raw)], headers=True).values():
+    for answer in some(all_ways(raw, [count], [len(raw)], headers=True).values()):
         assert expected == (list(zip(answer[1], answer[2], strict=True)) if answer else [])
 
 

@@ -471,9 +471,6 @@ def test_segments_are_told_by_names_and_indexes(written: WrittenDirectory) -> No
 
 
 def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
-    """
-    Its path is named.
-    """
     with pytest.raises(FileNotFoundError, match=r"There is no directory .*/nowhere"):
         scanned_rows(tmp_path / "nowhere")
 
@@ -509,9 +506,6 @@ def test_a_directory_that_is_none_of_a_broker(tmp_path: Path) -> None:
     ],
 )
 def test_offsets_that_are_not_there(written: WrittenDirectory, bounds: dict[str, str]) -> None:
-    """
-    They are an error, or passed over.
-    """
     written.checkpoint(START_OFFSETS, events=10)
 
     with pytest.raises(DataLoss, match="events-0 has offsets 10 to 100"):
@@ -543,9 +537,6 @@ def test_offsets_that_are_not_there(written: WrittenDirectory, bounds: dict[str,
 def test_options_of_no_sense(
     written: WrittenDirectory, options: dict[str, Any], message: str
 ) -> None:
-    """
-    The option is named.
-    """
     with pytest.raises(InvalidOption, match=message):
         scanned_rows(written.path, **options)
 

@@ -199,9 +199,6 @@ def batch_positions(directory: WrittenDirectory, base: int) -> list[int]:
 
 
 def test_a_wrong_checksum_fails(written: WrittenDirectory) -> None:
-    """
-    File, position and offset are named.
-    """
     path, position = segment(written, 20), batch_positions(written, 20)[2]
     flip(path, position + 80)
 

@@ -19,6 +19,8 @@ from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.scanned import scanned_rows
 from tests.support.segments import FIRST_TIMESTAMP
 
+pytestmark = pytest.mark.spark
+
 HEADERS = (Header("a", b"1"), Header("n", None))
 
 
@@ -142,9 +144,6 @@ def test_an_empty_range_has_no_rows(session: SparkSession, path: Path) -> None:
 def test_errors_reach_who_asked(
     session: SparkSession, path: Path, options: dict[str, str], schema: str | None, message: str
 ) -> None:
-    """
-    In their own words.
-    """
     reader = session.read.format("barnabas").options(**options)
     if schema:
         reader = reader.schema(schema)
@@ -155,9 +154,6 @@ def test_errors_reach_who_asked(
 
 
 def test_a_corrupt_batch_fails_the_query(session: SparkSession, tmp_path: Path) -> None:
-    """
-    With file, position and offset.
-    """
     directory = WrittenDirectory(tmp_path)
     append(directory.log(), some_records(5))
     append(directory.events, some_records(5))

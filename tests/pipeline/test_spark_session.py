@@ -8,7 +8,10 @@ import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.spark
 
 
 def test_workers_run_the_python_of_the_tests(spark: SparkSession) -> None:
@@ -28,9 +31,6 @@ def test_workers_run_the_python_of_the_tests(spark: SparkSession) -> None:
 
 
 def test_times_are_shown_in_utc(spark: SparkSession) -> None:
-    """
-    Wherever the tests run.
-    """
     rows = spark.sql("select string(timestamp_millis(0)) as shown").collect()
 
     assert ["1970-01-01 00:00:00"] == [row.shown for row in rows]

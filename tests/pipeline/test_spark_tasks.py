@@ -8,10 +8,13 @@ import gc
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.spark.tasks import settle_worker
 from barnabas.pipeline.spark.worker import each_of, in_waves
+
+pytestmark = pytest.mark.spark
 
 
 def test_a_worker_need_not_search_what_it_had_at_its_first_task(spark: SparkSession) -> None:

@@ -14,6 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from barnabas.pipeline import register
 from tests.support.log_directory import START_OFFSETS, WrittenDirectory, append, some_records
 
+pytestmark = pytest.mark.spark
+
 LIMIT_S = 120
 
 
@@ -94,9 +96,6 @@ def test_a_stream_reads_everything_once_in_steps(
 def test_offsets_that_are_gone_at_a_restart_end_the_query(
     spark: SparkSession, written: WrittenDirectory, tmp_path: Path
 ) -> None:
-    """
-    Or it goes on with what is there.
-    """
     stream = Stream(spark, written, tmp_path / "checkpoint")
     stream.run()
     write(written, 100, 150)

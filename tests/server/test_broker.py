@@ -48,13 +48,13 @@ async def produce(client: WireClient, topic: str, partition: int = 0) -> Any:
 
 async def test_what_was_acknowledged_is_there_after_a_restart() -> None:
     files = MemoryFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         async with await broker.client() as client:
             for _ in range(3):
                 await produce(client, "orders")
 
-    async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+    async with running(files) as broker, await broker.client() as client:
         answer = await client.ask(fetch_request(fetch_topic("orders", {0: 0})), VERSION)
         following = await produce(client, "orders")
 
@@ -69,11 +69,11 @@ async def test_a_start_says_what_listens_where_and_what_was_loaded(
 ) -> None:
     caplog.set_level("INFO", "barnabas.server.broker")
     files = MemoryFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders", partitions=3)
     caplog.clear()
 
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         ready, listening = caplog.messages
         port = broker.port
 
@@ -88,7 +88,7 @@ async def test_several_listeners_each_tell_their_own_address() -> None:
         "listener_security_protocol_map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
     }
     found = []
-    async with running(MemoryFiles(), ManualClock(START_MS), **options) as broker:
+    async with running(**options) as broker:
         for listener in broker.listeners:
             async with await WireClient.open(listener.port) as client:
                 metadata = await client.ask(MetadataRequest(topics=[]), VERSION)
@@ -114,7 +114,7 @@ async def test_an_address_that_is_taken_is_told_before_anything_is_touched() -> 
 
 async def test_a_directory_belongs_to_one_broker() -> None:
     files = MemoryFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         other = Broker(broker_config(), files=files, clock=ManualClock(START_MS))
 
@@ -192,7 +192,7 @@ async def test_a_stop_under_load_loses_nothing_that_was_acknowledged() -> None:
     await asyncio.wait_for(broker.stop(), PATIENCE)
     await asyncio.gather(*loads)
 
-    async with running(files, ManualClock(START_MS)) as again:
+    async with running(files) as again:
         kept = [again.partitions.expect("orders", n).log.log_end_offset for n in range(4)]
     assert acknowledged <= kept
     assert max(k - a for k, a in zip(kept, acknowledged, strict=True)) <= 1
@@ -200,7 +200,7 @@ async def test_a_stop_under_load_loses_nothing_that_was_acknowledged() -> None:
 
 async def test_a_failed_directory_does_not_take_the_others_with_it() -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS), log_dirs="/first,/second") as broker:
+    async with running(files, log_dirs="/first,/second") as broker:
         await broker.create("orders", partitions=4)
         dirs = {n: broker.partitions.expect("orders", n).log.parent_dir for n in range(4)}
         lost = next(n for n, parent in dirs.items() if str(parent) == "/second")
@@ -273,14 +273,14 @@ def serve(
 
 async def test_a_directory_is_formatted_for_the_cluster_that_is_named() -> None:
     files = MemoryFiles()
-    async with running(files, ManualClock(START_MS), barnabas_cluster_id="the-castle"):
+    async with running(files, barnabas_cluster_id="the-castle"):
         pass
-    async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+    async with running(files) as broker, await broker.client() as client:
         answer = await client.ask(MetadataRequest(topics=[]), VERSION)
 
     assert "the-castle" == answer.cluster_id
     with pytest.raises(InvalidLogDirectory, match="the-castle"):
-        async with running(files, ManualClock(START_MS), barnabas_cluster_id="another"):
+        async with running(files, barnabas_cluster_id="another"):
             pass
 
 

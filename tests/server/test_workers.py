@@ -13,13 +13,9 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.server.clock import SystemClock
 from tests.support.disk import MemoryFiles
+from tests.support.group_requests import commit_request, coordinator_request
 from tests.support.limits import stated
 from tests.support.server import (
     PATIENCE,
@@ -31,24 +27,11 @@ from tests.support.server import (
     running,
     until,
 )
+from tests.support.some import some
 from tests.support.wire_client import WireClient
 
 ONE = batch("x" * 80)
-COMMIT = OffsetCommitRequest(
-    group_id="readers",
-    generation_id_or_member_epoch=-1,
-    member_id="",
-    topics=[
-        OffsetCommitRequestTopic(
-            name="healthy",
-            partitions=[
-                OffsetCommitRequestPartition(
-                    partition_index=0, committed_offset=1, committed_metadata=None
-                )
-            ],
-        )
-    ],
-)
+COMMIT = commit_request("readers", "healthy", {0: 1})
 
 
 class SlowFiles(MemoryFiles):
@@ -83,13 +66,16 @@ def files() -> SlowFiles:
 @pytest.fixture
 async def broker(files: SlowFiles) -> AsyncIterator[TestBroker]:
     async with running(
-        files, log_flush_interval_messages="1", offsets_topic_num_partitions="1"
+        files,
+        SystemClock(),
+        log_flush_interval_messages="1",
+        offsets_topic_num_partitions="1",
     ) as broker:
         await broker.create("cold")
         await broker.create("healthy")
         async with await broker.client() as client:
             await client.ask(produce_request("cold", ONE), 9)
-            await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["readers"]), 4)
+            await client.ask(coordinator_request("readers"), 4)
         yield broker
         files.may_read.set()
 
@@ -121,6 +107,6 @@ async def test_reads_from_the_disk_hold_up_no_acknowledgement(
         assert ErrorCode.NONE == produced.responses[0].partition_responses[0].error_code
         assert ErrorCode.NONE == committed.topics[0].partitions[0].error_code
         files.may_read.set()
-        for consumer in consumers:
+        for consumer in some(consumers):
             answer = await consumer.receive()
             assert len(ONE) == len(answer.responses[0].partitions[0].records)

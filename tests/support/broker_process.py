@@ -119,24 +119,15 @@ class BrokerProcess:
 
     @property
     def bootstrap(self) -> str:
-        """
-        What clients call ``bootstrap.servers``.
-        """
         return f"127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
-        """
-        The process id of the running broker.
-        """
         assert self._process is not None, f"{self.name} does not run"
         return self._process.pid
 
     @property
     def is_running(self) -> bool:
-        """
-        Whether the process is there, ready or not.
-        """
         return self._process is not None and self._process.poll() is None
 
     def command(self) -> Sequence[str]:
@@ -157,9 +148,6 @@ class BrokerProcess:
         return answers(self.port)
 
     def launch(self) -> None:
-        """
-        Start it and do not wait.
-        """
         assert not self.is_running, f"{self.name} runs already"
         self.directory.mkdir(parents=True, exist_ok=True)
         self.prepare()
@@ -178,9 +166,6 @@ class BrokerProcess:
             )
 
     def start(self) -> None:
-        """
-        Start it and wait until it is ready.
-        """
         self.launch()
         wait_for(self._ready_or_dead, f"{self.name} to be ready", self.start_timeout)
         if not self.is_running:
@@ -190,32 +175,20 @@ class BrokerProcess:
         return not self.is_running or self.is_ready()
 
     def stop(self, seconds: float = 240.0) -> int:
-        """
-        SIGTERM, and the exit status that followed within *seconds*.
-        """
         assert self._process is not None, f"{self.name} does not run"
         self._process.send_signal(signal.SIGTERM)
         return self._process.wait(seconds)
 
     def kill(self) -> None:
-        """
-        SIGKILL: no chance to write anything more.
-        """
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def restart(self) -> None:
-        """
-        A clean stop and a new start.
-        """
         self.stop()
         self.start()
 
     def close(self) -> None:
-        """
-        Make sure that nothing is left running.
-        """
         self.kill()
 
     @property
@@ -268,7 +241,11 @@ class Barnabas(BrokerProcess):
         assignments = [
             part for name, value in settings.items() for part in ("--set", f"{name}={value}")
         ]
-        place = ("--ephemeral",) if self.ephemeral else ("--data-dir", str(self.data))
+        place: tuple[str, ...] = (
+            ("--ephemeral",) if self.ephemeral else ("--data-dir", str(self.data))
+        )
+        if "log.dirs" in settings:
+            place = ()
         return [sys.executable, "-m", "barnabas.server", "serve", *place, *assignments]
 
 

@@ -123,8 +123,5 @@ class CleanerWorld:
         return self.files.read_bytes(CHECKPOINT).decode()
 
     def restart(self) -> None:
-        """
-        Stop cleanly and start again.
-        """
         self.logs.shutdown()
         self.logs = self._open()

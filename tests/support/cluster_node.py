@@ -39,8 +39,11 @@ from barnabas.server.turns import Steps, Turns, finished
 from barnabas.storage.clock import Clock
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
-from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
+from barnabas.storage.manager.manager import LoadReport
 from barnabas.storage.uuids import random_uuid
+from tests.support.clock import StillClock
+from tests.support.disk import MemoryFiles
+from tests.support.log_manager import open_manager
 from tests.support.unconnected import unconnected
 
 T = TypeVar("T")
@@ -90,9 +93,6 @@ class ClusterNode:
         self.failures = LogDirFailureChannel()
 
     async def start(self) -> ClusterNode:
-        """
-        Start as a broker does, but for sockets and threads.
-        """
         self.cluster_id = prepare_directories(
             self.log_dirs,
             node_id=NODE_ID,
@@ -117,13 +117,14 @@ class ClusterNode:
             turns=Turns(),
         )
         await self.controller.activate(partial(read_bootstrap, self.log_dirs[0], self.files))
-        self.log_manager = LogManager(
+        self.log_manager = open_manager(
+            self.files,
             self.log_dirs,
-            files=self.files,
             clock=self.clock,
             failures=self.failures,
-            default_config=self.configs.default(),
-            settings=_settings(),
+            config=self.configs.default(),
+            producer_id_expiration_ms=HOUR_MS,
+            recovery_threads_per_directory=1,
         )
         self.partitions = Partitions()
         self.topics = Topics(
@@ -160,9 +161,6 @@ class ClusterNode:
         return self
 
     async def stop(self) -> None:
-        """
-        Stop cleanly.
-        """
         await self.controller.stop()
         self.log_manager.shutdown(self.controller.broker_epoch)
 
@@ -189,20 +187,28 @@ class ClusterNode:
         return Context(parts, version, "client", unconnected(listener))
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> None:
-        """
-        Create a topic; configs have ``_`` for ``.``.
-        """
         options = {option.replace("_", "."): value for option, value in configs.items()}
         plan = await self.topics.create([creatable(name, partitions, configs=options)])
         assert plan.errors == {}
 
     async def delete(self, name: str) -> None:
-        """
-        Delete a topic.
-        """
         topic = self.topics.get(name)
         assert topic is not None
         assert await self.topics.delete([topic.id]) == {}
+
+
+async def started(
+    files: Files | None = None,
+    clock: Clock | None = None,
+    *,
+    log_dirs: Sequence[Path] = (DATA,),
+    **config: str | None,
+) -> ClusterNode:
+    """
+    A node that is up, in memory unless *files* says where; configs have ``_`` for ``.``.
+    """
+    named = {name.replace("_", "."): value for name, value in config.items()}
+    return await ClusterNode(files or MemoryFiles(), clock or StillClock(), named, log_dirs).start()
 
 
 async def ask(node: ClusterNode, request: Message, version: int) -> Any:
@@ -242,18 +248,4 @@ def creatable(
             for index, brokers in assignments
         ],
         configs=[CreatableTopicConfig(name=n, value=v) for n, v in (configs or {}).items()],
-    )
-
-
-def _settings() -> LogManagerSettings:
-    return LogManagerSettings(
-        retention_check_ms=HOUR_MS,
-        flush_check_ms=HOUR_MS,
-        recovery_point_checkpoint_ms=HOUR_MS,
-        log_start_offset_checkpoint_ms=HOUR_MS,
-        high_watermark_checkpoint_ms=HOUR_MS,
-        producer_id_expiration_ms=HOUR_MS,
-        producer_id_expiration_check_ms=HOUR_MS,
-        initial_task_delay_ms=HOUR_MS,
-        recovery_threads_per_directory=1,
     )

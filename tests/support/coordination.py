@@ -170,9 +170,6 @@ class Coordination:
         return state
 
     def restart(self) -> None:
-        """
-        Lose everything but the log.
-        """
         self.queue.clear()
         self.state = ShardState(self.queue, self.options)
         for offset, (key, value) in enumerate(self.log):

@@ -72,9 +72,6 @@ class FailingFiles(MemoryFiles):
         self._forever, self._written, self._under = forever, written, under
 
     def heal(self) -> None:
-        """
-        Fail no more.
-        """
         self._countdown = None
 
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from barnabas.protocol.errors import KafkaError
-from barnabas.protocol.records.batch import RecordBatch, batches
+from barnabas.protocol.records.batch import RecordBatch
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.fetch_isolation import FetchIsolation
-from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.segment.fetch_data import FetchDataInfo
-from tests.support.disk import MemoryFiles
+from tests.support.logs import new_log, read_batches
 
 _CONFIG = LogConfig.parse({"segment.index.bytes": "4096"})
 """
@@ -33,12 +31,7 @@ class FragileLog:
     """
 
     def __init__(self, name: str, clock: Clock) -> None:
-        directory = Path("/data") / name
-        files = MemoryFiles()
-        files.make_directory(directory.parent)
-        self._log = open_log(
-            directory, _CONFIG, files=files, clock=clock, failures=LogDirFailureChannel()
-        )
+        self._log = new_log(Path("/data") / name, _CONFIG, clock=clock, producer_config=None)
         self.append_error: KafkaError | None = None
         self.reads = 0
 
@@ -70,11 +63,4 @@ class FragileLog:
         """
         All that is in the log.
         """
-        found: list[RecordBatch] = []
-        offset = self._log.log_start_offset
-        while offset < self._log.log_end_offset:
-            data = self._log.read(offset, 1 << 20, FetchIsolation.LOG_END, True).records
-            assert data is not None
-            found += batches(bytes(data.read()))
-            offset = found[-1].next_offset
-        return found
+        return read_batches(self._log)

@@ -68,9 +68,6 @@ class World:
         self.coordinator.lead(self.partitions(), len(self.partitions()))
 
     async def restart(self) -> None:
-        """
-        Stop, and come back with nothing but the logs.
-        """
         self.coordinator.stop()
         await self.background.stop()
         self.background = Background(self.clock)

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from tests.support.apache_kafka import QUICK, VERSION, cache_directory, class_path
+from tests.support.apache_kafka import QUICK, VERSION, cache_directory, class_path, java
 from tests.support.maven import alone
 
 _PATIENCE: Final = 300
@@ -40,3 +41,30 @@ def compiled(source: Path, *, extra_class_path: str = "") -> str:
             subprocess.run(command, check=True, timeout=_PATIENCE)
             fresh.rename(classes)
     return str(classes)
+
+
+def run_program(
+    source: Path,
+    *arguments: str,
+    lines: Iterable[str] = (),
+    level: str = "warn",
+    seconds: float = _PATIENCE,
+) -> str:
+    """
+    The standard output of the program *source*, which has to succeed; *lines* are its input.
+
+    Args:
+        level: from which level on it logs.
+        seconds: how long it may take.
+    """
+    command = java(source.stem, *arguments, level=level, extra_class_path=compiled(source))
+    done = subprocess.run(
+        command,
+        input="".join(lines),
+        text=True,
+        capture_output=True,
+        timeout=seconds,
+        check=False,
+    )
+    assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done.stdout

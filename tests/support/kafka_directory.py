@@ -21,9 +21,7 @@ from barnabas.storage.directories.directory import (
     RECOVERY_POINT_CHECKPOINT,
 )
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
-from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import (
     CLEAN_SHUTDOWN_FILE,
     LeaderEpochCheckpointFile,
@@ -31,6 +29,7 @@ from barnabas.storage.state_files.checkpoints import (
 )
 from barnabas.storage.state_files.file_names import parse_topic_partition_name
 from tests.support.clock import StillClock
+from tests.support.logs import new_log
 
 FILES = DiskFiles()
 AFTERWARDS_MS = 1_795_240_000_000
@@ -142,18 +141,17 @@ class KafkaDirectory:
         """
         topic = parse_topic_partition_name(self.path / name).topic
         epoch = self._epoch(name) if epoch is None else epoch
-        log = open_log(
+        log = new_log(
             self.path / name,
-            self.configs.get(topic, LogConfig()),
+            self.configs.get(topic),
             files=FILES,
             clock=self.clock,
-            failures=LogDirFailureChannel(),
             log_start_offset=self._start_offsets.get(name, 0),
             recovery_point=self._recovery_points.get(name, 0),
             high_watermark=self._high_watermarks.get(name, 0),
             had_clean_shutdown=self.is_clean,
+            producer_config=None,
         )
-        log.update_high_watermark(log.log_end_offset)
         if epoch is not None:
             log.assign_epoch_start_offset(epoch, log.log_end_offset)
         return log

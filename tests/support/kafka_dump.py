@@ -6,17 +6,14 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.storage.dump.command import main
-from tests.support.apache_kafka import java
-from tests.support.java_programs import compiled
+from tests.support.java_programs import run_program
 
 SOURCE = Path(__file__).parents[1] / "interop" / "java" / "Dumps.java"
-PATIENCE = 300
 
 
 class Dump(NamedTuple):
@@ -38,11 +35,7 @@ def kafka_dumps(commands: Sequence[Sequence[str]], workplace: Path) -> list[Dump
     """
     lines = ["\t".join(command) for command in commands]
     (workplace / "commands").write_text("".join(f"{line}\n" for line in lines))
-    subprocess.run(
-        java("Dumps", str(workplace), extra_class_path=compiled(SOURCE), level="fatal"),
-        check=True,
-        timeout=PATIENCE,
-    )
+    run_program(SOURCE, str(workplace), level="fatal")
     return [_dump(workplace / str(number)) for number in range(len(commands))]
 
 

@@ -10,17 +10,14 @@ from typing import Any
 
 from barnabas.protocol.records.batch import BatchOptions, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
-from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.readonly.partition import PartitionDirectory
-from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.checkpoints import format_checkpoint
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
+from tests.support.logs import config_with, new_log
 from tests.support.segments import FIRST_TIMESTAMP
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -42,19 +39,9 @@ class WrittenDirectory:
         """
         Make a log. Its segments may have any size.
         """
-        if "segment_bytes" in config:
-            config["internal_segment_bytes"] = config.pop("segment_bytes")
         name = TopicPartition(topic, partition)
-        log = open_log(
-            self.path / str(name),
-            LogConfig(**config),
-            files=self.files,
-            clock=self.clock,
-            failures=LogDirFailureChannel(),
-            recovery_point=0,
-            log_start_offset=0,
-            had_clean_shutdown=True,
-            producer_config=ProducerStateManagerConfig(transaction_verification_enabled=False),
+        log = new_log(
+            self.path / str(name), config_with(**config), files=self.files, clock=self.clock
         )
         self.logs[name] = log
         return log
@@ -77,9 +64,6 @@ class WrittenDirectory:
         (self.path / name).write_bytes(format_checkpoint(lines))
 
     def stop(self) -> None:
-        """
-        Close the logs, as a broker that stops does.
-        """
         self.checkpoint()
         for log in self.logs.values():
             log.flush(force_flush_active_segment=True)

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from barnabas.protocol.structs import replace
-from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
@@ -44,10 +44,10 @@ def open_manager(
     clock: Clock | None = None,
     failures: LogDirFailureChannel | None = None,
     config: LogConfig | None = None,
-    cleaner: CleanerSettings | None = None,
+    **settings: Any,
 ) -> LogManager:
     """
-    A manager that has loaded nothing yet.
+    A manager that has loaded nothing yet, with ``SETTINGS`` but for *settings*.
     """
     return LogManager(
         directories,
@@ -55,7 +55,7 @@ def open_manager(
         clock=clock or StillClock(),
         failures=failures or LogDirFailureChannel(),
         default_config=config or LogConfig(),
-        settings=SETTINGS if cleaner is None else replace(SETTINGS, cleaner=cleaner),
+        settings=replace(SETTINGS, **settings),
     )
 
 

@@ -10,8 +10,10 @@ from typing import Any
 from barnabas.protocol.records.batch import RecordBatch, batches, build_batch, read_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import Record, SimpleRecord
+from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.failure import LogDirFailureChannel
+from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.append_info import LogAppendInfo
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
@@ -28,19 +30,51 @@ DIRECTORY = Path("/data/t-0")
 NAME = "{:020d}{}"
 
 
+def new_log(
+    directory: Path = DIRECTORY,
+    config: LogConfig | None = None,
+    *,
+    files: Files | None = None,
+    clock: Clock | None = None,
+    **options: Any,
+) -> Log:
+    """
+    The one way to open a log without a log manager: in memory unless *files* says where, all of it
+    acknowledged, and without verification of transactions; *options* are those of ``open_log``.
+    """
+    given: dict[str, Any] = {
+        "failures": LogDirFailureChannel(),
+        "producer_config": ProducerStateManagerConfig(transaction_verification_enabled=False),
+    }
+    log = open_log(
+        directory,
+        config or LogConfig(),
+        files=files or MemoryFiles(),
+        clock=clock or StillClock(FIRST_TIMESTAMP),
+        **{**given, **options},
+    )
+    log.update_high_watermark(log.log_end_offset)
+    return log
+
+
+def config_with(**config: Any) -> LogConfig:
+    """
+    Config values are those of ``LogConfig``; segments may have any size.
+    """
+    if "segment_bytes" in config:
+        config["internal_segment_bytes"] = config.pop("segment_bytes")
+    return LogConfig(**config)
+
+
 class LogHome:
     """
-    The directory of one log, and what a broker notes beside it.
-
-    Config values are those of ``LogConfig``; segments may have any size.
+    The directory of one log with a config as of ``config_with``, and what a broker notes beside it.
     """
 
     def __init__(self, *, files: MemoryFiles | None = None, **config: Any) -> None:
         self.clock = StillClock(FIRST_TIMESTAMP)
         self.files = files or MemoryFiles(self.clock.now_ms)
-        if "segment_bytes" in config:
-            config["internal_segment_bytes"] = config.pop("segment_bytes")
-        self.config = LogConfig(**config)
+        self.config = config_with(**config)
         self.failures = LogDirFailureChannel()
         self.recovery_point = self.log_start_offset = 0
         self.was_clean = True
@@ -63,7 +97,7 @@ class LogHome:
                 transaction_verification_enabled=transaction_verification
             ),
         }
-        log = open_log(
+        log = new_log(
             directory,
             self.config,
             files=self.files,
@@ -71,7 +105,6 @@ class LogHome:
             failures=self.failures,
             **{**given, **options},
         )
-        log.update_high_watermark(log.log_end_offset)
         self.was_clean = False
         return log
 
@@ -90,9 +123,6 @@ class LogHome:
         self.files.write_atomically(DIRECTORY.parent / name, f"0\n1\nt 0 {offset}\n".encode())
 
     def stop(self, log: Log) -> None:
-        """
-        Close the log as a broker that stops does.
-        """
         log.flush(force_flush_active_segment=True)
         log.close()
         self.checkpoint(log)

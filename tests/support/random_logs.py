@@ -16,12 +16,11 @@ from barnabas.protocol.records.control import ControlRecordType, EndTransactionM
 from barnabas.protocol.records.record import Header, Record, encode_records
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.log import Log
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.state import ProducerStateManagerConfig
-from barnabas.storage.recovery.opening import open_log
+from tests.support.logs import new_log
 from tests.support.segments import FIRST_TIMESTAMP
 
 HEADERS = (
@@ -78,22 +77,17 @@ class RandomLog:
         """
         Open the log; what has no key is taken only if the *policy* is not to compact.
         """
-        log = open_log(
+        config = LogConfig.parse({**self.configs, "cleanup.policy": policy})
+        never_expires = ProducerStateManagerConfig(2**31 - 1, False)
+        return new_log(
             self.directory,
-            LogConfig.parse({**self.configs, "cleanup.policy": policy}),
+            config,
             files=self._files,
             clock=self._clock,
-            failures=LogDirFailureChannel(),
-            had_clean_shutdown=True,
-            producer_config=ProducerStateManagerConfig(2**31 - 1, False),
+            producer_config=never_expires,
         )
-        log.update_high_watermark(log.log_end_offset)
-        return log
 
     def write(self, appends: int) -> None:
-        """
-        Make the log longer, and close it.
-        """
         log = self.open("delete")
         open_transactions: set[int] = set()
         for _ in range(appends):

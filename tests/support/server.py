@@ -19,6 +19,11 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.protocol.messages.produce import (
     PartitionProduceData,
@@ -28,9 +33,10 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
-from barnabas.server.clock import ServerClock
+from barnabas.server.clock import ManualClock, ServerClock
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.fs.interface import Files
+from tests.support.disk import MemoryFiles
 from tests.support.wire_client import WireClient
 
 DATA = Path("/data")
@@ -75,15 +81,9 @@ class TestBroker(Broker):
         return self._workers.batches.executor
 
     async def client(self, client_id: str | None = "t") -> WireClient:
-        """
-        A new connection.
-        """
         return await WireClient.open(self.port, client_id=client_id)
 
     async def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
-        """
-        Create a topic over the wire; configs have ``_`` for ``.``.
-        """
         request = CreateTopicsRequest(
             topics=[
                 CreatableTopic(
@@ -104,9 +104,6 @@ class TestBroker(Broker):
             assert 0 == answer.topics[0].error_code, answer
 
     async def delete(self, topic: str) -> None:
-        """
-        Delete a topic over the wire.
-        """
         request = DeleteTopicsRequest(topic_names=[topic], timeout_ms=10_000)
         async with await self.client() as client:
             answer = await client.ask(request, 5)
@@ -137,12 +134,15 @@ async def until(condition: Callable[[], object]) -> None:
 
 @asynccontextmanager
 async def running(
-    files: Files, clock: ServerClock | None = None, **options: str
+    files: Files | None = None, clock: ServerClock | None = None, /, **options: str
 ) -> AsyncIterator[TestBroker]:
     """
-    A broker that runs as long as the block.
+    A broker that runs as long as the block, unless *files* and *clock* say otherwise in memory and
+    with a clock that stands still.
     """
-    broker = TestBroker(broker_config(**options), files=files, clock=clock)
+    broker = TestBroker(
+        broker_config(**options), files=files or MemoryFiles(), clock=clock or ManualClock(START_MS)
+    )
     try:
         await broker.start()
         yield broker
@@ -217,3 +217,17 @@ def fetch_topic(topic: str | UUID, offsets: Mapping[int, int], **options: Any) -
     if isinstance(topic, UUID):
         return FetchTopic(topic_id=topic, partitions=partitions)
     return FetchTopic(topic=topic, partitions=partitions)
+
+
+def list_offsets_request(
+    topic: str, timestamps: Mapping[int, int], **options: Any
+) -> ListOffsetsRequest:
+    """
+    A request for the offset of a timestamp in each partition of one topic.
+    """
+    partitions = [
+        ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+        for index, timestamp in timestamps.items()
+    ]
+    topics = [ListOffsetsTopic(name=topic, partitions=partitions)]
+    return ListOffsetsRequest(replica_id=-1, topics=topics, **options)

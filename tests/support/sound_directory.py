@@ -8,10 +8,8 @@ from pathlib import Path
 from uuid import UUID
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.structs import replace
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.cleaner_checkpoint import CLEANER_CHECKPOINT
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.checkpoints import OffsetCheckpointFile
@@ -25,7 +23,7 @@ from barnabas.storage.verify.cluster import KnownTopic
 from tests.support.cleaning import clean, put
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
-from tests.support.log_manager import SETTINGS, load
+from tests.support.log_manager import load, open_manager
 from tests.support.logs import append, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP
 
@@ -140,16 +138,7 @@ def sound_directory() -> MemoryFiles:
     files.make_directory(ROOT)
     meta = MetaProperties(cluster_id="4L6g3nShT-eMCtK", node_id=NODE_ID, directory_id=DIRECTORY_ID)
     write_meta_properties(files, ROOT / META_PROPERTIES, meta, clock.now_ms())
-    manager = load(
-        LogManager(
-            [ROOT],
-            files=files,
-            clock=clock,
-            failures=LogDirFailureChannel(),
-            default_config=LogConfig(),
-            settings=replace(SETTINGS, transaction_verification=False),
-        )
-    )
+    manager = load(open_manager(files, [ROOT], clock=clock, transaction_verification=False))
     _fill_plain(_log(manager, "plain"))
     _fill_sequences(_log(manager, "sequences"))
     _fill_transactions(_log(manager, "transactions"))

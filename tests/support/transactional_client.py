@@ -16,11 +16,6 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from barnabas.protocol.messages.end_txn import EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
@@ -28,8 +23,10 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.protocol.records.batch import batches
 from barnabas.server.groups.changes import Producer
+from tests.support.group_requests import committed_request, coordinator_request
 from tests.support.server import (
     PATIENCE,
+    TestBroker,
     batch,
     fetch_request,
     fetch_topic,
@@ -45,6 +42,17 @@ VERSIONS = {
     FIRST: {"add": 3, "produce": 11, "end": 4, "commit": 4},
     SECOND: {"produce": 12, "end": 5, "commit": 5},
 }
+
+
+async def prepare(broker: TestBroker, partitions: int) -> None:
+    """
+    Make the topic of the records, and those of both coordinators.
+    """
+    await broker.create(TOPIC, partitions)
+    async with await broker.client() as wire:
+        for key_type in (0, 1):
+            answer = await wire.ask(coordinator_request("any", key_type=key_type), 6)
+            assert 0 == answer.coordinators[0].error_code
 
 
 class Client:
@@ -141,11 +149,7 @@ class Client:
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
     async def committed_offset(self) -> tuple[int, ErrorCode]:
-        topics = [OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[0])]
-        request = OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=topics)], require_stable=True
-        )
-        answer = await self.wire.ask(request, 8)
+        answer = await self.wire.ask(committed_request(GROUP, TOPIC, 0, require_stable=True), 8)
         [group] = answer.groups
         if group.error_code != 0:
             return -1, ErrorCode(group.error_code)

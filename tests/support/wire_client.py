@@ -59,9 +59,6 @@ class WireClient:
         return request_frame(request, version, correlation_id, self.client_id)
 
     def send(self, *requests: Message, version: int) -> None:
-        """
-        Send requests, all in one write.
-        """
         self._writer.write(b"".join(self.frame(request, version) for request in requests))
 
     def send_bytes(self, data: bytes) -> None:
@@ -130,9 +127,6 @@ class WireClient:
         self._writer.transport.resume_reading()  # type: ignore[attr-defined]  # the same
 
     async def close(self) -> None:
-        """
-        Hang up.
-        """
         self._writer.close()
         with contextlib.suppress(ConnectionError):
             await self._writer.wait_closed()

@@ -53,9 +53,6 @@ class Clients(AsyncExitStack):
         return producer
 
     async def admin(self) -> Any:
-        """
-        An admin client.
-        """
         admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
         self.push_async_callback(admin.close)
         await admin.start()

@@ -54,9 +54,6 @@ async def test_topics_are_created_listed_and_deleted(clients: Clients, topic: st
 
 
 async def test_a_topic_that_cannot_be_is_refused(clients: Clients, topic: str) -> None:
-    """
-    Each for its own reason.
-    """
     admin = await clients.admin()
     impossible = {
         NewTopic(f"{topic}-1", 1, 2): INVALID_REPLICATION_FACTOR,
@@ -94,9 +91,6 @@ async def test_the_configs_of_a_topic_are_described_and_replaced(
 async def test_the_configs_of_the_broker_are_described(
     clients: Clients, broker: BrokerProcess
 ) -> None:
-    """
-    As they are, with what it was started with.
-    """
     admin = await clients.admin()
     cluster = await admin.describe_cluster()
     [node] = cluster["brokers"]
@@ -111,9 +105,6 @@ async def test_the_configs_of_the_broker_are_described(
 
 
 async def test_partitions_are_added_and_never_taken_away(clients: Clients, topic: str) -> None:
-    """
-    The total only grows.
-    """
     admin = await clients.admin()
     await admin.create_topics([NewTopic(topic, 1, 1)])
 
@@ -152,9 +143,6 @@ async def test_groups_are_listed_and_described_with_their_offsets(
 
 
 async def test_records_are_deleted_up_to_an_offset(clients: Clients, topic: str) -> None:
-    """
-    Readers begin behind it.
-    """
     p0 = TopicPartition(topic, 0)
     await clients.send(topic, 0, numbered(5))
     admin = await clients.admin()

@@ -25,9 +25,6 @@ ENOUGH = 1 << 20
 
 @pytest.fixture
 async def client(broker: BrokerProcess) -> AsyncIterator[Any]:
-    """
-    The part of aiokafka that holds connections and metadata.
-    """
     made = AIOKafkaClient(bootstrap_servers=broker.bootstrap)
     await made.bootstrap()
     yield made
@@ -72,9 +69,6 @@ async def test_one_address_that_answers_is_enough(broker: BrokerProcess, given: 
 
 
 async def test_no_address_that_answers_is_an_error() -> None:
-    """
-    Said at once, not after a time.
-    """
     client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{free_port()}")
 
     with pytest.raises(KafkaConnectionError):
@@ -98,9 +92,6 @@ async def test_asking_for_a_topic_creates_it(client: Any, topic: str) -> None:
 
 
 async def test_the_topics_asked_for_are_the_topics_told_of(client: Any, topic: str) -> None:
-    """
-    All of them, or one of them.
-    """
     names = {f"{topic}-{number}" for number in range(3)}
     for name in names:
         await client._wait_on_metadata(name)
@@ -116,9 +107,6 @@ async def test_the_topics_asked_for_are_the_topics_told_of(client: Any, topic: s
 async def test_answers_on_one_connection_are_in_the_order_of_the_requests(
     client: Any, topic: str
 ) -> None:
-    """
-    Whatever each of them takes to be answered.
-    """
     await client._wait_on_metadata(topic)
     node = client.get_random_node()
     done: list[str] = []

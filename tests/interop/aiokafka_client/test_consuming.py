@@ -66,9 +66,6 @@ async def test_a_partition_can_be_asked_for_by_name(clients: Clients, topic: str
 
 
 async def test_readers_without_a_group_each_get_everything(clients: Clients, topic: str) -> None:
-    """
-    And have nothing to commit.
-    """
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(3))
 
@@ -85,9 +82,6 @@ async def test_readers_without_a_group_each_get_everything(clients: Clients, top
 async def test_a_partition_is_read_without_a_subscription(
     clients: Clients, topic: str, assigned: str
 ) -> None:
-    """
-    Whenever it is assigned.
-    """
     await clients.send(topic, 1, numbered(3))
     consumer = await clients.consumer(start=False)
 
@@ -151,9 +145,6 @@ async def test_a_fetch_from_within_a_batch_hides_what_came_before(
 
 
 async def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) -> None:
-    """
-    Back, forth, to the beginning and to the end, which is where the next record will be.
-    """
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(5))
     consumer = await clients.consumer()
@@ -192,9 +183,6 @@ async def test_a_waiting_reader_gets_what_comes(clients: Clients, topic: str) ->
 
 
 async def test_a_topic_may_come_into_being_after_its_reader(clients: Clients, topic: str) -> None:
-    """
-    The reader's own question for it creates it.
-    """
     consumer = await clients.consumer(topic)
     waiting = asyncio.create_task(consumer.getone())
 
@@ -221,9 +209,6 @@ async def test_without_a_way_to_reset_a_missing_offset_is_an_error(
 
 
 async def test_an_offset_out_of_range_is_reset(clients: Clients, topic: str) -> None:
-    """
-    To the beginning or to the end, as the consumer was told.
-    """
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(3))
     first, last = [await clients.consumer(auto_offset_reset=to) for to in ("earliest", "latest")]
@@ -281,9 +266,6 @@ async def test_offsets_of_a_partition_that_is_not_there_are_not_found(
 
 
 async def test_a_record_comes_as_it_was_sent(clients: Clients, topic: str) -> None:
-    """
-    Key, value, headers, time and sizes, through the consumer's own deserializers.
-    """
     producer = await clients.producer(
         key_serializer=str.encode, value_serializer=lambda value: json.dumps(value).encode()
     )
@@ -304,9 +286,6 @@ async def test_a_record_comes_as_it_was_sent(clients: Clients, topic: str) -> No
 
 
 async def test_no_more_records_than_wanted_come_at_a_time(clients: Clients, topic: str) -> None:
-    """
-    The rest of the batch comes with the next ones.
-    """
     await clients.send_batch(topic, 0, numbered(100))
     consumer = await clients.consumer(topic, max_poll_records=48)
 
@@ -319,9 +298,6 @@ async def test_no_more_records_than_wanted_come_at_a_time(clients: Clients, topi
 
 
 async def test_a_paused_partition_waits(clients: Clients, topic: str) -> None:
-    """
-    Until it is resumed; the other one goes on.
-    """
     p0, p1 = partitions_of(topic, 0, 1)
     consumer = await clients.consumer()
     consumer.assign([p0, p1])
@@ -347,9 +323,6 @@ async def test_a_reader_in_a_rack_is_served_by_the_leader(clients: Clients, topi
 
 
 async def test_a_pattern_finds_internal_topics_if_it_may(clients: Clients, topic: str) -> None:
-    """
-    By default it does not.
-    """
     member = await clients.consumer(topic, group_id=topic)
     await member.commit(dict.fromkeys(partitions_of(topic, 0), 0))
 

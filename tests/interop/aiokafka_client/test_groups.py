@@ -100,9 +100,6 @@ async def test_a_member_is_told_what_it_loses_and_gets(clients: Clients, topic: 
 
 
 async def test_all_topics_of_a_subscription_are_shared(clients: Clients, topic: str) -> None:
-    """
-    Two members of two topics have two partitions each, and together all.
-    """
     names = [topic, f"{topic}-too"]
     consumers = [await clients.consumer(start=False, group_id=topic, **BRISK) for _ in range(2)]
     for consumer in consumers:
@@ -173,9 +170,6 @@ async def test_what_was_read_is_committed_at_the_end(clients: Clients, topic: st
 
 
 async def test_a_group_may_commit_without_members(clients: Clients, topic: str) -> None:
-    """
-    Its partitions are assigned by hand.
-    """
     [p0] = partitions_of(topic, 0)
     await clients.send(topic, 0, numbered(10))
     for first in (0, 5):
@@ -217,9 +211,6 @@ async def test_a_session_timeout_out_of_range_is_refused(
 
 
 async def test_a_group_without_a_name_is_refused(clients: Clients, topic: str) -> None:
-    """
-    Nobody can join it.
-    """
     consumer = await clients.consumer(topic, start=False, group_id="")
 
     with pytest.raises(InvalidGroupIdError):
@@ -256,7 +247,7 @@ async def _read_on(consumer: Any) -> None:
         await consumer.getmany(timeout_ms=50)
 
 
-async def test_one_that_was_left_out_cannot_commit(clients: Clients, topic: str) -> None:
+async def test_a_member_whose_session_ran_out_cannot_commit(clients: Clients, topic: str) -> None:
     """
     Its generation is over: its session ran out while its heartbeats were held back.
     """
@@ -298,7 +289,9 @@ async def test_a_static_member_comes_back_to_its_own(clients: Clients, topic: st
     assert rounds + 1 == len(told.assigned)
 
 
-async def test_one_may_change_its_mind_at_any_time(clients: Clients, topic: str) -> None:
+async def test_a_member_may_leave_join_and_change_topics_at_any_time(
+    clients: Clients, topic: str
+) -> None:
     """
     Leave before it ever joined, join, and read another topic.
     """

@@ -81,9 +81,6 @@ async def test_a_record_arrives_whatever_is_waited_for(
 
 
 async def test_a_key_has_one_partition(clients: Clients, topic: str) -> None:
-    """
-    The same as with the other clients: murmur2 of its bytes.
-    """
     producer = await clients.producer(key_serializer=str.encode)
 
     places = {
@@ -145,9 +142,6 @@ async def test_a_batch_that_is_too_large_is_refused(clients: Clients, topic: str
 async def test_a_topic_that_cannot_be_is_refused(
     clients: Clients, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """
-    For its name; the client says so and keeps asking until its time is up.
-    """
     producer = await clients.producer(request_timeout_ms=300)
 
     with pytest.raises(UnknownTopicOrPartitionError):

@@ -4,13 +4,11 @@ Apache Kafka's own Java clients, driven through the program in ``tests/interop/j
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tests.interop.clients.base import PATIENCE, NewRecord, Place, Seen
-from tests.support.apache_kafka import java
-from tests.support.java_programs import compiled
+from tests.support.java_programs import compiled, run_program
 
 SOURCE = Path(__file__).parent.parent / "java" / "Interop.java"
 
@@ -29,7 +27,7 @@ class Java:
     sends_null_headers = True
 
     def __init__(self) -> None:
-        self._classes = compiled(SOURCE)
+        compiled(SOURCE)
 
     def create_topic(
         self, bootstrap: str, topic: str, partitions: int, configs: Mapping[str, str]
@@ -65,17 +63,8 @@ class Java:
         return members
 
     def _run(self, *arguments: str, lines: Iterable[str] = ()) -> list[Fields]:
-        command = java("Interop", *arguments, extra_class_path=self._classes)
-        done = subprocess.run(
-            command,
-            input="".join(lines),
-            text=True,
-            capture_output=True,
-            timeout=2 * PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, f"{arguments}\n{done.stderr[-4000:]}"
-        return [line.split("\t") for line in done.stdout.splitlines()]
+        printed = run_program(SOURCE, *arguments, lines=lines, seconds=2 * PATIENCE)
+        return [line.split("\t") for line in printed.splitlines()]
 
 
 def _line(record: NewRecord) -> str:

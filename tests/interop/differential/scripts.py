@@ -135,9 +135,6 @@ class Script:
         self.do(Ready(self.topic, self.partitions))
 
     def create(self, partitions: int = 1, **configs: str | int) -> None:
-        """
-        Create the topic; configs have ``_`` for ``.``.
-        """
         self.partitions = partitions
         named = {name.replace("_", "."): str(value) for name, value in configs.items()}
         topic = CreatableTopic(

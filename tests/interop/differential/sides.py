@@ -21,8 +21,8 @@ from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.messages.produce import ProduceRequest
-from tests.support.apache_kafka import ApacheKafka
-from tests.support.broker_process import Barnabas, BrokerProcess, wait_for
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess, wait_for
 from tests.support.wire_client import Disconnected, WireClient
 
 NEVER_MS: Final = str(24 * 3600 * 1000)
@@ -117,9 +117,6 @@ class Side:
 
     @property
     def data(self) -> Path:
-        """
-        The log directory.
-        """
         return self.broker.data
 
     def start(self) -> None:
@@ -282,41 +279,28 @@ class Pair:
     """
 
     def __init__(self, directory: Path, settings: Mapping[str, str] = SETTINGS) -> None:
-        self.kafka = Side(ApacheKafka(directory / "kafka", settings=settings))
-        self.barnabas = Side(Barnabas(directory / "barnabas", settings=settings))
+        self.brokers = BothBrokers.side_by_side(directory, settings)
+        self.kafka, self.barnabas = map(Side, self.brokers)
 
     @property
     def sides(self) -> tuple[Side, Side]:
         return self.kafka, self.barnabas
 
     async def start(self) -> None:
-        """
-        Return once both are ready.
-        """
         await self._each(Side.start)
         for side in self.sides:
             await side.have_coordinators()
             await side.learn_topics()
 
     async def stop(self) -> None:
-        """
-        A clean stop of both.
-        """
         await self._each(lambda side: side.broker.stop())
 
     def kill(self) -> None:
-        """
-        SIGKILL both.
-        """
-        for side in self.sides:
-            side.broker.kill()
+        for broker in self.brokers:
+            broker.kill()
 
     def close(self) -> None:
-        """
-        Make sure that neither is left running.
-        """
-        for side in self.sides:
-            side.broker.close()
+        self.brokers.close()
 
     async def _each(self, work: Any) -> None:
         await asyncio.gather(*(asyncio.to_thread(work, side) for side in self.sides))

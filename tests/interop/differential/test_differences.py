@@ -55,7 +55,6 @@ from barnabas.protocol.records.batch import batches, build_batch, seal_batch
 from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
 from barnabas.server.requests.dispatch import MOST_ENTRIES
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
-from tests.interop.conftest import unavailable
 from tests.interop.differential.known import KNOWN, LEFT_OUT
 from tests.interop.differential.recipes import Batch, Producer, Splice
 from tests.interop.differential.sides import CLOSED, SILENT, UNCOORDINATED, Pair, Session, Side
@@ -67,7 +66,6 @@ from tests.interop.differential.steps import (
     list_offsets_request,
     produce_request,
 )
-from tests.support.apache_kafka import PrerequisiteMissing
 from tests.support.wire_client import WireClient
 
 BROKER: Final = 4
@@ -90,13 +88,9 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     Both brokers, running.
     """
     made = Pair(tmp_path_factory.mktemp("differences"), UNCOORDINATED)
-    try:
+    with made.brokers:
         asyncio.run(made.start())
         yield made
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    finally:
-        made.close()
 
 
 def both(pair: Pair, does: Callable[[Session], Coroutine[Any, Any, T]]) -> tuple[T, T]:

@@ -15,13 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.conftest import unavailable
 from tests.interop.differential.dumps import compare_dumps
 from tests.interop.differential.kinds import COORDINATED_KINDS, KINDS, write
 from tests.interop.differential.known import KNOWN, LEFT_OUT
 from tests.interop.differential.sides import COORDINATED, UNCOORDINATED
 from tests.interop.differential.trial import Trial
-from tests.support.apache_kafka import PrerequisiteMissing, class_path
 
 ORDINARY = 5 * len(KINDS)
 TABLE = Path(__file__).parents[3] / "docs" / "differences.md"
@@ -32,15 +30,11 @@ def trial(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """
     All workloads that go with some settings, played on both brokers.
     """
-    try:
-        class_path()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
-    seed = request.config.getoption("--seed", None)
-    count = request.config.getoption("--workloads", None) or ORDINARY
-    first = request.config.getoption("--first-seed", 0)
+    seed = request.config.getoption("--seed")
+    count = request.config.getoption("--workloads") or ORDINARY
+    first = request.config.getoption("--first-seed")
     seeds = range(first, first + count) if seed is None else [seed]
-    kinds = (request.config.getoption("--kind", None) or ",".join(KINDS)).split(",")
+    kinds = (request.config.getoption("--kind") or ",".join(KINDS)).split(",")
     started_ms = round(time.time() * 1000)
     written = [write(seed, started_ms) for seed in seeds]
     workloads = [

@@ -46,17 +46,11 @@ class Clients(ExitStack):
         return Producer(self._conf({"linger_ms": 0} | options))
 
     def create(self, topic: str, partitions: int = 2, **configs: str) -> None:
-        """
-        Create *topic*.
-        """
         given = {name.replace("_", "."): value for name, value in configs.items()}
         admin = AdminClient(self._conf({}))
         admin.create_topics([NewTopic(topic, partitions, config=given)])[topic].result(PATIENCE)
 
     def send(self, topic: str, partition: int, values: Iterable[bytes], **options: Any) -> None:
-        """
-        Send *values*, and return when all are acknowledged.
-        """
         producer = self.producer(**options)
         for value in values:
             producer.produce(topic, value, partition=partition, on_delivery=raise_if_failed)

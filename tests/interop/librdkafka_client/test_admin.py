@@ -70,9 +70,6 @@ def test_the_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> 
 def test_the_metadata_of_one_topic_or_of_all(
     clients: Clients, admin: AdminClient, topic: str
 ) -> None:
-    """
-    Of one that is not there, an error.
-    """
     clients.create(topic, 3)
     missing = f"{topic}-missing"
 
@@ -87,9 +84,6 @@ def test_the_metadata_of_one_topic_or_of_all(
 
 
 def test_creating_may_be_only_a_question(admin: AdminClient, topic: str) -> None:
-    """
-    Of a topic and of partitions.
-    """
     new = NewTopic(topic, 2, 1, config={"compression.type": "gzip"})
 
     admin.create_topics([new], validate_only=True)[topic].result(PATIENCE)
@@ -105,9 +99,6 @@ def test_creating_may_be_only_a_question(admin: AdminClient, topic: str) -> None
 
 
 def test_partitions_may_be_placed_by_hand(admin: AdminClient, topic: str) -> None:
-    """
-    On brokers that there are.
-    """
     [here] = admin.list_topics(timeout=PATIENCE).brokers
     placed = NewTopic(topic, 2, replica_assignment=[[here], [here]])
     admin.create_topics([placed])[topic].result(PATIENCE)

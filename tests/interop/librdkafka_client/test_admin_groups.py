@@ -50,9 +50,6 @@ def of_group(
 def test_groups_are_listed_by_state_and_type(
     clients: Clients, admin: AdminClient, topic: str
 ) -> None:
-    """
-    One with a member and one without.
-    """
     clients.create(topic)
     busy, idle = f"{topic}-busy", f"{topic}-idle"
     consumer = clients.consumer(busy)

@@ -58,9 +58,6 @@ def test_an_assignment_grows_and_shrinks(clients: Clients, topic: str) -> None:
 
 
 def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) -> None:
-    """
-    To offsets, and to the beginning and the end by their names.
-    """
     clients.create(topic)
     clients.send(topic, 0, numbered(5))
     consumer = clients.consumer(topic)
@@ -74,10 +71,9 @@ def test_positions_move_by_reading_and_by_seeking(clients: Clients, topic: str) 
         assert [expected] == values(consumer, 1)
 
 
-def test_who_begins_at_the_end_gets_what_comes(clients: Clients, topic: str) -> None:
-    """
-    And nothing of what was there.
-    """
+def test_a_consumer_that_begins_at_the_end_gets_only_new_records(
+    clients: Clients, topic: str
+) -> None:
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(5))
     consumer = clients.consumer(topic, enable_partition_eof=True)
@@ -92,9 +88,6 @@ def test_who_begins_at_the_end_gets_what_comes(clients: Clients, topic: str) -> 
 
 
 def test_a_paused_partition_waits(clients: Clients, topic: str) -> None:
-    """
-    Until it is resumed; the other one goes on.
-    """
     clients.create(topic)
     consumer = clients.consumer(topic)
     consumer.assign([TopicPartition(topic, 0), TopicPartition(topic, 1)])
@@ -148,9 +141,6 @@ def test_the_bounds_of_a_partition_are_asked_for_and_remembered(
 
 
 def test_the_end_of_each_partition_is_told(clients: Clients, topic: str) -> None:
-    """
-    Every time that it is reached.
-    """
     clients.create(topic)
     clients.send(topic, 0, numbered(2))
     consumer = clients.consumer(topic, enable_partition_eof=True)
@@ -172,9 +162,6 @@ def test_the_end_of_each_partition_is_told(clients: Clients, topic: str) -> None
 
 
 def test_messages_come_in_batches(clients: Clients, topic: str) -> None:
-    """
-    As many as there are, up to as many as wanted, in order.
-    """
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(1000), linger_ms=50)
     consumer = clients.consumer(topic)
@@ -190,9 +177,6 @@ def test_messages_come_in_batches(clients: Clients, topic: str) -> None:
 
 
 def test_a_message_comes_as_it_was_sent(clients: Clients, topic: str) -> None:
-    """
-    Key, value, headers of every kind, and time.
-    """
     clients.create(topic, 1)
     headers = [
         ("one", b"1"),
@@ -245,9 +229,6 @@ def test_an_unknown_topic_is_told(clients: Clients, topic: str) -> None:
 
 
 def test_statistics_show_what_was_done(clients: Clients, topic: str) -> None:
-    """
-    Of the broker, the topic and the group.
-    """
     told: list[dict[str, Any]] = []
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(3))

@@ -111,7 +111,7 @@ def test_a_cooperative_member_takes_in_another_topic(clients: Clients, topic: st
     assert {(name, 0) for name in names} == assigned(consumer)
 
 
-def test_who_polls_too_seldom_loses_its_partitions(clients: Clients, topic: str) -> None:
+def test_a_member_that_polls_too_seldom_loses_its_partitions(clients: Clients, topic: str) -> None:
     """
     And gets them again by polling on.
     """
@@ -160,9 +160,6 @@ def test_a_static_member_comes_back_to_its_own(clients: Clients, topic: str) -> 
 
 
 def test_a_member_has_an_id_while_it_is_one(clients: Clients, topic: str) -> None:
-    """
-    None before it joined.
-    """
     clients.create(topic)
     consumer = clients.consumer(topic, **BRISK)
 
@@ -200,9 +197,6 @@ def test_a_commit_keeps_its_metadata(clients: Clients, topic: str) -> None:
 
 
 def test_a_commit_may_be_waited_for_or_not(clients: Clients, topic: str) -> None:
-    """
-    Who does not wait is told by a callback.
-    """
     told: list[tuple[KafkaError | None, dict[tuple[str, int], int]]] = []
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(3))
@@ -220,9 +214,6 @@ def test_a_commit_may_be_waited_for_or_not(clients: Clients, topic: str) -> None
 
 
 def test_what_was_read_is_committed_by_itself(clients: Clients, topic: str) -> None:
-    """
-    At the latest when the consumer is closed.
-    """
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(6))
     for first in (0, 3):

@@ -99,9 +99,6 @@ def test_a_partition_that_is_not_there_is_refused(clients: Clients, topic: str) 
 
 @pytest.mark.parametrize("partitioner", ["consistent_random", "murmur2_random", "fnv1a_random"])
 def test_a_key_has_one_partition(clients: Clients, topic: str, partitioner: str) -> None:
-    """
-    Whatever makes a number of it.
-    """
     clients.create(topic, 5)
     producer = clients.producer(partitioner=partitioner)
     places: dict[bytes, set[int | None]] = {}
@@ -121,9 +118,6 @@ def test_a_key_has_one_partition(clients: Clients, topic: str, partitioner: str)
 def test_many_messages_keep_their_order(
     clients: Clients, topic: str, options: dict[str, Any]
 ) -> None:
-    """
-    Ten thousand of them, with many requests on their way at a time.
-    """
     clients.create(topic, 1)
     clients.send(topic, 0, numbered(10_000), linger_ms=1, batch_num_messages=100, **options)
     consumer = clients.consumer(topic)
@@ -133,9 +127,6 @@ def test_many_messages_keep_their_order(
 
 
 def test_the_time_may_be_that_of_the_broker(clients: Clients, topic: str) -> None:
-    """
-    The report says so.
-    """
     clients.create(topic, 1, message_timestamp_type="LogAppendTime")
     producer = clients.producer()
     times: list[tuple[int, int]] = []
@@ -160,9 +151,6 @@ def test_the_time_may_be_that_of_the_broker(clients: Clients, topic: str) -> Non
 def test_a_serialized_value_comes_back(
     clients: Clients, topic: str, kind: tuple[Any, Any], value: Any
 ) -> None:
-    """
-    Numbers, texts and nothing.
-    """
     clients.create(topic, 1)
     serializer, deserializer = kind
     conf = {"bootstrap.servers": clients.bootstrap}
@@ -183,9 +171,6 @@ def test_a_serialized_value_comes_back(
 async def test_producer_and_consumer_of_asyncio(
     broker: BrokerProcess, clients: Clients, topic: str
 ) -> None:
-    """
-    The same, waited for.
-    """
     clients.create(topic, 1)
     conf = {"bootstrap.servers": broker.bootstrap}
     producer = AIOProducer(conf)

@@ -47,9 +47,6 @@ def committed(clients: Clients, topic: str) -> list[bytes]:
 
 @pytest.mark.parametrize("ends", ["c", "a", "ac", "ca", "acacc"])
 def test_what_is_committed_is_read(clients: Clients, topic: str, ends: str) -> None:
-    """
-    And nothing of what was aborted, before or after.
-    """
     clients.create(topic, 1)
     producer = transactional(clients, topic)
     for number, end in enumerate(ends):

@@ -108,9 +108,6 @@ class Ledger:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def write(self, *words: object) -> None:
-        """
-        Add a line.
-        """
         os.write(self._file, (" ".join(map(str, words)) + "\n").encode())
 
 

@@ -89,22 +89,13 @@ class Transforming:
         return f"{self.task.name}: {self.lines[-3:]} {said}"
 
     def pause(self) -> None:
-        """
-        SIGSTOP; it takes no step any more when this returns.
-        """
         self._process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """
-        SIGCONT.
-        """
         self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
-        """
-        SIGKILL.
-        """
         self.was_killed = self.was_killed or self.runs
         self._process.kill()
         self._process.wait()

@@ -56,9 +56,6 @@ class Guide:
         return self.start(tool, *arguments, given=given, until=until).end()
 
     def start(self, tool: str, *arguments: str, given: str = "", until: str = "") -> Visit:
-        """
-        The same without waiting for the end.
-        """
         addressed = self._with_address(tool, arguments)
         running = self._toolbox.start(tool, *addressed, given=given, until=until)
         return Visit(self, (tool, *arguments), running)
@@ -126,8 +123,5 @@ class Visit:
         return printed
 
     def interrupt(self) -> Printed:
-        """
-        Make it end as a signal would.
-        """
         self._running.interrupt()
         return self.end()

@@ -114,9 +114,6 @@ class Process:
         return Printed(self._process.returncode, out + rest, err)
 
     def interrupt(self) -> None:
-        """
-        Ask it to end, as a signal does.
-        """
         self._process.terminate()
 
     def _read_until(self) -> str:
@@ -165,9 +162,6 @@ class Toolbox:
         return Warm(self, number, result)
 
     def close(self) -> None:
-        """
-        End the virtual machine, and whatever runs in it.
-        """
         self._machine.kill()
         self._machine.communicate()
 
@@ -201,13 +195,7 @@ class Warm:
         self._result = result
 
     def wait(self) -> Printed:
-        """
-        What it left, once it has ended.
-        """
         return self._result.result(PATIENCE)
 
     def interrupt(self) -> None:
-        """
-        Ask it to end, as a signal does.
-        """
         self._toolbox.ask(self._number, {"interrupt": True})

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from tests.interop.tools.chapters import PARTS
 from tests.interop.tools.guide import Entry, Guide
 from tests.interop.tools.toolbox import Toolbox
-from tests.support.apache_kafka import CLUSTER_ID, ApacheKafka
-from tests.support.broker_process import Barnabas
+from tests.support.apache_kafka import CLUSTER_ID
+from tests.support.both_brokers import BothBrokers
 
 SETTINGS: Final[Mapping[str, str]] = {
     "node.id": "1",
@@ -27,9 +27,6 @@ SETTINGS: Final[Mapping[str, str]] = {
 """
 What both brokers are started with.
 """
-
-
-_LIKE_KAFKAS: Final = {"barnabas.cluster.id": CLUSTER_ID}
 
 
 class Difference(NamedTuple):
@@ -56,9 +53,8 @@ class Tour:
 
     def __init__(self, directory: Path) -> None:
         self._toolbox = Toolbox()
-        self._brokers = (
-            ApacheKafka(directory / "kafka", settings=SETTINGS),
-            Barnabas(directory / "barnabas", settings={**SETTINGS, **_LIKE_KAFKAS}),
+        self._brokers = BothBrokers.side_by_side(
+            directory, SETTINGS, of_barnabas={"barnabas.cluster.id": CLUSTER_ID}
         )
         self._guides = [
             Guide(broker, self._toolbox, directory / f"files of {broker.name}")
@@ -68,19 +64,11 @@ class Tour:
         self._threads = ThreadPoolExecutor(len(self._brokers))
 
     def start(self) -> None:
-        """
-        Start both brokers.
-        """
-        for done in [self._threads.submit(broker.start) for broker in self._brokers]:
-            done.result()
+        self._brokers.start()
 
     def close(self) -> None:
-        """
-        End everything that was started.
-        """
         self._toolbox.close()
-        for broker in self._brokers:
-            broker.close()
+        self._brokers.close()
 
     def visit(self, name: str) -> tuple[list[Entry], list[Entry]]:
         """

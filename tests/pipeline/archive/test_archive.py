@@ -26,6 +26,7 @@ from tests.pipeline.archive.archived import (
 )
 from tests.support.log_directory import WrittenDirectory, append, some_records
 from tests.support.logs import end_transaction
+from tests.support.some import some
 
 EVENTS = TopicPartition("events", 0)
 
@@ -93,7 +94,7 @@ def test_what_a_commit_says(directory: WrittenDirectory, to: Path) -> None:
 
     run(directory.path, to)
 
-    for commit in Archive(to).commits_of(EVENTS):
+    for commit in some(Archive(to).commits_of(EVENTS)):
         assert commit.file is not None
         with pq.ParquetFile(to / commit.file) as file:
             rows = file.read().to_pydict()

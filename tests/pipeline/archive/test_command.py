@@ -16,6 +16,8 @@ from tests.interop.clients.base import Seen
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
 from tests.pipeline.topics import seen_in
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:

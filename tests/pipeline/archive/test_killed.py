@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,10 @@ from barnabas.pipeline.options import ReadOptions
 from barnabas.pipeline.spark.session import JobFailed
 from barnabas.storage.fs.disk import DiskFiles
 from tests.pipeline.archive.archived import archived_rows, closed_rows, written_logs
-from tests.support.spark import QUICK
+from tests.pipeline.killed_at import run_module
 
-PATIENCE = 120
+pytestmark = pytest.mark.spark
+
 KILLS = 10
 SECOND_COMMIT = 22
 """The step about which it is made, if workers write the files."""
@@ -49,16 +49,7 @@ def run_until(
     """
     A process of its own that archives, and dies at that step.
     """
-    program = [sys.executable, "-m", "tests.pipeline.archive.killed_at"]
-    return subprocess.run(
-        [*program, str(logs), str(to), str(step), master],
-        cwd=Path(__file__).parents[3],
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-        env={**os.environ, "JAVA_TOOL_OPTIONS": QUICK},
-    )
+    return run_module("killed_at", "archive", logs, to, step, master)
 
 
 def is_a_beginning(logs: Path, to: Path) -> bool:

@@ -15,6 +15,8 @@ from tests.interop.clients.base import Seen
 from tests.pipeline.compact.compacted import compacted_rows, latest_rows, random_logs
 from tests.pipeline.topics import seen_in
 
+pytestmark = pytest.mark.spark
+
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -26,10 +26,11 @@ from tests.interop.clients.base import CODECS, PATIENCE, NewRecord, Place, Seen
 from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.java import Java
 from tests.interop.clients.kafka_python import KafkaPython
-from tests.interop.conftest import unavailable
 from tests.pipeline.topics import START_MS
-from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
+from tests.support.apache_kafka import ApacheKafka
 from tests.support.broker_process import Barnabas, BrokerProcess
+
+pytestmark = [pytest.mark.interop, pytest.mark.spark]
 
 PARTITIONS: Final = 3
 TRANSACTION: Final = 250
@@ -130,11 +131,8 @@ def filled(
     Each broker in turn, with 200,000 records.
     """
     broker = request.param(tmp_path_factory.mktemp("broker"), settings=SETTINGS)
-    try:
-        java = Java()
-        broker.start()
-    except PrerequisiteMissing as missing:
-        unavailable(str(missing))
+    java = Java()
+    broker.start()
     try:
         yield _fill(Filled(broker), java)
     finally:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from barnabas.pipeline.jobs.report.facts import (
@@ -27,6 +28,9 @@ from barnabas.storage.readonly.log_root import LogRoot
 from tests.pipeline.report.conftest import CHECK_MS, HOUR, NOW, RETENTION_MS, cluster
 from tests.support.clock import StillClock
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.some import some
+
+pytestmark = pytest.mark.spark
 
 
 def facts_of(report: Report, name: str) -> PartitionFacts:
@@ -46,7 +50,7 @@ def test_headers_are_counted(report: Report, logs: Path) -> None:
     """
     As they are when each is looked at in turn.
     """
-    for partition in LogRoot(logs, DiskFiles()).partitions:
+    for partition in some(LogRoot(logs, DiskFiles()).partitions):
         facts = facts_of(report, str(partition.topic_partition))
         counts, codecs, fill = Counts(), Counter[str](), Counter[int]()
         for segment in partition.segments:
@@ -168,7 +172,7 @@ def test_segments_leave_when_explain_says_so(report: Report, logs: Path) -> None
     The report asks the same functions.
     """
     read_only = ReadOnlyLogs(cluster(logs), DiskFiles(), StillClock(NOW))
-    for facts in report.partitions:
+    for facts in some(report.partitions):
         explained = report_on(read_only.open(facts.partition), cluster(logs).times, NOW)
 
         assert [each.lifetime for each in explained.segments] == [

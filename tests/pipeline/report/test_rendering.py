@@ -14,6 +14,8 @@ from barnabas.pipeline.jobs.report.facts import Report
 from barnabas.pipeline.jobs.report.page import as_page
 from barnabas.pipeline.jobs.report.text import as_text, key_text
 
+pytestmark = pytest.mark.spark
+
 
 def test_text(report: Report) -> None:
     """

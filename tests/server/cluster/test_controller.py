@@ -13,7 +13,7 @@ from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import find_snapshots
 from tests.support.clock import StillClock
-from tests.support.cluster_node import DATA, ClusterNode
+from tests.support.cluster_node import DATA, started
 from tests.support.disk import MemoryFiles
 
 HERE = DATA / "__cluster_metadata-0"
@@ -57,7 +57,7 @@ async def test_batches_of_starts_and_stops() -> None:
     files = MemoryFiles()
     written = Written(files)
 
-    node = await ClusterNode(files, StillClock()).start()
+    node = await started(files)
     assert [COMES[0], BOOTSTRAP, *COMES[1:], ["BrokerRegistrationChange"]] == written.news()
 
     await node.create("t", 2)
@@ -66,7 +66,7 @@ async def test_batches_of_starts_and_stops() -> None:
     given_up = [["BrokerRegistrationChange", "PartitionChange", "PartitionChange"]]
     assert [*given_up, ["BrokerRegistrationChange"]] == written.news()
 
-    await ClusterNode(files, StillClock()).start()
+    await started(files)
     assert [*COMES, *given_up] == written.news()
 
 
@@ -80,12 +80,12 @@ def damage_bootstrap(files: MemoryFiles) -> None:
 
 async def test_a_log_with_records_needs_no_bootstrap_checkpoint() -> None:
     files = MemoryFiles()
-    node = await ClusterNode(files, StillClock()).start()
+    node = await started(files)
     await node.create("t")
     await node.stop()
     damage_bootstrap(files)
 
-    node = await ClusterNode(files, StillClock()).start()
+    node = await started(files)
 
     assert "t" in node.topics
 
@@ -96,7 +96,7 @@ async def test_a_fresh_log_does_not_begin_with_damaged_records() -> None:
     damage_bootstrap(files)
 
     with pytest.raises(CorruptMessage, match=r"bootstrap\.checkpoint"):
-        await ClusterNode(files, StillClock()).start()
+        await started(files)
 
 
 async def test_brokers_that_are_gone_are_fenced() -> None:
@@ -104,7 +104,7 @@ async def test_brokers_that_are_gone_are_fenced() -> None:
     A directory of a node that was not alone once: this node leads what it can.
     """
     files = MemoryFiles()
-    node = await ClusterNode(files, StillClock()).start()
+    node = await started(files)
     topic_id, other = UUID(int=77), UUID(int=78)
     registration = records.RegisterBrokerRecord(
         broker_id=2, incarnation_id=other, broker_epoch=5, end_points=[], features=[], rack=None,
@@ -123,7 +123,7 @@ async def test_brokers_that_are_gone_are_fenced() -> None:
     await node.controller.change(lambda: node.controller.write(made))
     files.locked.clear()
 
-    again = await ClusterNode(files, StillClock()).start()
+    again = await started(files)
 
     assert again.log.image.brokers[2].fenced
     topic = again.topics.get("t")
@@ -137,8 +137,7 @@ async def test_a_snapshot_is_written_when_it_is_due() -> None:
     By the write that makes it due, or now and then.
     """
     files, clock = MemoryFiles(), StillClock()
-    config = {"metadata.log.max.record.bytes.between.snapshots": "4000"}
-    node = await ClusterNode(files, clock, config).start()
+    node = await started(files, clock, metadata_log_max_record_bytes_between_snapshots="4000")
     for number in range(20):
         await node.create(f"t{number}")
     before = len(find_snapshots(HERE, files).complete)
@@ -157,7 +156,7 @@ async def test_an_empty_record() -> None:
     """
     It moves the end of the log and changes nothing.
     """
-    node = await ClusterNode(MemoryFiles(), StillClock()).start()
+    node = await started()
     end, before = node.log.end_offset, list(map(repr, node.log.image.as_records()))
 
     await node.controller.write_no_op()

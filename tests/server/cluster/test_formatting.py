@@ -16,7 +16,9 @@ from barnabas.server.cluster.formatting import (
 )
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.state_files.meta_properties import MetaProperties, read_meta_properties
-from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+from tests.support.crash.points import crash_images
+from tests.support.disk import CrashableFiles, MemoryFiles
+from tests.support.some import some
 
 A, B = Path("/a"), Path("/b")
 
@@ -187,26 +189,21 @@ def test_a_bootstrap_checkpoint_that_cannot_be_read_is_an_error() -> None:
         flip_bit(files, position)
 
     assert len(refused) > 10
-    assert all(sentence.startswith("/a/bootstrap.checkpoint") for sentence in refused)
+    assert all(sentence.startswith("/a/bootstrap.checkpoint") for sentence in some(refused))
 
 
-def test_a_crash_while_formatting() -> None:
+def test_a_start_after_a_crash_while_formatting_finishes_what_is_missing() -> None:
     """
-    The next start finishes what is missing, and who was told a cluster id keeps it.
+    A cluster id that was returned stays.
     """
-    step = 0
-    while True:
-        files = CrashableFiles()
-        files.crash_before(step)
-        try:
-            prepare(files, A, B)
-        except Crashed:
-            files.crash()
-            prepare(files, A, B)
-            assert properties(files, A).cluster_id == properties(files, B).cluster_id
-            assert default_bootstrap() == read_bootstrap(A, files)
-            step += 1
-            continue
-        break
+    files = CrashableFiles()
 
-    assert step > 10
+    with crash_images(files) as images:
+        prepare(files, A, B)
+
+    assert len(images) > 5
+    for image in some(images):
+        again = CrashableFiles(image=image)
+        prepare(again, A, B)
+        assert properties(again, A).cluster_id == properties(again, B).cluster_id
+        assert default_bootstrap() == read_bootstrap(A, again)

@@ -23,7 +23,9 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.quorum_state import QuorumState
 from tests.support.clock import StillClock
-from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+from tests.support.crash.points import ALL, NONE, crash_images, first
+from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
+from tests.support.some import some
 
 DATA = Path("/data")
 HERE = DATA / "__cluster_metadata-0"
@@ -153,29 +155,20 @@ def test_a_quorum_of_others_is_refused(voters: str) -> None:
 
 def test_a_batch_is_there_after_a_crash_as_a_whole_or_not_at_all() -> None:
     """
-    Whatever step the machine stops at, and whatever part of what was not synced survives.
+    At every change at which the machine stops, whatever part of the unsynced data survives.
     """
-    found = set[tuple[str, ...]]()
-    for survives in (0, 1, 40, 10_000):
-        step = 0
-        while True:
-            files = CrashableFiles()
-            log = leading(files)
-            write(log, VERSION, topic(1))
-            files.crash_before(step)
-            try:
-                write(log, topic(2), topic(3))
-                log.close()
-            except Crashed:
-                step += 1
-            else:
-                break
-            files.crash(lambda most, survives=survives: min(most, survives))  # type: ignore[misc]  # mypy knows no default of a lambda
-            found.add(tuple(names(open_log(files))))
-        files.crash()
-        assert ["t1", "t2", "t3"] == names(open_log(files))
+    files = CrashableFiles()
+    log = leading(files)
+    write(log, VERSION, topic(1))
 
-    assert {("t1",), ("t1", "t2", "t3")} == found
+    with crash_images(files, NONE, first(1), first(40), ALL) as images:
+        write(log, topic(2), topic(3))
+        log.close()
+
+    found = [tuple(names(open_log(CrashableFiles(image=image)))) for image in images]
+    assert {("t1",), ("t1", "t2", "t3")} == set(found)
+    files.crash()
+    assert ["t1", "t2", "t3"] == names(open_log(files))
 
 
 def test_what_is_committed_survives_every_crash() -> None:
@@ -362,28 +355,19 @@ def test_old_snapshots_go_by_age() -> None:
     assert before[-1:] == snapshots(files)
 
 
-def test_a_crash_around_a_snapshot() -> None:
-    """
-    Whatever step it stops at, the next start has everything.
-    """
-    step = 0
-    while True:
-        files = CrashableFiles()
-        config = SMALL | {"metadata.max.retention.bytes": "4000"}
-        log = leading(files, config=config)
-        write(log, VERSION)
-        grow(log, 0, 60)
-        files.crash_before(step)
-        try:
-            log.prepare_snapshot()()
-        except Crashed:
-            files.crash()
-            assert content(log) == content(open_log(files, config=config))
-            step += 1
-            continue
-        break
+def test_a_start_after_a_crash_around_a_snapshot_has_everything() -> None:
+    files = CrashableFiles()
+    config = SMALL | {"metadata.max.retention.bytes": "4000"}
+    log = leading(files, config=config)
+    write(log, VERSION)
+    grow(log, 0, 60)
 
-    assert step > 3
+    with crash_images(files) as images:
+        log.prepare_snapshot()()
+
+    assert len(images) > 2
+    for image in some(images):
+        assert content(log) == content(open_log(CrashableFiles(image=image), config=config))
 
 
 def test_a_log_that_begins_behind_all_snapshots_is_refused() -> None:

@@ -18,7 +18,8 @@ from barnabas.server.cluster.snapshots import (
     snapshot_batches,
     write_snapshot,
 )
-from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+from tests.support.crash.points import ALL, crash_images
+from tests.support.disk import CrashableFiles, MemoryFiles
 
 HERE = Path("/log")
 SNAPSHOT = SnapshotId(47, 3)
@@ -120,28 +121,21 @@ def test_a_flipped_bit_is_noticed() -> None:
 
 
 def test_a_crash_leaves_a_whole_snapshot_or_none() -> None:
-    """
-    Whatever step the machine stops at, no half of a snapshot is found afterwards.
-    """
-    step, found = 0, set[int]()
-    while True:
-        files = CrashableFiles()
-        files.make_directory(HERE)
-        files.crash_before(step)
-        try:
-            write_snapshot(HERE, SNAPSHOT, content(), files)
-        except Crashed:
-            files.crash(lambda most: most)
-            complete = find_snapshots(HERE, files).complete
-            found.add(len(complete))
-            for snapshot in complete:
-                read_snapshot(snapshot.path(HERE), files)
-            step += 1
-            continue
-        break
-    files.crash()
+    files = CrashableFiles()
+    files.make_directory(HERE)
 
+    with crash_images(files, ALL) as images:
+        write_snapshot(HERE, SNAPSHOT, content(), files)
+
+    found = set[int]()
+    for image in images:
+        after = CrashableFiles(image=image)
+        complete = find_snapshots(HERE, after).complete
+        found.add(len(complete))
+        for snapshot in complete:
+            read_snapshot(snapshot.path(HERE), after)
     assert {0, 1} == found
+    files.crash()
     assert [SNAPSHOT] == find_snapshots(HERE, files).complete
 
 

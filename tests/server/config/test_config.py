@@ -17,6 +17,7 @@ from barnabas.server.config.groups import GroupConfig
 from barnabas.server.config.reference import reference
 from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption, Update
 from barnabas.storage.config.options import Options
+from tests.support.some import some
 
 # Where one small node is better served than by Kafka's default, and what it is there.
 OTHER_DEFAULTS = {
@@ -37,7 +38,7 @@ OTHER_DEFAULTS = {
     "table", [BrokerConfig, DynamicOnlyOptions, GroupConfig, ClientMetricsConfig]
 )
 def test_every_option_has_a_sentence(table: type[Options]) -> None:
-    for option in table.options().values():
+    for option in some(table.options().values()):
         assert option.doc.endswith("."), option.name
 
 
@@ -60,7 +61,7 @@ def test_options_are_those_of_apache_kafka(golden: Path) -> None:
 
     own = {name for name in ours if name.startswith("barnabas.")}
     assert set(definitions) == (set(ours) - own) | set(INERT_OPTIONS) | set(REFUSED_OPTIONS)
-    for name in set(ours) - own - {"log.dir"}:
+    for name in some(set(ours) - own - {"log.dir"}):
         assert definitions[name]["type"] == ours[name].type.name, name
         assert bool(definitions[name]["internal"]) == ours[name].internal, name
     defaults = {
@@ -77,7 +78,7 @@ def test_options_of_groups_are_those_of_apache_kafka(golden: Path) -> None:
     ours = GroupConfig.options()
 
     assert definitions.keys() == ours.keys()
-    for name, option in ours.items():
+    for name, option in some(ours.items()):
         theirs = definitions[name]
         assert (theirs["type"], theirs["default"]) == (
             option.type.name,
@@ -105,7 +106,7 @@ def test_what_a_running_broker_takes_is_what_apache_kafka_takes(golden: Path) ->
     assert theirs - {"metric.reporters"} | quotas == acting | kept.keys()
     assert not acting & kept.keys()
     assert not per_broker & (acting | kept.keys())
-    for name in kept.keys() - quotas - {"config.providers"}:
+    for name in some(kept.keys() - quotas - {"config.providers"}):
         row, option = definitions[name], kept[name]
         assert (row["type"], row["default"]) == (option.type.name, option.format(option.default))
     assert quotas | set(INERT_OPTIONS) >= kept.keys()

@@ -5,7 +5,6 @@ What a changed config changes: the next decision of a running broker goes by it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.records.batch import RecordBatch, batches
+from barnabas.server.clock import SystemClock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -31,21 +31,15 @@ from tests.support.disk import MemoryFiles
 from tests.support.server import DATA, TestBroker, batch, produce_request, running
 from tests.support.wire_client import Disconnected, WireClient
 
+pytestmark = pytest.mark.broker(
+    clock=SystemClock(),
+    log_retention_check_interval_ms="3600000",
+    log_initial_task_delay_ms="3600000",
+    log_cleaner_backoff_ms="3600000",
+)
+
+
 FINE = [(ErrorCode.NONE, None)]
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    """
-    A running broker, on which nothing happens by itself.
-    """
-    async with running(
-        MemoryFiles(),
-        log_retention_check_interval_ms="3600000",
-        log_initial_task_delay_ms="3600000",
-        log_cleaner_backoff_ms="3600000",
-    ) as broker:
-        yield broker
 
 
 async def ask(broker: TestBroker, request: Any) -> Any:
@@ -298,7 +292,7 @@ async def test_what_brokers_were_told_counts_from_the_start() -> None:
     Before the first log is loaded.
     """
     files = MemoryFiles()
-    async with running(files) as broker:
+    async with running(files, SystemClock()) as broker:
         await broker.create("t")
         await ask(
             broker,
@@ -311,7 +305,7 @@ async def test_what_brokers_were_told_counts_from_the_start() -> None:
             ),
         )
 
-    async with running(files) as broker:
+    async with running(files, SystemClock()) as broker:
         manager = broker._log_manager
         assert manager is not None
         assert manager.cleaner is not None

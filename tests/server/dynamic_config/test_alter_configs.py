@@ -16,9 +16,7 @@ from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord
 from barnabas.server.cluster.controller import Controller
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.dynamic_config.admin.changes import Change, changed_value
-from barnabas.storage.fs.interface import Files
-from tests.support.clock import StillClock
-from tests.support.cluster_node import ClusterNode, ask
+from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.config_requests import (
     APPEND,
     BROKER,
@@ -36,15 +34,10 @@ from tests.support.config_requests import (
     replace,
     told,
 )
-from tests.support.disk import CrashableFiles, MemoryFiles
+from tests.support.disk import CrashableFiles
 
 E = ErrorCode
 FINE = [(E.NONE, None)]
-
-
-async def started(files: Files | None = None, **config: str) -> ClusterNode:
-    given = {name.replace("_", "."): value for name, value in config.items()}
-    return await ClusterNode(files or MemoryFiles(), StillClock(), given).start()
 
 
 async def told_by(node: ClusterNode, request: Any) -> Any:

@@ -10,17 +10,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.clock import ManualClock
@@ -33,6 +22,7 @@ from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.disk import MemoryFiles
+from tests.support.group_requests import commit_request, committed_request, coordinator_request
 from tests.support.server import (
     DATA,
     PATIENCE,
@@ -74,27 +64,22 @@ async def put(client: WireClient, topic: str, key: bytes, value: bytes | None) -
 
 
 async def commit(client: WireClient, group: str, offset: int) -> None:
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=offset, committed_metadata=""
-    )
-    topic = OffsetCommitRequestTopic(name="t", partitions=[partition])
-    request = OffsetCommitRequest(group_id=group, member_id="", topics=[topic])
-    answer = await client.ask(request, 8)
+    answer = await client.ask(commit_request(group, "t", {0: offset}), 8)
     assert 0 == answer.topics[0].partitions[0].error_code
 
 
 async def committed(client: WireClient, group: str) -> int:
-    topics = [OffsetFetchRequestTopics(name="t", partition_indexes=[0])]
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)])
     async with asyncio.timeout(PATIENCE):
-        while (answer := await client.ask(request, 8)).groups[0].error_code != 0:
+        while (answer := await client.ask(committed_request(group, "t", 0), 8)).groups[
+            0
+        ].error_code != 0:
             pass  # It is being loaded.
     offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
     return offset
 
 
 async def find_coordinator(client: WireClient) -> None:
-    answer = await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["a"]), 4)
+    answer = await client.ask(coordinator_request("a"), 4)
     assert 0 == answer.coordinators[0].error_code
 
 
@@ -237,7 +222,7 @@ def test_the_options_become_settings() -> None:
 
 
 async def test_settings_change_while_the_broker_runs(caplog: pytest.LogCaptureFixture) -> None:
-    async with running(MemoryFiles(), ManualClock(START_MS), **SMALL) as broker:
+    async with running(**SMALL) as broker:
         cleaner = cleaner_of(broker)
 
         configure_cleaner(manager_of(broker), brokers(**SMALL, log_cleaner_threads="2"))

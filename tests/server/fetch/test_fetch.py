@@ -5,7 +5,6 @@ Fetch, over the wire.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -13,46 +12,30 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FetchRequest, ForgottenTopic, ReplicaState
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.records.batch import batches
-from barnabas.server.clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.storage.fs.interface import WouldBlock
-from tests.support.disk import FailingFiles, MemoryFiles
+from tests.support.disk import FailingFiles
 from tests.support.server import (
-    START_MS,
     TestBroker,
     batch,
     fetch_request,
     fetch_topic,
+    list_offsets_request,
     produce_request,
     running,
     until,
 )
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 3})
+
+
 BY_NAME = 12
 LATEST = 18
 
 ONE = batch("x" * 80)
 SIZE = len(ONE)
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=3)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 def append(broker: TestBroker, *records: bytes, topic: str = "orders", partition: int = 0) -> None:
@@ -285,7 +268,7 @@ class TestLimits:
         assert [0, SIZE, 0] == sizes(await fetch(client, fetch_request(topic)))
 
     async def test_the_broker_has_a_limit_of_its_own(self) -> None:
-        async with running(MemoryFiles(), ManualClock(START_MS), fetch_max_bytes="1024") as broker:
+        async with running(fetch_max_bytes="1024") as broker:
             await broker.create("orders")
             append(broker, *[ONE] * 20)
             async with await broker.client() as client:
@@ -325,7 +308,7 @@ class TestWaiting:
     When a fetch waits, and what ends it.
     """
 
-    async def test_it_waits_until_something_comes(
+    async def test_a_fetch_waits_until_records_come(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         client.send(
@@ -339,7 +322,7 @@ class TestWaiting:
         assert [0, SIZE] == sizes(answer.responses[0].partitions)
         assert not broker.fetches.waiting
 
-    async def test_it_waits_until_enough_has_come(
+    async def test_a_fetch_waits_until_min_bytes_have_come(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
@@ -360,7 +343,7 @@ class TestWaiting:
         assert 1 == still
         assert [2 * SIZE, SIZE] == sizes(answer.responses[0].partitions)
 
-    async def test_it_waits_no_longer_than_asked(
+    async def test_a_fetch_waits_no_longer_than_max_wait_ms(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         clock: Any = broker.clock
@@ -379,7 +362,7 @@ class TestWaiting:
         assert 1 == early
         assert [SIZE] == sizes(answer.responses[0].partitions)
 
-    async def test_it_does_not_wait_for_more_than_it_may_have(
+    async def test_a_fetch_does_not_wait_for_more_than_max_bytes(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         append(broker, ONE)
@@ -439,7 +422,7 @@ class TestWaiting:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
         await waiting(broker)
 
-        client.send(latest("orders"), version=7)
+        client.send(list_offsets_request("orders", {0: -1}), version=7)
 
         assert [0] == sizes((await client.receive()).responses[0].partitions)
         assert 0 == (await client.receive()).topics[0].partitions[0].offset
@@ -469,18 +452,6 @@ class TestWaiting:
             answer = await client.receive()
             assert [3 * SIZE] == sizes(answer.responses[0].partitions)
             await client.close()
-
-
-def latest(topic: str) -> ListOffsetsRequest:
-    return ListOffsetsRequest(
-        replica_id=-1,
-        isolation_level=0,
-        topics=[
-            ListOffsetsTopic(
-                name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
-            )
-        ],
-    )
 
 
 class TestIsolation:
@@ -646,7 +617,7 @@ async def test_nor_does_a_follower_know_topics_that_are_not_there(client: WireCl
 )
 async def test_a_disk_that_fails_is_told(version: int, code: ErrorCode) -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         append(broker, ONE)
         async with await broker.client() as client:
@@ -679,7 +650,7 @@ class TestColdReads:
         monkeypatch.setattr(Partition, "read", from_disk)
         return waited
 
-    async def test_they_are_answered_all_the_same(
+    async def test_cold_reads_are_answered(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         append(broker, ONE, ONE)
@@ -689,7 +660,7 @@ class TestColdReads:
         assert 2 * SIZE == len(partition.records)
         assert ["looked up"] == cold
 
-    async def test_they_wait_for_what_is_missing(
+    async def test_a_waiting_fetch_reads_cold_pages_when_records_come(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
@@ -700,11 +671,11 @@ class TestColdReads:
         assert [SIZE] == sizes((await client.receive()).responses[0].partitions)
         assert 2 == len(cold)
 
-    async def test_they_do_not_hold_up_a_request_behind_them(
+    async def test_cold_reads_do_not_delay_the_next_request(
         self, broker: TestBroker, client: WireClient, cold: list[str]
     ) -> None:
         client.send(fetch_request(fetch_topic("orders", {0: 0}), max_wait_ms=1000), version=BY_NAME)
-        client.send(latest("orders"), version=7)
+        client.send(list_offsets_request("orders", {0: -1}), version=7)
 
         assert [0] == sizes((await client.receive()).responses[0].partitions)
         assert 0 == (await client.receive()).topics[0].partitions[0].offset

@@ -5,7 +5,6 @@ Fetches of a session, over the wire: what is remembered, what is left out, and w
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
 
@@ -28,24 +27,14 @@ from tests.support.server import (
 from tests.support.session_client import SessionClient, View
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 4})
+
+
 BY_NAME = 12
 LATEST = 18
 VERSIONS = (7, BY_NAME, 13, LATEST)
 
 ONE = batch("x" * 80)
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=4)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 def append(
@@ -231,7 +220,7 @@ class TestTheEnd:
         assert answer.session_id not in (0, old)
         assert 1 == broker.metrics.value("fetch_sessions")
 
-    async def test_one_without_partitions_ends(
+    async def test_a_session_without_partitions_ends(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {0: 0})
@@ -249,7 +238,7 @@ class TestTheEnd:
 
         assert 0 == (await session.fetch()).session_id
 
-    async def test_one_that_lost_its_place_is_begun_again(self) -> None:
+    async def test_a_session_that_was_evicted_begins_again(self) -> None:
         clock = ManualClock(START_MS)
         slots = str(SHARDS)
         async with running(
@@ -335,7 +324,7 @@ class TestRefusals:
         )
         assert 0 == (await session.fetch()).error_code
 
-    async def test_who_waits_is_refused_when_the_session_has_gone_on(
+    async def test_a_waiting_fetch_is_refused_when_the_session_has_a_later_epoch(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {0: 0})
@@ -386,7 +375,7 @@ class TestTopicsThatChange:
             assert [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2 == codes(answer)
 
     @pytest.mark.parametrize("version", [13, LATEST])
-    async def test_one_that_was_created_again_has_another_id(
+    async def test_a_topic_that_was_created_again_has_another_id(
         self, broker: TestBroker, client: WireClient, version: int
     ) -> None:
         session = await opened(broker, client, {0: 0, 1: 0}, version)
@@ -412,7 +401,7 @@ class TestTopicsThatChange:
         assert ([0], [0]) == (told(answer), codes(answer))
         assert b"other" in bytes(answer.responses[0].partitions[0].records)
 
-    async def test_one_that_was_unknown_is_found_once_it_is_there(
+    async def test_an_unknown_topic_is_found_once_it_exists(
         self, broker: TestBroker, client: WireClient
     ) -> None:
         session = await opened(broker, client, {0: 0}, BY_NAME, topic="later")
@@ -448,7 +437,7 @@ async def test_a_follower_in_the_session_of_a_client_is_none_for_long(
 
 
 @pytest.mark.parametrize("version", [15, 16, LATEST])
-async def test_who_knows_an_old_epoch_is_told_who_leads(
+async def test_an_old_leader_epoch_is_answered_with_the_current_leader(
     broker: TestBroker, client: WireClient, version: int
 ) -> None:
     broker.partitions.expect("orders", 0).leader_epoch = 5

@@ -5,7 +5,7 @@ Fetches that are served without being decoded first: which they are, and that no
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from itertools import count
 from struct import pack
 from types import SimpleNamespace
@@ -35,25 +35,19 @@ from tests.support.server import (
 )
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 2}, fetch_max_bytes="5000")
+
+
 ONE = batch("x" * 80)
 SIZE = len(ONE)
 VERSIONS = range(13, 19)
 OF_PARTITIONS = {"current_leader_epoch", "last_fetched_epoch", "partition_max_bytes"}
 
 
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS), fetch_max_bytes="5000") as broker:
-        await broker.create("orders", partitions=2)
-        for _ in range(3):
-            append(broker, 0, ONE)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
+@pytest.fixture(autouse=True)
+async def _records(broker: TestBroker) -> None:
+    for _ in range(3):
+        append(broker, 0, ONE)
 
 
 @pytest.fixture
@@ -152,7 +146,7 @@ async def test_so_is_a_log_that_is_not_the_clients(broker: TestBroker, topic: UU
 
 async def test_a_disk_that_fails_meanwhile_is_told() -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         for _ in range(3):
             append(broker, 0, ONE)

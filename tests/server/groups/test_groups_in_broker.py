@@ -15,26 +15,23 @@ from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
-from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from barnabas.protocol.messages.join_group import JoinGroupRequestProtocol
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.structs import replace
 from barnabas.server.clock import ManualClock, SystemClock
 from barnabas.server.groups.coordinator import GroupCoordinator
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.transactions.shards import TransactionShards
 from tests.support.disk import MemoryFiles
+from tests.support.group_requests import (
+    commit_request,
+    committed_request,
+    coordinator_request,
+    join_request,
+    sync_request,
+)
 from tests.support.server import PATIENCE, START_MS, TestBroker, running
+from tests.support.some import some
 from tests.support.wire_client import WireClient
 
 GROUP = "group"
@@ -42,60 +39,31 @@ SMALL = {"offsets_topic_num_partitions": "3"}
 AT_ONCE = {**SMALL, "group_initial_rebalance_delay_ms": "0"}
 
 
-def join_request(member_id: str = "") -> JoinGroupRequest:
-    return JoinGroupRequest(
-        group_id=GROUP,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=60_000,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
-    )
-
-
-def sync_request(member_id: str) -> SyncGroupRequest:
-    assignment = SyncGroupRequestAssignment(member_id=member_id, assignment=b"mine")
-    return SyncGroupRequest(
-        group_id=GROUP, generation_id=1, member_id=member_id, assignments=[assignment]
-    )
-
-
-def commit_request(topic: str = "t", offset: int = 5, group_id: str = GROUP) -> OffsetCommitRequest:
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=offset, committed_metadata=""
-    )
-    return OffsetCommitRequest(
-        group_id=group_id,
-        member_id="",
-        topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])],
-    )
-
-
 async def find_coordinator(client: WireClient) -> None:
-    answer = await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]), 4)
+    answer = await client.ask(coordinator_request(GROUP), 4)
     assert 0 == answer.coordinators[0].error_code
 
 
 async def committed(client: WireClient, topic: str = "t", group_id: str = GROUP) -> int:
-    topics = [OffsetFetchRequestTopics(name=topic, partition_indexes=[0])]
-    groups = [OffsetFetchRequestGroup(group_id=group_id, topics=topics)]
-    answer = await client.ask(OffsetFetchRequest(groups=groups), 8)
+    answer = await client.ask(committed_request(group_id, topic, 0), 8)
     assert 0 == answer.groups[0].error_code
     offset: int = answer.groups[0].topics[0].partitions[0].committed_offset
     return offset
 
 
-async def commit(client: WireClient, **facts: Any) -> int:
-    answer = await client.ask(commit_request(**facts), 8)
+async def commit(
+    client: WireClient, topic: str = "t", offset: int = 5, group_id: str = GROUP
+) -> int:
+    answer = await client.ask(commit_request(group_id, topic, {0: offset}), 8)
     code: int = answer.topics[0].partitions[0].error_code
     return code
 
 
 async def stable_member(client: WireClient) -> str:
-    required = await client.ask(join_request(), 4)
-    joined = await client.ask(join_request(required.member_id), 4)
+    required = await client.ask(join_request(GROUP), 4)
+    joined = await client.ask(join_request(GROUP, required.member_id), 4)
     assert (0, 1) == (joined.error_code, joined.generation_id)
-    assert 0 == (await client.ask(sync_request(joined.member_id), 3)).error_code
+    assert 0 == (await client.ask(sync_request(GROUP, joined.member_id), 3)).error_code
     member_id: str = joined.member_id
     return member_id
 
@@ -147,7 +115,7 @@ async def test_a_new_topic_of_a_coordinator_is_led_once(
     monkeypatch.setattr(coordinator, "lead", counted)
     sizes = SMALL | {"transaction_state_log_num_partitions": "3"}
 
-    async with running(MemoryFiles(), None, **sizes) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **sizes) as broker, await broker.client() as client:
         await client.ask(FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"]), 4)
 
         assert [3] == [size for size in led if size]
@@ -158,16 +126,16 @@ async def test_a_group_survives_the_broker() -> None:
     Members, generation, assignment and offsets; the member goes on where it was.
     """
     files = MemoryFiles()
-    async with running(files, None, **SMALL) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         member_id = await stable_member(client)
         await commit(client, group_id="simple")
 
-    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
         heartbeat = HeartbeatRequest(group_id=GROUP, generation_id=1, member_id=member_id)
         assert 0 == (await client.ask(heartbeat, 3)).error_code
-        synced = await client.ask(sync_request(member_id), 3)
+        synced = await client.ask(sync_request(GROUP, member_id), 3)
         assert (0, b"mine") == (synced.error_code, synced.assignment)
         assert 5 == await committed(client, group_id="simple")
 
@@ -178,7 +146,7 @@ async def test_all_who_ask_at_first_are_sent_to_one_who_knows() -> None:
     coordinator before it has taken over.
     """
     async with (
-        running(MemoryFiles(), None, **SMALL) as broker,
+        running(None, SystemClock(), **SMALL) as broker,
         contextlib.AsyncExitStack() as open_,
     ):
         await broker.create("t")
@@ -206,15 +174,15 @@ async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:
         await broker.create("t")
         async with await broker.client() as client, await broker.client() as other:
             await find_coordinator(client)
-            required = await client.ask(join_request(), 4)
-            client.send(join_request(required.member_id), version=4)
+            required = await client.ask(join_request(GROUP), 4)
+            client.send(join_request(GROUP, required.member_id), version=4)
             await until(other, group_state="PreparingRebalance")
             await clock.pass_time(0.001)
             assert 1 == (await client.receive()).generation_id
-            assert 0 == (await client.ask(sync_request(required.member_id), 3)).error_code
+            assert 0 == (await client.ask(sync_request(GROUP, required.member_id), 3)).error_code
 
-            second = (await other.ask(join_request(), 4)).member_id
-            other.send(join_request(second), version=4)
+            second = (await other.ask(join_request(GROUP), 4)).member_id
+            other.send(join_request(GROUP, second), version=4)
             await until(client, group_state="PreparingRebalance")
             heartbeat = HeartbeatRequest(
                 group_id=GROUP, generation_id=1, member_id=required.member_id
@@ -222,7 +190,7 @@ async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:
             assert 27 == (await client.ask(heartbeat, 3)).error_code
             await other.close()
 
-            answer = await client.ask(join_request(required.member_id), 4)
+            answer = await client.ask(join_request(GROUP, required.member_id), 4)
             assert {required.member_id, second} == {m.member_id for m in answer.members}
 
 
@@ -231,7 +199,7 @@ async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
     A topic of the same name begins anew.
     """
     files = MemoryFiles()
-    async with running(files, None, **SMALL) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         assert 0 == await commit(client)
@@ -242,7 +210,7 @@ async def test_deleting_a_topic_deletes_what_is_committed_for_it() -> None:
 
         assert -1 == await committed(client)
 
-    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
         assert -1 == await committed(client)
 
 
@@ -252,10 +220,10 @@ async def test_deleting_a_topic_deletes_more_than_a_batch_takes() -> None:
     """
     one = {"offsets_topic_num_partitions": "1"}
     groups = [f"{number}{'x' * 8000}" for number in range(180)]
-    async with running(MemoryFiles(), None, **one) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **one) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
-        for group_id in groups:
+        for group_id in some(groups):
             assert 0 == await commit(client, group_id=group_id)
 
         await delete_topic(client, "t")
@@ -267,7 +235,7 @@ async def test_without_the_offsets_topic_there_is_no_coordinator() -> None:
     """
     It is made when somebody looks for one, and made again when it was deleted.
     """
-    async with running(MemoryFiles(), None, **SMALL) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **SMALL) as broker, await broker.client() as client:
         await broker.create("t")
         assert 16 == await commit(client)
 
@@ -289,13 +257,13 @@ async def test_the_offsets_topic_decides_how_many_partitions_there_are(partition
     """
     files = MemoryFiles()
     options = {"offsets_topic_num_partitions": str(partitions)}
-    async with running(files, None, **options) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **options) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
         for number in range(10):
             assert 0 == await commit(client, offset=number, group_id=f"group-{number}")
 
-    async with running(files, None, **SMALL) as broker, await loaded(broker) as client:
+    async with running(files, SystemClock(), **SMALL) as broker, await loaded(broker) as client:
         assert list(range(10)) == [
             await committed(client, group_id=f"group-{number}") for number in range(10)
         ]
@@ -307,16 +275,16 @@ async def test_a_commit_is_answered_when_it_is_on_the_disk() -> None:
     """
     files = MemoryFiles()
     options = SMALL | {"log_flush_interval_messages": "1"}
-    async with running(files, None, **options) as broker, await broker.client() as client:
+    async with running(files, SystemClock(), **options) as broker, await broker.client() as client:
         await broker.create("t")
         await find_coordinator(client)
-        client.send(*(commit_request(offset=n) for n in range(20)), version=8)
+        client.send(*(commit_request(GROUP, "t", {0: n}) for n in range(20)), version=8)
         for _ in range(20):
             assert 0 == (await client.receive()).topics[0].partitions[0].error_code
 
         assert 19 == await committed(client)
         ends = [p.log for p in broker.partitions.of_topic("__consumer_offsets")]
-        assert all(log.recovery_point == log.log_end_offset for log in ends)
+        assert all(log.recovery_point == log.log_end_offset for log in some(ends))
 
 
 async def test_who_waits_in_a_join_is_told_when_the_broker_stops() -> None:
@@ -324,12 +292,12 @@ async def test_who_waits_in_a_join_is_told_when_the_broker_stops() -> None:
     To look for the coordinator: it is the one of before, after the restart.
     """
     options = SMALL | {"group_initial_rebalance_delay_ms": "60000"}
-    async with running(MemoryFiles(), None, **options) as broker:
+    async with running(None, SystemClock(), **options) as broker:
         await broker.create("t")
         async with await broker.client() as client, await broker.client() as other:
             await find_coordinator(client)
-            required = await client.ask(join_request(), 4)
-            client.send(join_request(required.member_id), version=4)
+            required = await client.ask(join_request(GROUP), 4)
+            client.send(join_request(GROUP, required.member_id), version=4)
             await until(other, group_state="PreparingRebalance")
 
             await broker.stop()
@@ -369,9 +337,9 @@ async def test_a_protocol_that_is_named_twice_counts_once() -> None:
     """
     Apache Kafka counts a vote too many and never ends the rebalance.
     """
-    async with running(MemoryFiles(), None, **AT_ONCE) as broker, await broker.client() as client:
+    async with running(None, SystemClock(), **AT_ONCE) as broker, await broker.client() as client:
         await find_coordinator(client)
-        request = join_request()
+        request = join_request(GROUP)
         first, second = b"first", b"second"
         protocols = [
             JoinGroupRequestProtocol(name="range", metadata=metadata)

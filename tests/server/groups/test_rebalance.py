@@ -9,6 +9,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS
 from barnabas.server.groups.classic.state import GroupState
 from tests.support.coordination import Coordination
+from tests.support.some import some
 
 S = GroupState
 STICKY = (("sticky", b"s"),)
@@ -101,7 +102,7 @@ class TestARound:
         c.advance(0)
 
         leader_id = joins[0][0]
-        for member_id, join in joins:
+        for member_id, join in some(joins):
             answer = join.now
             assert leader_id == answer.leader
             assert member_id == answer.member_id
@@ -251,13 +252,13 @@ class TestTheRoundOfSyncs:
         c.advance(0)
         a, b, d = joins
         syncs = {b: c.sync(b, 1), d: c.sync(d, 1)}
-        assert all(s.is_parked for s in syncs.values())
+        assert all(s.is_parked for s in some(syncs.values()))
 
         syncs[a] = c.sync(a, 1, {a: b"A", b: b"B", d: b"D"})
 
         assert {a: b"A", b: b"B", d: b"D"} == {m: s.now.assignment for m, s in syncs.items()}
-        assert all("range" == s.now.protocol_name for s in syncs.values())
-        assert all("consumer" == s.now.protocol_type for s in syncs.values())
+        assert all("range" == s.now.protocol_name for s in some(syncs.values()))
+        assert all("consumer" == s.now.protocol_type for s in some(syncs.values()))
         assert c.is_in(S.STABLE)
 
     def test_gives_nothing_to_those_whom_the_leader_forgot(self) -> None:

@@ -30,6 +30,7 @@ from barnabas.server.groups.records import decode_record, encode_record
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.timers import TimerQueue
 from tests.support.coordination import GROUP, Coordination, durable, subscription
+from tests.support.some import some
 
 GOLDEN_LOGS = [
     "groups",
@@ -129,7 +130,7 @@ def expected_offsets(golden: Path, name: str) -> dict[tuple[str, str, int], tupl
     """
     committed: dict[tuple[str, str, int], tuple[Any, ...]] = {}
     pending: dict[int, dict[tuple[str, str, int], tuple[Any, ...]]] = {}
-    for record in decoded(golden, name):
+    for record in some(decoded(golden, name)):
         if record.marker is not None:
             ended = pending.pop(record.producer_id, {})
             if record.marker == "COMMIT":

@@ -51,17 +51,11 @@ from barnabas.server.cluster.lifecycle import controlled_shutdown
 from barnabas.server.dynamic_config.topics import ConfigSource
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
-from tests.support.clock import StillClock
-from tests.support.cluster_node import ClusterNode, ask, creatable
-from tests.support.disk import MemoryFiles
+from tests.support.cluster_node import ClusterNode, ask, creatable, started
+from tests.support.some import some
 
 E = ErrorCode
 UNKNOWN_ID = UUID(int=12345)
-
-
-async def started(**config: str) -> ClusterNode:
-    given = {name.replace("_", "."): value for name, value in config.items()}
-    return await ClusterNode(MemoryFiles(), StillClock(), given).start()
 
 
 # Metadata
@@ -567,8 +561,8 @@ async def test_describe_a_topic() -> None:
                      "preallocate", "min.cleanable.dirty.ratio", "compression.type")
     }  # fmt: skip
     assert not any(config.read_only or config.is_sensitive for config in found.values())
-    assert all(config.synonyms == [] for config in found.values())
-    assert all(config.documentation is None for config in found.values())
+    assert all(config.synonyms == [] for config in some(found.values()))
+    assert all(config.documentation is None for config in some(found.values()))
 
 
 async def test_synonyms_and_documentation() -> None:
@@ -687,8 +681,7 @@ async def test_descriptions_agree_with_those_of_kafka(golden: Path) -> None:
     A topic and a broker with the same configs are described as Apache Kafka described them.
     """
     described = json.loads((golden / "metadata" / "described-configs.json").read_text())
-    defaults = {"log.index.size.max.bytes": None}
-    node = await ClusterNode(MemoryFiles(), StillClock(), defaults).start()
+    node = await started(log_index_size_max_bytes=None)
     await node.create("topic-1", cleanup_policy="compact", segment_ms="123456")
     stored = {
         (4, ""): {"log.retention.ms": "86400000", "message.max.bytes": "2000000"},
@@ -701,7 +694,7 @@ async def test_descriptions_agree_with_those_of_kafka(golden: Path) -> None:
     ours = by_name(await describe(node, (2, "topic-1")))
     theirs = described["TOPIC topic-1"]
     assert theirs.keys() == ours.keys()
-    for name, (value, source, read_only, sensitive, kind) in theirs.items():
+    for name, (value, source, read_only, sensitive, kind) in some(theirs.items()):
         found = ours[name]
         assert (value, numbers[source], read_only, sensitive, kind) == (
             found.value,
@@ -718,8 +711,7 @@ async def test_the_broker_is_described_as_by_kafka(golden: Path) -> None:
     off with; what cannot be changed there cannot be changed here.
     """
     described = json.loads((golden / "metadata" / "described-configs.json").read_text())
-    defaults = {"log.index.size.max.bytes": None}
-    node = await ClusterNode(MemoryFiles(), StillClock(), defaults).start()
+    node = await started(log_index_size_max_bytes=None)
 
     ours = by_name(await describe(node, (4, "1")))
     theirs = described["BROKER 1"]

@@ -13,11 +13,10 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.server.cluster.image import ResourceType
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.state_files.file_names import TopicPartition
-from tests.support.clock import StillClock
-from tests.support.cluster_node import DATA, NODE_ID, ClusterNode, ask
+from tests.support.cluster_node import DATA, NODE_ID, ClusterNode, ask, started
 from tests.support.cluster_requests import quorum, relocation, resources, sizes, topic_pages
 from tests.support.config_requests import SET, change
-from tests.support.disk import MemoryFiles
+from tests.support.some import some
 
 E = ErrorCode
 OTHER = Path("/other")
@@ -28,10 +27,6 @@ ALL_TYPES = [
     ResourceType.CLIENT_METRICS,
     ResourceType.GROUP,
 ]
-
-
-async def started(*log_dirs: Path) -> ClusterNode:
-    return await ClusterNode(MemoryFiles(), StillClock(), log_dirs=log_dirs or (DATA,)).start()
 
 
 async def with_topics() -> ClusterNode:
@@ -117,8 +112,7 @@ async def test_pages_end_at_the_limit(
 
 
 async def test_the_broker_has_a_limit_of_its_own() -> None:
-    config = {"max.request.partition.size.limit": "2"}
-    node = await ClusterNode(MemoryFiles(), StillClock(), config).start()
+    node = await started(max_request_partition_size_limit="2")
     await node.create("t", 3)
 
     assert [[("t", [0, 1])], [("t", [2])]] == await pages(node, 100)
@@ -168,7 +162,7 @@ async def test_a_cursor_that_points_at_nothing_is_refused(after: tuple[str, int]
 
 
 async def test_the_log_directories_are_described() -> None:
-    node = await started(DATA, OTHER)
+    node = await started(log_dirs=(DATA, OTHER))
     await node.create("t", 3)
 
     answer = await ask(node, sizes(None), 5)
@@ -181,7 +175,7 @@ async def test_the_log_directories_are_described() -> None:
         for partition in topic.partitions
     }
     assert {("t", 0), ("t", 1), ("t", 2)} == found
-    for result in answer.results:
+    for result in some(answer.results):
         assert 0 == result.error_code
         assert not result.is_cordoned
         assert 0 < result.usable_bytes <= result.total_bytes
@@ -200,7 +194,7 @@ async def test_only_what_is_asked_for_is_described() -> None:
 
 
 async def test_a_directory_that_failed_is_an_error() -> None:
-    node = await started(DATA, OTHER)
+    node = await started(log_dirs=(DATA, OTHER))
     node.failures.maybe_add_offline_log_dir(OTHER, "gone", KafkaStorageError("gone"))
     node.log_manager.handle_failures()
 
@@ -223,7 +217,7 @@ async def relocated(node: ClusterNode, *wanted: tuple[str, str, int]) -> dict[st
 
 
 async def test_a_log_is_where_it_is() -> None:
-    node = await started(DATA, OTHER)
+    node = await started(log_dirs=(DATA, OTHER))
     await node.create("t")
     log = node.log_manager.get_log(TopicPartition("t", 0))
     assert log is not None
@@ -250,7 +244,7 @@ async def test_only_logs_that_exist_are_in_directories_that_exist() -> None:
 
 
 async def test_nothing_is_in_a_directory_that_failed() -> None:
-    node = await started(DATA, OTHER)
+    node = await started(log_dirs=(DATA, OTHER))
     await node.create("t")
     node.failures.maybe_add_offline_log_dir(OTHER, "gone", KafkaStorageError("gone"))
     node.log_manager.handle_failures()

@@ -21,8 +21,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.requests.context import CloseConnection
-from tests.support.clock import StillClock
-from tests.support.cluster_node import NODE_ID, ClusterNode, ask
+from tests.support.cluster_node import NODE_ID, ClusterNode, ask, started
 from tests.support.cluster_requests import (
     acls,
     new_acl,
@@ -37,10 +36,6 @@ from tests.support.disk import MemoryFiles
 E = ErrorCode
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2
 U = {"user": "u"}
-
-
-async def started(files: MemoryFiles | None = None) -> ClusterNode:
-    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
 
 
 async def found(node: ClusterNode, *filters: tuple[str, int, str | None], **options: bool) -> Any:

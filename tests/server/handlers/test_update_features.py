@@ -10,18 +10,13 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.cluster.image import ResourceType
-from tests.support.clock import StillClock
-from tests.support.cluster_node import ClusterNode, ask
+from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.cluster_requests import features
 from tests.support.disk import MemoryFiles
 
 ELR = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"
 UPGRADE, SAFE, UNSAFE = 1, 2, 3
-
-
-async def started(files: MemoryFiles | None = None) -> ClusterNode:
-    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
 
 
 async def update(

@@ -45,6 +45,7 @@ from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.segment.fetch_data import FileSlice
 from tests.support.fake_transport import FakeTransport, feed
 from tests.support.limits import stated
+from tests.support.some import some
 from tests.support.wire_client import Disconnected, WireClient
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
@@ -390,7 +391,7 @@ async def test_a_buffer_that_is_not_sent_yet_is_used_for_nothing_else(
     frames = [await other.receive_frame() for other in slow]
 
     assert b"<" + server.desk.file.read(0, size) + b">" == frame
-    for number, found in enumerate(frames):
+    for number, found in some(enumerate(frames)):
         assert b"<" + Numbers(size, cached=True, first=number).read(0, size) + b">" == found
     for other in slow:
         await other.close()
@@ -472,7 +473,7 @@ async def test_others_have_their_turn_within_a_long_answer() -> None:
         await asyncio.sleep(0)
         pieces.append(transport.take())
 
-    assert all(len(piece) < MOST_AT_ONCE + BUFFER_BYTES for piece in pieces)
+    assert all(len(piece) < MOST_AT_ONCE + BUFFER_BYTES for piece in some(pieces))
     whole = server.desk.stored("")
     expected = whole[0] + server.desk.file.read(0, 3 * MOST_AT_ONCE) + whole[2] + framed("after")
     assert expected == b"".join(pieces)
@@ -743,7 +744,7 @@ async def test_large_requests_are_finished_one_after_the_other() -> None:
         assert server.connections.request_memory.used_bytes <= 12_000_000 + 2 * LARGE
 
     assert 1 == fewest
-    for _, transport in peers:
+    for _, transport in some(peers):
         assert framed("x" * LARGE) == transport.take()
         transport.close()
     assert 0 == server.connections.request_memory.used_bytes

@@ -25,7 +25,6 @@ import pytest
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.server.clock import ManualClock
 from barnabas.server.network.connection import Connection
 from barnabas.server.requests.registry import HANDLERS
 from tests.support.disk import MemoryFiles
@@ -33,7 +32,6 @@ from tests.support.fake_transport import FakeTransport, feed
 from tests.support.limits import stated
 from tests.support.samples import sample
 from tests.support.server import (
-    START_MS,
     TestBroker,
     batch,
     fetch_request,
@@ -73,7 +71,7 @@ async def broker() -> AsyncIterator[TestBroker]:
     options = {"auto_create_topics_enable": "false", "group_min_session_timeout_ms": "1"}
     tracebacks = Tracebacks()
     logging.disable(logging.WARNING)
-    async with running(MemoryFiles(), ManualClock(START_MS), **options) as broker:
+    async with running(**options) as broker:
         await broker.create("x")
         await broker.create("kept")
         for internal in ("__consumer_offsets", "__transaction_state"):

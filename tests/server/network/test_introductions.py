@@ -4,18 +4,15 @@ What clients ask before they do anything: ApiVersions, FindCoordinator, InitProd
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.server.clock import ManualClock
 from barnabas.server.requests.registry import HANDLERS
 from tests.support.disk import MemoryFiles
-from tests.support.server import START_MS, TestBroker, running
+from tests.support.server import TestBroker, running
 from tests.support.wire_client import WireClient, request_frame
 
 INTRODUCTION = ApiVersionsRequest(client_software_name="test", client_software_version="1.0")
@@ -100,18 +97,6 @@ LISTED_BY_KAFKA = {
 """
 The versions that each API has in the answer of Apache Kafka 4.3.1's broker, by its key.
 """
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -238,7 +223,7 @@ async def test_producer_ids_are_not_given_again_after_a_restart() -> None:
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
     ids = []
     for _ in range(2):
-        async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+        async with running(files) as broker, await broker.client() as client:
             ids += [(await client.ask(request, 4)).producer_id for _ in range(2)]
 
     assert 4 == len(set(ids))

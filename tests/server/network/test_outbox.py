@@ -100,7 +100,7 @@ async def test_where_few_ask_nothing_waits(peers: int) -> None:
         assert peer.has_answer
 
 
-async def test_the_same_peer_again_is_no_crowd() -> None:
+async def test_one_peer_that_asks_again_makes_no_crowd() -> None:
     desk, peer = Desk(), Peer()
     desk.crowd()
 
@@ -112,7 +112,7 @@ async def test_the_same_peer_again_is_no_crowd() -> None:
     assert peer.has_answer
 
 
-async def test_those_who_ask_now_and_then_are_no_crowd() -> None:
+async def test_peers_that_ask_seldom_make_no_crowd() -> None:
     desk, peer = Desk(), Peer()
     desk.crowd()
 

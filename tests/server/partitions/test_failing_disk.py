@@ -14,29 +14,22 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_topics import DeleteTopicsRequest
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.protocol.messages.offset_commit import (
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.server.clock import ManualClock, SystemClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.groups.partitioning import partition_of
 from barnabas.server.handlers.find_coordinator import GROUP, TRANSACTION
 from tests.support.disk import FailingFiles
+from tests.support.group_requests import (
+    commit_request,
+    committed_request,
+    coordinator_request,
+    join_request,
+    sync_request,
+)
 from tests.support.server import (
     DATA,
     START_MS,
@@ -48,6 +41,7 @@ from tests.support.server import (
     running,
     until,
 )
+from tests.support.some import some
 from tests.support.transactional_client import ID, SECOND, TOPIC, Client
 from tests.support.wire_client import Disconnected, WireClient
 
@@ -100,7 +94,7 @@ async def test_a_log_that_cannot_be_deleted_leaves_the_others_alone(
     log of theirs is left on the healthy disk, and what lies there serves on.
     """
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS), log_dirs=f"{DATA},{OTHER}") as broker:
+    async with running(files, log_dirs=f"{DATA},{OTHER}") as broker:
         for topic in [*TOPICS, "kept"]:
             await broker.create(topic)
         if "kept" in places(broker, OTHER):
@@ -149,7 +143,7 @@ async def test_a_fetch_of_both_disks_brings_what_is_healthy() -> None:
     The first answer has promised the bytes of both when one cannot be read: its connection ends.
     """
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS), log_dirs=f"{DATA},{OTHER}") as broker:
+    async with running(files, log_dirs=f"{DATA},{OTHER}") as broker:
         await broker.create("orders", partitions=4)
         lost = indexes(broker, "orders", OTHER)
         async with await broker.client() as client:
@@ -211,39 +205,24 @@ def names_in(partitions: set[int]) -> Iterator[str]:
 
 
 async def find(client: WireClient, name: str, key_type: int = GROUP) -> int:
-    request = FindCoordinatorRequest(key_type=key_type, coordinator_keys=[name])
-    answer = await client.ask(request, 4)
+    answer = await client.ask(coordinator_request(name, key_type=key_type), 4)
     code: int = answer.coordinators[0].error_code
     return code
 
 
 async def join(client: WireClient, group: str, member_id: str = "") -> JoinGroupResponse:
-    request = JoinGroupRequest(
-        group_id=group,
-        session_timeout_ms=10_000,
-        rebalance_timeout_ms=60_000,
-        member_id=member_id,
-        protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"m")],
-    )
-    return cast(JoinGroupResponse, await client.ask(request, 3))
+    return cast(JoinGroupResponse, await client.ask(join_request(group, member_id), 3))
 
 
 async def commit(client: WireClient, group: str) -> int:
-    partition = OffsetCommitRequestPartition(
-        partition_index=0, committed_offset=5, committed_metadata=""
-    )
-    topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
-    answer = await client.ask(OffsetCommitRequest(group_id=group, member_id="", topics=[topic]), 8)
+    answer = await client.ask(commit_request(group, "orders", {0: 5}), 8)
     code: int = answer.topics[0].partitions[0].error_code
     return code
 
 
 async def committed(client: WireClient, group: str) -> tuple[int, int]:
-    topics = [OffsetFetchRequestTopics(name="orders", partition_indexes=[0])]
-    groups = [OffsetFetchRequestGroup(group_id=group, topics=topics)]
     while True:
-        (answer,) = (await client.ask(OffsetFetchRequest(groups=groups), 8)).groups
+        (answer,) = (await client.ask(committed_request(group, "orders", 0), 8)).groups
         if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             break
     if answer.error_code:
@@ -268,7 +247,7 @@ async def test_groups_of_a_disk_that_fails_have_no_coordinator_and_the_others_th
             for group in (lost, *kept):
                 assert ErrorCode.NONE == await commit(client, group)
             first = await join(client, waiting)
-            await client.ask(sync_request(waiting, first), 3)
+            await client.ask(sync_request(waiting, first.member_id, first.generation_id), 3)
             second = asyncio.create_task(join(member, waiting))
             while await state(client, waiting) != "PreparingRebalance":
                 pass
@@ -281,7 +260,7 @@ async def test_groups_of_a_disk_that_fails_have_no_coordinator_and_the_others_th
             while await find(client, lost) == ErrorCode.NONE:
                 pass
             assert ErrorCode.COORDINATOR_NOT_AVAILABLE == await find(client, lost)
-            for group in kept:
+            for group in some(kept):
                 assert ErrorCode.NONE == await find(client, group)
                 assert ErrorCode.NONE == await commit(client, group)
 
@@ -291,7 +270,7 @@ async def test_groups_of_a_disk_that_fails_have_no_coordinator_and_the_others_th
     ):
         assert ErrorCode.COORDINATOR_NOT_AVAILABLE == await find(client, lost)
         assert (ErrorCode.NOT_COORDINATOR, -1) == await committed(client, lost)
-        for group in kept:
+        for group in some(kept):
             assert (ErrorCode.NONE, 5) == await committed(client, group)
 
     files.heal()
@@ -301,15 +280,6 @@ async def test_groups_of_a_disk_that_fails_have_no_coordinator_and_the_others_th
     ):
         for group in (lost, *kept):
             assert (ErrorCode.NONE, 5) == await committed(client, group)
-
-
-def sync_request(group: str, joined: JoinGroupResponse) -> SyncGroupRequest:
-    return SyncGroupRequest(
-        group_id=group,
-        generation_id=joined.generation_id,
-        member_id=joined.member_id,
-        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")],
-    )
 
 
 async def state(client: WireClient, group: str) -> str:

@@ -13,6 +13,7 @@ from barnabas.server.cluster.offline_topics import read_topics
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.readonly.log_root import LogRoot
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
+from tests.support.some import some
 
 FILES = DiskFiles()
 LOG = f"{CLUSTER_METADATA_TOPIC}-0"
@@ -40,7 +41,7 @@ def test_topics_are_those_of_the_cluster(golden: Path, tmp_path: Path, name: str
         if path.is_dir() and path.name != LOG
     }
     assert {path.name for path in before} == {path.name for path in (tmp_path / LOG).iterdir()}
-    for path, data in before.items():
+    for path, data in some(before.items()):
         assert data == (tmp_path / LOG / path.name).read_bytes()
 
 

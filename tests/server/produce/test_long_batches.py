@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,16 +21,10 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import batches as batches_of
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.clock import ManualClock
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined
 from tests.support.bombs import bomb
@@ -43,6 +37,7 @@ from tests.support.server import (
     batch,
     fetch_request,
     fetch_topic,
+    list_offsets_request,
     produce_request,
     produce_topic,
     running,
@@ -50,23 +45,13 @@ from tests.support.server import (
 from tests.support.transactional_client import SECOND, Client
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 3})
+
+
 BY_NAME = 12
 SHORT = batch("short")
 LONG_VALUES = ("x" * EXAMINED_AT_ONCE_BYTES, "y")
 LONG = batch(*LONG_VALUES, compression=CompressionType.GZIP)
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=3)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 @contextmanager
@@ -94,9 +79,7 @@ def told(answer: Any) -> list[tuple[int, int]]:
 
 
 async def end_of(client: WireClient, partition: int = 0) -> int:
-    asked = ListOffsetsPartition(partition_index=partition, timestamp=-1)
-    topic = ListOffsetsTopic(name="orders", partitions=[asked])
-    answer = await client.ask(ListOffsetsRequest(replica_id=-1, topics=[topic]), 7)
+    answer = await client.ask(list_offsets_request("orders", {partition: -1}), 7)
     end: int = answer.topics[0].partitions[0].offset
     return end
 
@@ -110,7 +93,9 @@ async def values(client: WireClient, partition: int = 0) -> list[bytes | None]:
     return [record.value for batch in batches_of(records) for record in batch.records()]
 
 
-async def test_others_are_served_meanwhile(broker: TestBroker, client: WireClient) -> None:
+async def test_other_requests_are_served_while_a_long_batch_is_examined(
+    broker: TestBroker, client: WireClient
+) -> None:
     async with await broker.client() as other:
         with held(broker):
             client.send(produce_request("orders", LONG), version=BY_NAME)
@@ -272,7 +257,7 @@ async def test_a_stop_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -
     The producer gets no answer, and sends the batch again after the next start.
     """
     files = MemoryFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         async with await broker.client() as client:
             with held(broker):
@@ -284,7 +269,7 @@ async def test_a_stop_does_not_wait_for_them(caplog: pytest.LogCaptureFixture) -
             assert await client.disconnected()
     assert not [record for record in caplog.records if record.exc_info]
 
-    async with running(files, ManualClock(START_MS)) as broker, await broker.client() as client:
+    async with running(files) as broker, await broker.client() as client:
         assert [(0, 0)] == told(await client.ask(produce_request("orders", LONG), BY_NAME))
 
 

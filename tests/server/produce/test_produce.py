@@ -16,15 +16,9 @@ from crc32c import crc32c
 
 from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.config.log_config import LogConfig
 from tests.support.disk import FailingFiles, MemoryFiles
@@ -35,6 +29,7 @@ from tests.support.server import (
     batch,
     fetch_request,
     fetch_topic,
+    list_offsets_request,
     produce_request,
     produce_topic,
     running,
@@ -42,21 +37,11 @@ from tests.support.server import (
 )
 from tests.support.wire_client import WireClient
 
+pytestmark = pytest.mark.broker(topics={"orders": 2})
+
+
 LATEST = 13
 BY_NAME = 12
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders", partitions=2)
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 def start_at(broker: TestBroker, topic: str, offset: int) -> None:
@@ -312,7 +297,7 @@ async def test_a_batch_that_becomes_too_large_is_refused() -> None:
     By the broker's limit; what is smaller is stored.
     """
     limits = {"barnabas_max_decompressed_bytes": "100000"}
-    async with running(MemoryFiles(), ManualClock(START_MS), **limits) as broker:
+    async with running(**limits) as broker:
         await broker.create("t")
         async with await broker.client() as client:
             codes = []
@@ -543,7 +528,7 @@ async def test_without_verification_no_coordinator_is_asked() -> None:
     unverified = {"transaction_partition_verification_enable": "false"}
     transactional = {"is_transactional": True, "producer_epoch": 0, "base_sequence": 0}
     async with (
-        running(MemoryFiles(), ManualClock(START_MS), **unverified) as broker,
+        running(**unverified) as broker,
         await broker.client() as client,
     ):
         await broker.create("orders")
@@ -633,7 +618,7 @@ class SlowFiles(MemoryFiles):
 @pytest.fixture
 async def slow_broker() -> AsyncIterator[TestBroker]:
     files = SlowFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("durable", flush_messages="1")
         files.slow = "durable-0/0000"  # its segments
         files.may_sync.clear()
@@ -678,9 +663,7 @@ async def test_the_next_request_sees_what_was_appended(slow_broker: TestBroker, 
         client.send(produce_request("durable", GOOD, acks=acks), version=BY_NAME)
         if acks == 0:
             client.expect_no_answer()
-        asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
-        topic = ListOffsetsTopic(name="durable", partitions=[asked])
-        client.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
+        client.send(list_offsets_request("durable", {0: -1}), version=7)
         answers = asyncio.create_task(client.receive())
         await turns()
         early = answers.done()
@@ -701,12 +684,10 @@ async def test_what_comes_behind_several_appends_sees_them_all(slow_broker: Test
     """
     await slow_broker.create("quick")
     files: Any = slow_broker.files
-    asked = ListOffsetsPartition(partition_index=0, timestamp=-1)
-    topic = ListOffsetsTopic(name="durable", partitions=[asked])
     async with await slow_broker.client() as client:
         for name in ("durable", "durable", "quick"):
             client.send(produce_request(name, GOOD), version=BY_NAME)
-        client.send(ListOffsetsRequest(replica_id=-1, topics=[topic]), version=7)
+        client.send(list_offsets_request("durable", {0: -1}), version=7)
         appended = slow_broker.partitions.expect("quick", 0).log
         await until(lambda: appended.log_end_offset == 1)
         files.may_sync.set()
@@ -718,7 +699,7 @@ async def test_what_comes_behind_several_appends_sees_them_all(slow_broker: Test
 
 async def test_an_fsync_that_fails_ends_the_connection_with_acks_0() -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("durable", flush_messages="1")
         async with await broker.client() as client:
             files.fail(only=frozenset({"sync"}), forever=True)
@@ -769,7 +750,7 @@ async def test_a_wait_for_all_replicas_ends_after_the_timeout(slow_broker: TestB
 
 async def test_a_disk_that_fails_is_told() -> None:
     files = FailingFiles()
-    async with running(files, ManualClock(START_MS)) as broker:
+    async with running(files) as broker:
         await broker.create("orders")
         async with await broker.client() as client:
             await ask_one(client, produce_request("orders", GOOD))

@@ -4,8 +4,6 @@ Requests that ask for nothing, or name a topic and none of its partitions.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
@@ -20,26 +18,13 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestTopic,
 )
-from barnabas.server.clock import ManualClock
-from tests.support.disk import MemoryFiles
-from tests.support.server import START_MS, TestBroker, running
 from tests.support.wire_client import WireClient
+
+pytestmark = pytest.mark.broker(topics={"orders": 1})
+
 
 NO_ELECTION = 10
 SHARE = 2
-
-
-@pytest.fixture
-async def broker() -> AsyncIterator[TestBroker]:
-    async with running(MemoryFiles(), ManualClock(START_MS)) as broker:
-        await broker.create("orders")
-        yield broker
-
-
-@pytest.fixture
-async def client(broker: TestBroker) -> AsyncIterator[WireClient]:
-    async with await broker.client() as client:
-        yield client
 
 
 async def test_list_offsets_leaves_out_topics_without_partitions(client: WireClient) -> None:

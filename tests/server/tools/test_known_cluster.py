@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from barnabas.server.cli import main
+from barnabas.server.clock import SystemClock
 from barnabas.server.tools.known_cluster import Suppositions
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.fs.disk import DiskFiles
@@ -25,6 +26,7 @@ START_MS = 1_700_000_000_000
 async def broker(tmp_path: Path) -> AsyncIterator[TestBroker]:
     async with running(
         DiskFiles(),
+        SystemClock(),
         log_dirs=str(tmp_path / "data"),
         log_retention_ms="7200000",
         message_max_bytes="2000000",

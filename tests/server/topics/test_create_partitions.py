@@ -15,17 +15,13 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from tests.support.clock import StillClock
-from tests.support.cluster_node import DATA, ClusterNode, ask
+from tests.support.cluster_node import DATA, ClusterNode, ask, started
 from tests.support.config_requests import grow, told
-from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+from tests.support.crash.points import crash_images
+from tests.support.disk import CrashableFiles
 from tests.support.server import batch
 
 E = ErrorCode
-
-
-async def started(files: MemoryFiles | None = None) -> ClusterNode:
-    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
 
 
 async def told_by(node: ClusterNode, request: Any, version: int = 3) -> Any:
@@ -69,28 +65,17 @@ async def test_added_partitions_outlive_a_restart() -> None:
     assert [0, 1, 2] == [partition.index for partition in again.partitions.of_topic("p")]
 
 
-async def test_a_crash_in_between() -> None:
-    """
-    At whatever step: afterwards there are all the partitions or none of the new ones.
-    """
-    step, counts = 0, set()
-    while True:
-        files = CrashableFiles()
-        node = await started(files)
-        await node.create("p")
-        files.crash_before(step)
-        try:
-            await told_by(node, grow("p", 3))
-        except Crashed:
-            files.crash()
-        else:
-            break
-        again = await started(files)
-        counts.add(len(again.partitions.of_topic("p")))
-        step += 1
+async def test_a_crash_leaves_all_of_the_new_partitions_or_none() -> None:
+    files = CrashableFiles()
+    node = await started(files)
+    await node.create("p")
 
-    assert {1, 3} == counts
-    assert step > 10
+    with crash_images(files) as images:
+        await told_by(node, grow("p", 3))
+
+    assert len(images) > 5
+    again = [await started(CrashableFiles(image=image)) for image in images]
+    assert {1, 3} == {len(node.partitions.of_topic("p")) for node in again}
 
 
 @pytest.mark.parametrize(

@@ -11,17 +11,12 @@ import pytest
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
 from barnabas.protocol.messages.delete_records import DeleteRecordsPartition
 from barnabas.storage.log.fetch_isolation import FetchIsolation
-from tests.support.clock import StillClock
-from tests.support.cluster_node import ClusterNode, ask
+from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.config_requests import told, trim
-from tests.support.disk import CrashableFiles, MemoryFiles
+from tests.support.disk import CrashableFiles
 from tests.support.server import batch
 
 E = ErrorCode
-
-
-async def started(files: MemoryFiles | None = None) -> ClusterNode:
-    return await ClusterNode(files or MemoryFiles(), StillClock()).start()
 
 
 async def with_records(node: ClusterNode, topic: str, count: int, **configs: str) -> None:

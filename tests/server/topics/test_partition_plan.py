@@ -20,8 +20,7 @@ from barnabas.server.cluster.partition_registration import (
     PartitionRegistration,
 )
 from barnabas.storage.state_files.file_names import TopicPartition
-from tests.support.clock import StillClock
-from tests.support.cluster_node import NODE_ID, ClusterNode, ask, creatable
+from tests.support.cluster_node import NODE_ID, ClusterNode, ask, creatable, started
 from tests.support.cluster_requests import election, moves, moving
 from tests.support.disk import MemoryFiles
 
@@ -41,7 +40,7 @@ async def survivor(
     """
     A node that knows of a second broker, which is gone, with a topic on *replicas*.
     """
-    node = await ClusterNode(files or MemoryFiles(), StillClock()).start()
+    node = await started(files)
     other = records.RegisterBrokerRecord(
         broker_id=GONE,
         incarnation_id=UUID(int=5),
@@ -69,7 +68,7 @@ async def leaderless(files: MemoryFiles, name: str = "t") -> ClusterNode:
     )
     await write(node, [(change, 2)])
     await node.stop()
-    return await ClusterNode(files, StillClock()).start()
+    return await started(files)
 
 
 def registration(node: ClusterNode) -> PartitionRegistration:
@@ -152,7 +151,7 @@ async def test_a_move_survives_a_restart() -> None:
     await move(node, [NODE_ID, GONE])
     await node.stop()
 
-    node = await ClusterNode(files, StillClock()).start()
+    node = await started(files)
 
     assert [([NODE_ID, GONE], [GONE], [])] == await under_way(node)
     assert NODE_ID == registration(node).leader

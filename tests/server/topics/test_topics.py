@@ -21,8 +21,10 @@ from barnabas.server.topics import topics
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.clock import StillClock
-from tests.support.cluster_node import DATA, ClusterNode, creatable
-from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+from tests.support.cluster_node import DATA, ClusterNode, creatable, started
+from tests.support.crash.points import crash_images
+from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
+from tests.support.some import some
 
 
 def batch(text: str) -> memoryview:
@@ -38,11 +40,6 @@ def content(node: ClusterNode) -> list[str]:
 
 
 NEVER = 10**9
-
-
-async def started(files: MemoryFiles, **config: str) -> ClusterNode:
-    given = {name.replace("_", "."): value for name, value in config.items()}
-    return await ClusterNode(files, StillClock(), given).start()
 
 
 async def test_a_created_topic_can_be_used() -> None:
@@ -117,7 +114,7 @@ async def test_a_deleted_topic_is_gone() -> None:
     assert node.partitions.get("t", 0) is None
     with pytest.raises(UnknownTopicOrPartition):
         partition.append(batch("x"))
-    assert all(name.endswith("-delete") for name in directories(files))
+    assert all(name.endswith("-delete") for name in some(directories(files)))
     assert {} == node.configs.of("t")
 
 
@@ -125,7 +122,7 @@ async def test_a_topic_made_again_is_another_one() -> None:
     """
     It has another id, and its records begin at 0.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     await node.create("t")
     first = node.topics.get("t")
     partition = node.partitions.get("t", 0)
@@ -149,7 +146,7 @@ async def test_unknown_ids_are_not_deleted() -> None:
     """
     Each id succeeds or fails by itself.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     await node.create("a")
     topic = node.topics.get("a")
     assert topic is not None
@@ -165,7 +162,7 @@ async def test_validating_changes_nothing() -> None:
     """
     The plan says what would be, with an id that belongs to nothing.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     end = node.log.end_offset
 
     plan = await node.topics.create([creatable("t", 3)], validate_only=True)
@@ -229,7 +226,7 @@ async def test_listeners_hear_of_topics_in_order() -> None:
     Of a new one when it can be used, of the end of one when it no longer can; what they wait for
     is waited for, and one that fails does not keep the others from hearing.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     heard: list[str] = []
 
     def created(topic: Topic) -> None:
@@ -258,7 +255,7 @@ async def test_many_at_once() -> None:
     """
     Requests that come together do not see each other's halves.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     plans = await asyncio.gather(*[node.topics.create([creatable("t")]) for _ in range(5)])
 
@@ -288,7 +285,7 @@ async def test_topics_that_a_client_only_asks_for() -> None:
     """
     They have the broker's defaults; names that are not legal are passed over.
     """
-    node = await started(MemoryFiles(), num_partitions="3")
+    node = await started(num_partitions="3")
 
     await node.topics.create_missing(["t", "b@d", "t2"])
     await node.topics.create_missing(["t"])
@@ -300,7 +297,7 @@ async def test_internal_topics_have_their_own_settings() -> None:
     """
     Those of the coordinator options, whoever asks for them.
     """
-    node = await started(MemoryFiles(), offsets_topic_num_partitions="5")
+    node = await started(offsets_topic_num_partitions="5")
 
     await node.topics.create_missing(["__consumer_offsets", "__transaction_state"])
 
@@ -323,7 +320,7 @@ async def test_a_topic_that_cannot_be_created_on_the_way(caplog: pytest.LogCaptu
     """
     Why is in the log; who asked hears that it does not exist.
     """
-    node = await started(MemoryFiles(), default_replication_factor="3")
+    node = await started(default_replication_factor="3")
 
     await node.topics.create_missing(["t"])
 
@@ -335,7 +332,7 @@ async def test_a_log_that_cannot_be_opened_is_not_served(caplog: pytest.LogCaptu
     """
     The topic exists, as in Kafka; the partition does not, until a restart can open it.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     await node.create("t", segment_index_bytes="4")
 
@@ -370,19 +367,19 @@ async def test_several_directories_share_the_partitions() -> None:
     The metadata knows which directory has which, also after a restart.
     """
     files, clock = MemoryFiles(), StillClock()
-    node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    node = await started(files, clock, log_dirs=(A, B))
     await node.create("t", 4)
 
     for _ in range(2):
         topic = node.topics.get("t")
         assert topic is not None
-        for index, partition in topic.partitions.items():
+        for index, partition in some(topic.partitions.items()):
             log = node.log_manager.get_log(TopicPartition("t", index))
             assert log is not None
             assert (node.log_manager.directories.ids[log.parent_dir],) == partition.directories
         assert [2, 2] == [len(directories(files, A)), len(directories(files, B))]
         await node.stop()
-        node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+        node = await started(files, clock, log_dirs=(A, B))
 
 
 async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
@@ -390,7 +387,7 @@ async def test_new_partitions_go_to_the_directories_in_their_order() -> None:
     Also if there are more of them than threads that make logs.
     """
     files = MemoryFiles()
-    node = await ClusterNode(files, StillClock(), log_dirs=(A, B)).start()
+    node = await started(files, log_dirs=(A, B))
 
     await node.create("t", 24)
 
@@ -403,12 +400,12 @@ async def test_a_directory_that_is_missing_is_not_made_up_for() -> None:
     Its partitions are not led rather than begun anew: their records are on the disk that is away.
     """
     files, clock = MemoryFiles(), StillClock()
-    node = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    node = await started(files, clock, log_dirs=(A, B))
     await node.create("t", 4)
     await node.stop()
     files.remove_tree(B)
 
-    again = await ClusterNode(files, clock, log_dirs=(A, B)).start()
+    again = await started(files, clock, log_dirs=(A, B))
 
     topic = again.topics.get("t")
     assert topic is not None
@@ -425,39 +422,11 @@ async def test_requests_that_are_too_large() -> None:
     """
     As many topics as Kafka's controller takes in one batch.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     with pytest.raises(PolicyViolation):
         await node.topics.create([creatable(f"t{number}") for number in range(5001)])
     assert 0 == len(node.topics)
-
-
-async def _crash_at_each_step(
-    files_made: list[CrashableFiles], prepare: str | None, change: str
-) -> None:
-    """
-    Make or delete topic ``t`` and stop the machine before each step of it in turn.
-    """
-    step = 0
-    while True:
-        files = CrashableFiles()
-        node = await started(files)
-        if prepare is not None:
-            await node.create("t", 2)
-        files.crash_before(step)
-        try:
-            if change == "create":
-                await node.create("t", 2)
-            else:
-                await node.delete("t")
-        except Crashed:
-            files.crash()
-            files_made.append(files)
-            step += 1
-            continue
-        files.crash()
-        files_made.append(files)
-        return
 
 
 @pytest.mark.parametrize("change", ["create", "delete"])
@@ -465,28 +434,32 @@ async def test_a_crash_leaves_all_of_a_change_or_nothing(change: str) -> None:
     """
     A topic exists with all of its partitions, or not at all, and what is answered stays.
     """
-    disks: list[CrashableFiles] = []
-    await _crash_at_each_step(disks, None if change == "create" else "t", change)
+    files = CrashableFiles()
+    node = await started(files)
+    if change == "delete":
+        await node.create("t", 2)
+
+    with crash_images(files) as images:
+        await (node.create("t", 2) if change == "create" else node.delete("t"))
 
     found = []
-    for files in disks:
-        node = await started(files)
+    for image in some(images):
+        after = CrashableFiles(image=image)
+        node = await started(after)
         topic = node.topics.get("t")
         found.append(topic is not None)
         opened = node.partitions.of_topic("t")
         if topic is None:
             assert [] == opened
-            marked = ("-delete", "-stray")
-            assert all(name.endswith(marked) for name in directories(files))
+            left = [name.rpartition("-")[2] for name in directories(after)]
+            assert {"delete", "stray"} >= set(left)
         else:
             assert [0, 1] == [partition.index for partition in opened]
             assert 0 == opened[0].append(batch("x")).first_offset
         await node.stop()
-
     assert {True, False} == set(found)
-    # The last disk is the one that nothing was stopped on: it was answered.
-    assert (change == "create") == found[-1]
-    assert len(disks) > 5
+    assert (change == "create") == found[-1], "what was answered is there"
+    assert len(images) > 5
 
 
 async def test_a_topic_without_descriptors_for_its_logs_is_refused() -> None:

@@ -7,21 +7,15 @@ import pytest
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.storage.errors import KafkaStorageError
-from tests.support.clock import StillClock
-from tests.support.cluster_node import ClusterNode
-from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
-
-
-async def started(files: MemoryFiles) -> ClusterNode:
-    files.locked.clear()
-    return await ClusterNode(files, StillClock()).start()
+from tests.support.cluster_node import started
+from tests.support.disk import CrashableFiles, FailingFiles
 
 
 async def test_ids_begin_at_zero_and_count_up() -> None:
     """
     As those of Apache Kafka, with a record of the next block in the metadata log.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     ids = [await node.producer_ids.generate_producer_id() for _ in range(3)]
 
@@ -33,7 +27,7 @@ async def test_a_new_block_is_taken_when_one_is_used_up() -> None:
     """
     Without a gap, and with one record for a thousand ids.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     ids = [await node.producer_ids.generate_producer_id() for _ in range(2001)]
 
@@ -45,7 +39,7 @@ async def test_ids_are_unique_among_all_who_ask_at_once() -> None:
     """
     Also when more of them wait for a block than it has ids.
     """
-    node = await started(MemoryFiles())
+    node = await started()
 
     ids = await asyncio.gather(*[node.producer_ids.generate_producer_id() for _ in range(2500)])
 
@@ -88,7 +82,7 @@ async def test_the_ids_can_run_out() -> None:
     """
     There are 2**63 of them.
     """
-    node = await started(MemoryFiles())
+    node = await started()
     last = records.ProducerIdsRecord(broker_id=1, broker_epoch=1, next_producer_id=2**63 - 1000)
     node.log.image.apply(last)
 

@@ -17,7 +17,6 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.list_transactions import ListTransactionsRequest
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.messages.txn_offset_commit import (
@@ -41,7 +40,8 @@ from tests.support.server import (
     produce_topic,
     running,
 )
-from tests.support.transactional_client import FIRST, ID, SECOND, TOPIC, VERSIONS, Client
+from tests.support.some import some
+from tests.support.transactional_client import FIRST, ID, SECOND, TOPIC, VERSIONS, Client, prepare
 
 SMALL = {"transaction_state_log_num_partitions": "3", "offsets_topic_num_partitions": "2"}
 
@@ -77,20 +77,8 @@ class World:
 @pytest_asyncio.fixture
 async def broker() -> AsyncIterator[TestBroker]:
     async with World().running() as broker:
-        await prepare(broker)
+        await prepare(broker, 3)
         yield broker
-
-
-async def prepare(broker: TestBroker) -> None:
-    """
-    Make the topics.
-    """
-    await broker.create(TOPIC, partitions=3)
-    async with await broker.client() as client:
-        for kind in (0, 1):
-            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"])
-            answer = await client.ask(request, 6)
-            assert 0 == answer.coordinators[0].error_code
 
 
 @pytest_asyncio.fixture(params=[FIRST, SECOND], ids=["first protocol", "second protocol"])
@@ -326,7 +314,7 @@ async def test_an_id_that_nobody_uses_is_forgotten() -> None:
         "transaction_remove_expired_transaction_cleanup_interval_ms": "10000",
     }
     async with world.running(**soon) as broker, await broker.client() as wire:
-        await prepare(broker)
+        await prepare(broker, 3)
         client = Client(wire, FIRST)
         await client.init()
         advance(broker, 50)
@@ -342,7 +330,7 @@ async def test_an_id_that_nobody_uses_is_forgotten() -> None:
 async def test_an_open_transaction_goes_on_after_a_restart(protocol: int) -> None:
     world = World()
     async with world.running() as broker, await broker.client() as wire:
-        await prepare(broker)
+        await prepare(broker, 3)
         client = Client(wire, protocol)
         await client.init()
         await client.produce("before")
@@ -372,7 +360,7 @@ async def test_what_is_decided_is_completed_after_a_restart(
     """
     world = World()
     async with world.running() as broker, await broker.client() as wire:
-        await prepare(broker)
+        await prepare(broker, 3)
         client = Client(wire, protocol)
         await client.init()
         for partition in range(3):
@@ -606,7 +594,7 @@ async def test_what_a_broker_says_last_of_an_id_is_done_and_answered_like_the_fi
     answer = await second.wire.ask(request, 5)
 
     expected = (-2, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    for result in answer.results_by_transaction:
+    for result in some(answer.results_by_transaction):
         [partition] = result.topic_results[0].results_by_partition
         assert expected == (partition.partition_index, partition.partition_error_code)
     assert 2 == len(answer.results_by_transaction)

@@ -14,7 +14,7 @@ from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from tests.support.disk import MemoryFiles
+from barnabas.server.clock import SystemClock
 from tests.support.server import running
 from tests.support.wire_client import WireClient
 
@@ -27,7 +27,7 @@ async def wire() -> AsyncIterator[WireClient]:
     """
     A client of a broker that has the partitions t-0 and t-1.
     """
-    async with running(MemoryFiles()) as broker, await broker.client() as client:
+    async with running(None, SystemClock()) as broker, await broker.client() as client:
         await broker.create("t", 2)
         yield client
 

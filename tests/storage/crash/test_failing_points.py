@@ -1,5 +1,5 @@
 """
-The logs of a broker whose disk fails, at each change in lives that have everything in them.
+The logs of a broker whose disk fails, at each operation in lives that have everything in them.
 
 A change fails once, or the disk is broken from then on; it is full, or has an error. The log
 directory becomes offline, no object is kept, and once the disk is repaired, all acknowledged
@@ -9,58 +9,62 @@ records are there.
 from __future__ import annotations
 
 import errno
-import gc
-import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Mapping
 
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
 from tests.support.crash.count import CRASH_POINTS
-from tests.support.crash.workloads import WORKLOADS, Workload, crashes
+from tests.support.crash.failures import LIVES, check_nothing_is_held, operations_of, start_again
+from tests.support.crash.workloads import Workload
 from tests.support.crash.world import ROOT, World
-from tests.support.crashable_disk import CrashableFiles
+from tests.support.crashable_disk import READING
 from tests.support.disk import FailingFiles
 
-CHANGES = frozenset(
-    {"create", "write", "truncate", "sync", "rename", "remove", "make directory", "sync directory"}
-)
+READS = READING - {"look", "list"}
 NEVER = 10**9
 STRIDE = 3
-"""Every so many-th change fails, unless all points are asked for."""
+"""Every so many-th operation fails, unless all points are asked for."""
 
-LIVES = [workload for workload in WORKLOADS if workload is not crashes]
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent_logs")
 
 
-def changes_of(workload: Workload) -> int:
-    files = CrashableFiles()
-    workload(World(files))
-    return files.steps
-
-
-@pytest.mark.parametrize("workload", LIVES, ids=lambda workload: workload.__name__)
+@LIVES
 def test_a_disk_that_fails_at_any_change_takes_nothing_that_was_acknowledged(
     workload: Workload, all_crash_points: bool
 ) -> None:
-    for at in range(0, changes_of(workload), 1 if all_crash_points else STRIDE):
+    changes = {name: n for name, n in operations_of(workload).items() if name not in READING}
+    fail_at_each(workload, changes, all_crash_points)
+
+
+@LIVES
+def test_a_disk_that_fails_at_any_read_takes_nothing_that_was_acknowledged(
+    workload: Workload, all_crash_points: bool
+) -> None:
+    reads = {name: n for name, n in operations_of(workload).items() if name in READS}
+    fail_at_each(workload, reads, all_crash_points)
+
+
+def fail_at_each(workload: Workload, operations: Mapping[str, int], everything: bool) -> None:
+    """
+    Fail at every ``STRIDE``-th of the operations of these names, of which there are so many.
+    """
+    points = range(0, sum(operations.values()), 1 if everything else STRIDE)
+    assert points
+    for at in points:
         kinds = [(errno.ENOSPC, False), (errno.EIO, True), (errno.EIO, False)]
-        for number, forever in kinds if all_crash_points else [kinds[at % 3]]:
-            fail_at(workload, at, number, forever=forever)
-            CRASH_POINTS["changes of the disk that fail"] += 1
+        for number, forever in kinds if everything else [kinds[at // STRIDE % 3]]:
+            fail_at(workload, at, number, only=frozenset(operations), forever=forever)
+            CRASH_POINTS["operations of the disk that fail"] += 1
 
 
-def fail_at(workload: Workload, at: int, number: int, *, forever: bool) -> None:
+def fail_at(
+    workload: Workload, at: int, number: int, *, only: frozenset[str], forever: bool
+) -> None:
     files = FailingFiles()
     world = World(files)
-    files.fail(at, errno=number, only=CHANGES, forever=forever, written=at % 90)
+    files.fail(at, errno=number, only=only, forever=forever, written=at % 90)
     threads = threading.active_count()
     try:
         try:
@@ -76,7 +80,7 @@ def fail_at(workload: Workload, at: int, number: int, *, forever: bool) -> None:
         start_again(world)
     except BaseException as error:
         kind = f"{errno.errorcode[number]}{', forever' if forever else ''}"
-        error.add_note(f"in the workload {workload.__name__}: change {at} fails with {kind}")
+        error.add_note(f"in the workload {workload.__name__}: operation {at} fails with {kind}")
         raise
 
 
@@ -93,20 +97,3 @@ def offline(world: World) -> None:
         assert logs.directories.offline == (ROOT,)
         assert not logs.logs()
     logs.shutdown()
-
-
-def check_nothing_is_held(files: FailingFiles) -> None:
-    if files.in_use:
-        # The frames of a caught failure refer to each other.
-        gc.collect()
-    assert not [file.path for file in files.in_use]
-    assert not files.locked
-
-
-def start_again(world: World) -> None:
-    for ledger in world.ledgers.values():
-        ledger.durable_end = ledger.acknowledged_end
-    again = World(world.files, world.ledgers, now_ms=world.clock.now_ms())
-    again.start()
-    again.check()
-    again.logs.shutdown()

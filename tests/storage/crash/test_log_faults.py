@@ -1,200 +1,24 @@
 """
-A log on a machine that crashes, and on a disk that fails, at any step.
+A log on a disk that fails, or on a machine that crashes, at one known step.
 """
 
 from __future__ import annotations
 
 import errno
-import random
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
-from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
 from tests.support.logs import LogHome, append, end_transaction, produce, read_batches
 from tests.support.segments import FIRST_TIMESTAMP
 
 WRITING = frozenset({"write", "truncate"})
-
-
-@dataclass
-class Session:
-    """
-    A broker's life with one log, and what it has promised.
-    """
-
-    files: MemoryFiles
-    acknowledged: int = 0
-    """Where the log ended after the last append that succeeded."""
-    flushed: int = 0
-    """Likewise, when the last flush began that succeeded."""
-    start: int = 0
-    """Where the log may start at the latest."""
-    home: LogHome = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.home = LogHome(
-            files=self.files,
-            segment_bytes=700,
-            index_interval_bytes=200,
-            segment_index_bytes=200,
-            file_delete_delay_ms=10,
-            retention_bytes=3000,
-            retention_ms=-1,
-        )
-
-    def append(self, log: Log, producer_id: int = -1, sequence: int = -1) -> None:
-        offset = log.log_end_offset
-        more: dict[str, Any] = {}
-        if producer_id >= 0:
-            more = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
-        produce(log, value_at(offset), value_at(offset + 1), **more)
-        self.acknowledged = log.log_end_offset
-
-    def flush(self, log: Log) -> None:
-        end = log.log_end_offset
-        log.flush()
-        self.flushed = max(self.flushed, end)
-
-    def run(self) -> None:
-        """
-        All that a log does, twice, the second time after a clean stop.
-        """
-        for _ in range(2):
-            log = self.home.open()
-            log.assign_epoch_start_offset(0, log.log_end_offset)
-            for number in range(12):
-                self.append(log)
-                if number == 5:
-                    self.flush(log)
-                    self.home.checkpoint(log)
-                log.remove_deleted_files()
-            self.start = max(self.start, log.log_start_offset + 3)
-            log.delete_records(self.start)
-            self.append(log)
-            first = log.segments.base_offsets[0]
-            log.delete_old_segments()
-            self.start = max(self.start, log.log_start_offset, first)
-            self.home.clock.advance(20)
-            log.remove_deleted_files()
-            self.append(log)
-            self.flush(log)
-            self.home.stop(log)
-            self.flushed = log.log_end_offset
-
-    def check(self, *, promised: int) -> None:
-        """
-        Open the log after whatever happened: it is whole, and keeps what was promised.
-        """
-        log = self.home.open()
-        found = read_batches(log)
-        assert all(batch.is_valid() for batch in found)
-        records = [record for batch in found for record in batch.records()]
-        kept = [record for record in records if record.offset >= log.log_start_offset]
-        assert list(range(log.log_start_offset, log.log_end_offset)) == [
-            record.offset for record in kept
-        ]
-        assert all(value_at(record.offset) == record.value for record in kept)
-        assert log.log_start_offset <= self.start
-        assert promised <= log.log_end_offset
-        assert log.high_watermark == log.log_end_offset
-        for _ in range(5):
-            self.append(log)
-        self.home.stop(log)
-        again = self.home.open()
-        assert log.log_end_offset == again.log_end_offset
-
-
-def value_at(offset: int) -> bytes:
-    return b"%d" % offset * 10
-
-
-def steps_of(make: Callable[[], MemoryFiles]) -> int:
-    files = make()
-    assert isinstance(files, CrashableFiles)
-    Session(files).run()
-    return files.steps
-
-
-STEPS = steps_of(CrashableFiles)
-
-
-@pytest.mark.parametrize("keep", ["nothing", "everything", "any part"])
-@pytest.mark.parametrize("step", range(0, STEPS, 7))
-def test_a_crash_at_any_step_leaves_a_whole_log(step: int, keep: str) -> None:
-    """
-    Whatever reaches the disk of what was not synced: no gap, nothing torn, nothing lost that a
-    flush has covered.
-    """
-    chance = random.Random(step)
-    choices: dict[str, Callable[[int], int]] = {
-        "nothing": lambda most: 0,
-        "everything": lambda most: most,
-        "any part": lambda most: chance.randint(0, most),
-    }
-    files = CrashableFiles()
-    session = Session(files)
-    files.crash_before(step)
-
-    with pytest.raises(Crashed):
-        session.run()
-    files.crash(choices[keep])
-
-    session.check(promised=session.flushed)
-
-
-@given(data=st.data(), step=st.integers(0, STEPS - 1))
-def test_whatever_part_survives_a_crash_is_a_log(data: st.DataObject, step: int) -> None:
-    files = CrashableFiles()
-    session = Session(files)
-    files.crash_before(step)
-
-    with pytest.raises(Crashed):
-        session.run()
-    files.crash(lambda most: data.draw(st.integers(0, most)))
-
-    session.check(promised=session.flushed)
-
-
-def test_a_crash_after_a_clean_stop_loses_nothing() -> None:
-    files = CrashableFiles()
-    session = Session(files)
-    session.run()
-
-    files.crash()
-
-    session.check(promised=session.acknowledged)
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("at", range(0, 260, 3))
-def test_an_error_of_the_disk_takes_the_directory_offline(at: int, number: int) -> None:
-    """
-    Later uses of the log are refused. After a restart all acknowledged records are there.
-    """
-    files = FailingFiles()
-    session = Session(files)
-    files.fail(at, errno=number, written=at % 90)
-
-    try:
-        session.run()
-    except KafkaStorageError:
-        pass
-    else:
-        pytest.skip("there are not that many operations")
-    session.home.failures = type(session.home.failures)()
-
-    session.check(promised=session.acknowledged)
 
 
 @pytest.mark.parametrize("written", [0, 1, 60, 100])

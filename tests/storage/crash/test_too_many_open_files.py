@@ -9,8 +9,7 @@ file fails as a whole, and succeeds when it is tried again.
 from __future__ import annotations
 
 import errno
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import pytest
@@ -18,8 +17,8 @@ import pytest
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.state_files.file_names import TopicPartition
-from tests.storage.crash.test_failing_points import LIVES, check_nothing_is_held, start_again
 from tests.support.crash.count import CRASH_POINTS
+from tests.support.crash.failures import LIVES, check_nothing_is_held, operations_of, start_again
 from tests.support.crash.workloads import Workload
 from tests.support.crash.world import ROOT, World
 from tests.support.disk import FailingFiles
@@ -33,37 +32,18 @@ STRIDE = 3
 """Every so many-th opening fails, unless all are asked for."""
 
 
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
+pytestmark = pytest.mark.usefixtures("silent_logs")
 
 
-class CountingFiles(FailingFiles):
-    """
-    A file system that counts openings.
-    """
-
-    openings = 0
-
-    def step(self, action: str, *rest: object) -> None:
-        self.openings += action in OPENINGS
-
-
-def openings_of(workload: Workload) -> int:
-    files = CountingFiles()
-    files.open_files = OpenFiles(MOST_NEEDED)
-    workload(World(files))
-    return files.openings
-
-
-@pytest.mark.parametrize("workload", LIVES, ids=lambda workload: workload.__name__)
+@LIVES
 @pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE], ids=["process", "system"])
 def test_an_opening_that_finds_no_descriptor_is_no_failure_of_the_disk(
     workload: Workload, number: int, all_crash_points: bool
 ) -> None:
-    for at in range(number % 2, openings_of(workload), 1 if all_crash_points else STRIDE):
+    done = operations_of(workload, OpenFiles(MOST_NEEDED))
+    openings = sum(done[name] for name in OPENINGS)
+    assert openings > STRIDE
+    for at in range(number % 2, openings, 1 if all_crash_points else STRIDE):
         try:
             fail_at(workload, at, number)
         except BaseException as error:

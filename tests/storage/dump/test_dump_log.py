@@ -13,13 +13,11 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
 from barnabas.protocol.records.record import Header, SimpleRecord
-from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
-from barnabas.storage.recovery.opening import open_log
 from tests.support.clock import StillClock
 from tests.support.dumping import KAFKAS, LOG, dump, dump_log
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
+from tests.support.logs import config_with, new_log
 
 GOLDEN_BATCH = bytes.fromhex(
     "0000000000000064 00000055 00000007 02 2f513fdc 0000 00000002 0000018bcfe56800"
@@ -223,16 +221,8 @@ def test_a_log_that_is_open_is_dumped_and_left_alone(tmp_path: Path) -> None:
     """
     directory = tmp_path / "t-0"
     directory.mkdir()
-    log = open_log(
-        directory,
-        LogConfig(segment_index_bytes=1000, index_interval_bytes=0),
-        files=DiskFiles(),
-        clock=StillClock(0),
-        failures=LogDirFailureChannel(),
-        recovery_point=0,
-        log_start_offset=0,
-        had_clean_shutdown=True,
-    )
+    config = config_with(segment_index_bytes=1000, index_interval_bytes=0)
+    log = new_log(directory, config, files=DiskFiles(), clock=StillClock(0))
     for timestamp in (1, 2, 3):
         batch = build_batch([SimpleRecord(timestamp, None, b"x")])
         log.append_as_leader(memoryview(batch), 0)

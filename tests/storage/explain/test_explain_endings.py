@@ -15,6 +15,7 @@ from barnabas.storage.log.rolling import RollReason
 from tests.support.explaining import look_at
 from tests.support.logs import LogHome, append, produce
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.some import some
 
 SIZE, TIME = RollReason.SIZE, RollReason.TIME
 
@@ -67,7 +68,7 @@ def test_the_rule_that_rolled_is_found_with_its_numbers(
     for number in range(10):
         append(log, timestamp=FIRST_TIMESTAMP + number * step_ms)
 
-    for each in look_at(home).segments[:-1]:
+    for each in some(look_at(home).segments[:-1]):
         assert (Cause.ROLLED, reason) == (each.ending.cause, each.ending.reason)
         assert Certainty.CERTAIN is each.ending.certainty
 
@@ -111,7 +112,7 @@ def test_jitter_is_only_inferred() -> None:
     for number in range(60):
         append(log, timestamp=FIRST_TIMESTAMP + number * 100)
 
-    for each in look_at(home).segments[:-1]:
+    for each in some(look_at(home).segments[:-1]):
         assert each.ending.waited_ms is not None
         if each.ending.waited_ms <= 1000:
             assert (Cause.JITTER, TIME) == (each.ending.cause, each.ending.reason)

@@ -15,6 +15,7 @@ from barnabas.storage.log.log import Log
 from tests.support.explaining import look_at
 from tests.support.logs import LogHome, append, bases, produce
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.some import some
 
 MINUTE = 60_000
 
@@ -52,7 +53,7 @@ def test_a_segment_goes_at_the_first_check_from_its_time_on(minutes: tuple[int, 
     report = look_at(home)
     assert 3 == len(report.segments)
 
-    for each in report.segments:
+    for each in some(report.segments):
         earliest, latest = each.lifetime.unreadable
         assert earliest is not None
         assert earliest == each.lifetime.due_ms
@@ -181,7 +182,7 @@ def test_nothing_removes_what_no_setting_limits(config: dict[str, Any], expected
     produce(log, *[bytes(80)] * 6)
     home.clock.advance(10**12)
 
-    for each in look_at(home).segments:
+    for each in some(look_at(home).segments):
         assert words(home, each)[1].startswith(expected)
         assert each.lifetime.unreadable == (None, None)
 

@@ -13,6 +13,8 @@ from barnabas.storage.log.batch_rebuild import rebuild_batch
 from tests.support.bombs import memory_below
 from tests.support.limits import stated
 
+COUNT = 50_000
+
 
 @pytest.mark.parametrize("codec", [codec for codec in CompressionType if codec])
 def test_a_batch_is_compressed_again_in_bounded_memory(codec: CompressionType) -> None:
@@ -32,7 +34,7 @@ def test_records_that_are_renumbered_take_no_memory_one_by_one() -> None:
     """
     Their deltas are wrong, so that each has to be read and written again.
     """
-    records = [SimpleRecord(1, None, b"x")] * 500_000
+    records = [SimpleRecord(1, None, b"x")] * COUNT
     data = bytearray(build_batch(records, compression=CompressionType.ZSTD))
     batch = read_batch(memoryview(data))
     payload = bytearray(decompress(batch.compression, batch.payload))
@@ -53,5 +55,5 @@ def test_records_that_are_renumbered_take_no_memory_one_by_one() -> None:
     with memory_below(4 * len(payload)):
         rebuilt = rebuild_batch(renumbered, scan, codec=CompressionType.ZSTD, level=None)
 
-    offsets = (record.offset for record in read_batch(memoryview(rebuilt)).records())
-    assert all(number == offset for number, offset in enumerate(offsets))
+    offsets = [record.offset for record in read_batch(memoryview(rebuilt)).records()]
+    assert list(range(COUNT)) == offsets

@@ -15,7 +15,6 @@ from barnabas.protocol.errors import InvalidRecord, OffsetOutOfRange, RecordList
 from barnabas.protocol.records.batch import batches, build_batch_with_offsets
 from barnabas.protocol.records.record import Record
 from barnabas.storage.clock import SystemClock
-from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.errors import (
     InconsistentTopicId,
     InvalidLogDirectory,
@@ -24,13 +23,11 @@ from barnabas.storage.errors import (
     UnexpectedAppendOffset,
 )
 from barnabas.storage.fs.disk import DiskFiles
-from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.log.log import Log
 from barnabas.storage.producers.append_origin import AppendOrigin
-from barnabas.storage.recovery.opening import open_log
 from tests.support.disk import MemoryFiles, RecordingFiles
 from tests.support.logs import (
     DIRECTORY,
@@ -38,12 +35,15 @@ from tests.support.logs import (
     append,
     append_with_offsets,
     bases,
+    config_with,
     end_transaction,
+    new_log,
     offsets,
     produce,
     read_records,
 )
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.some import some
 
 TOPIC_ID = UUID(int=77)
 METADATA = DIRECTORY / "partition.metadata"
@@ -100,13 +100,7 @@ def test_a_log_belongs_to_one_topic() -> None:
 
 def test_a_directory_must_be_named_like_a_partition() -> None:
     with pytest.raises(InvalidLogDirectory):
-        open_log(
-            Path("/data/nothing"),
-            LogConfig(),
-            files=MemoryFiles(),
-            clock=SystemClock(),
-            failures=LogDirFailureChannel(),
-        )
+        new_log(Path("/data/nothing"))
 
 
 # Appends that bring their offsets.
@@ -442,7 +436,7 @@ def read_one(log: Log) -> None:
     except OffsetOutOfRange:
         return
     found = [] if info.records is None else list(batches(info.records.read()))
-    assert all(batch.is_valid() for batch in found)
+    assert all(batch.is_valid() for batch in some(found))
     first = info.fetch_offset
     assert list(range(first, first + len(found))) == [batch.base_offset for batch in found]
 
@@ -458,19 +452,14 @@ def test_readers_are_never_in_the_way_of_writers(tmp_path: Path) -> None:
     Readers, by offset and by time, always see whole batches in their order, while the log grows,
     rolls, is flushed and loses segments.
     """
-    log = open_log(
-        tmp_path / "t-0",
-        LogConfig(
-            internal_segment_bytes=2000,
-            retention_bytes=6000,
-            retention_ms=-1,
-            file_delete_delay_ms=0,
-            index_interval_bytes=200,
-        ),
-        files=DiskFiles(),
-        clock=SystemClock(),
-        failures=LogDirFailureChannel(),
+    config = config_with(
+        segment_bytes=2000,
+        retention_bytes=6000,
+        retention_ms=-1,
+        file_delete_delay_ms=0,
+        index_interval_bytes=200,
     )
+    log = new_log(tmp_path / "t-0", config, files=DiskFiles(), clock=SystemClock())
     append(log)
     done = threading.Event()
     problems: list[BaseException] = []

@@ -20,7 +20,9 @@ from barnabas.storage.state_files.partition_metadata import (
 )
 from barnabas.storage.threads.deferred_work import DeferredWork
 from tests.support.clock import StillClock
-from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
+from tests.support.crash.points import ALL, HALF, NONE, crash_images
+from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
+from tests.support.some import some
 
 D = Path("/data/t-0")
 ID = UUID(int=6)
@@ -100,28 +102,26 @@ def test_the_file_is_written_into_the_renamed_directory() -> None:
     assert files.exists(D.with_name("t-0.abc-delete") / PARTITION_METADATA)
 
 
-@pytest.mark.parametrize("survives", [lambda most: 0, lambda most: most // 2, lambda most: most])
-@pytest.mark.parametrize("step", range(7))
-def test_after_a_crash_the_file_is_whole_or_missing(step: int, survives: object) -> None:
+def test_after_a_crash_the_file_is_whole_or_missing() -> None:
     """
-    Wherever the machine stops, and whatever the disk has kept.
+    At every change at which the machine stops, whatever the disk has kept.
     """
     files = CrashableFiles()
     directory = place(files)
     files.sync_directory(D.parent)
     identity = LogIdentity(directory, None)
     identity.assign(ID)
-    files.crash_before(step)
-    with pytest.raises(Crashed):
+
+    with crash_images(files, NONE, HALF, ALL) as images:
         identity.write()
 
-    assert callable(survives)
-    files.crash(survives)
-
-    directory = place(files)
-    assert not files.exists(D / PARTITION_METADATA) or ID == in_file(files)
-    again = LogIdentity(directory, None)
-    again.assign(ID)
-    again.write()
-    files.crash()
-    assert ID == in_file(files)
+    assert len(images) > 2
+    for image in some(images):
+        after = CrashableFiles(image=image)
+        directory = place(after)
+        assert not after.exists(D / PARTITION_METADATA) or ID == in_file(after)
+        again = LogIdentity(directory, None)
+        again.assign(ID)
+        again.write()
+        after.crash()
+        assert ID == in_file(after)

@@ -4,7 +4,6 @@ Segments that come, go, and take the place of others, whatever happens on the wa
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
@@ -16,8 +15,10 @@ from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.threads.deferred_work import DeferredWork
 from tests.support.clock import StillClock
-from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+from tests.support.crash.points import ALL, NONE, Keep, any_part, crash_images
+from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.segments import DIRECTORY, append_padded, padded_batch
+from tests.support.some import some
 
 DELAY_MS = 500
 
@@ -59,7 +60,7 @@ def offsets_in(files: MemoryFiles) -> list[int]:
     """
     place = directory(files)
     clean_up(place)
-    assert all(name.count(".") == 1 for name in files.names(DIRECTORY))
+    assert all(name.count(".") == 1 for name in some(files.names(DIRECTORY)))
     found = []
     for name in numbered(place.files.names(place.path)):
         if name.endswith(".log"):
@@ -148,35 +149,20 @@ def test_a_segment_that_went_meanwhile_is_not_replaced_again() -> None:
     assert [4] == [segment.base_offset for segment in place.replace(new, old)]
 
 
-KEEP: dict[str, Callable[[random.Random, int], int]] = {
-    "nothing": lambda chance, most: 0,
-    "everything": lambda chance, most: most,
-    "any part": lambda chance, most: chance.randint(0, most),
-}
-
-
-def crashed(
+def left_by_crashes(
     prepare: Callable[[SegmentDirectory], list[LogSegment]],
     work: Callable[[SegmentDirectory, list[LogSegment]], object],
-    step: int,
-    keep: str,
-) -> tuple[list[int], bool]:
+    keep: Keep,
+) -> list[list[int]]:
     """
-    The offsets that are left when the machine crashes before a step of *work*, and whether there
-    is such a step.
+    The offsets that are left when the machine crashes, before each change of *work* and after it.
     """
     files = CrashableFiles()
     place = directory(files)
     segments = prepare(place)
-    files.crash_before(step)
-    has_crashed = False
-    try:
+    with crash_images(files, keep) as images:
         work(place, segments)
-    except Crashed:
-        has_crashed = True
-    chance = random.Random(step)
-    files.crash(lambda most: KEEP[keep](chance, most))
-    return offsets_in(files), has_crashed
+    return [offsets_in(CrashableFiles(image=image)) for image in images]
 
 
 def four(place: SegmentDirectory) -> list[LogSegment]:
@@ -188,18 +174,16 @@ def replace(place: SegmentDirectory, old: list[LogSegment]) -> None:
     place.sync()
 
 
-@pytest.mark.parametrize("keep", KEEP)
-def test_a_crash_while_segments_are_replaced_leaves_all_old_ones_or_all_new(keep: str) -> None:
-    outcomes: list[list[int]] = []
-    has_crashed = True
-    while has_crashed:
-        found, has_crashed = crashed(four, replace, len(outcomes), keep)
-        outcomes.append(found)
+KEEPS = pytest.mark.parametrize("keep", [NONE, ALL, any_part(1)], ids=lambda keep: keep.name)
+
+
+@KEEPS
+def test_a_crash_while_segments_are_replaced_leaves_all_old_ones_or_all_new(keep: Keep) -> None:
+    outcomes = left_by_crashes(four, replace, keep)
 
     old, new = list(range(16)), list(range(0, 16, 2))
-    assert all(outcome in (old, new) for outcome in outcomes)
     assert (old, new) == (outcomes[0], outcomes[-1])
-    assert len(outcomes) > 40
+    assert all(outcome in (old, new) for outcome in some(outcomes))
 
 
 FAR = 2**31 + 5
@@ -237,16 +221,12 @@ def split(place: SegmentDirectory, segments: list[LogSegment]) -> None:
     place.split_overflowed_segment(segments[0])
 
 
-@pytest.mark.parametrize("keep", KEEP)
-def test_a_crash_while_a_segment_is_split_loses_nothing(keep: str) -> None:
-    steps = 0
-    has_crashed = True
-    while has_crashed:
-        found, has_crashed = crashed(lambda place: [overflowed(place)], split, steps, keep)
-        assert [0, 1, 2, 3, FAR, FAR + 1] == found
-        steps += 1
+@KEEPS
+def test_a_crash_while_a_segment_is_split_loses_nothing(keep: Keep) -> None:
+    outcomes = left_by_crashes(lambda place: [overflowed(place)], split, keep)
 
-    assert steps > 20
+    assert outcomes
+    assert all([0, 1, 2, 3, FAR, FAR + 1] == outcome for outcome in some(outcomes))
 
 
 def test_a_directory_can_be_renamed() -> None:

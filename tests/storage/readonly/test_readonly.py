@@ -20,6 +20,7 @@ from barnabas.storage.state_files.file_names import TopicPartition
 from tests.support.disk import MemoryFiles
 from tests.support.logs import DIRECTORY, LogHome, append, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP
+from tests.support.some import some
 
 ROOT = DIRECTORY.parent
 
@@ -102,7 +103,7 @@ def test_a_view_changes_nothing() -> None:
     before = contents(home.files)
 
     partition = view(home)
-    for segment in partition.segments:
+    for segment in some(partition.segments):
         assert [] != list(segment.batches())
         list(segment.offset_entries())
         list(segment.time_entries())

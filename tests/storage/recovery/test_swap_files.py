@@ -10,8 +10,10 @@ import pytest
 
 from barnabas.storage.recovery.swap_files import clean_up, numbered
 from tests.storage.log.test_segment_directory import directory, filled, offsets_in
-from tests.support.disk import CrashableFiles, Crashed, MemoryFiles
+from tests.support.crash.points import ALL, NONE, crash_images
+from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.segments import DIRECTORY, padded_batch
+from tests.support.some import some
 
 
 def put(files: MemoryFiles, name: str, *offsets: int) -> None:
@@ -102,7 +104,6 @@ def test_an_empty_replacement_covers_nothing_but_its_own_files(files: MemoryFile
     assert [*range(4), *range(8, 12)] == offsets_in(files)
 
 
-@pytest.mark.parametrize("keep", [0, 1])
 @pytest.mark.parametrize(
     ("left_over", "expected"),
     [
@@ -111,28 +112,22 @@ def test_an_empty_replacement_covers_nothing_but_its_own_files(files: MemoryFile
     ],
 )
 def test_a_crash_while_tidying_up_changes_nothing_about_the_outcome(
-    keep: int, left_over: tuple[str, ...], expected: Iterable[int]
+    left_over: tuple[str, ...], expected: Iterable[int]
 ) -> None:
-    step = 0
-    has_crashed = True
-    while has_crashed:
-        files = CrashableFiles()
-        filled(directory(files), range(4), range(4, 8), range(8, 12))
-        for name in left_over:
-            base, suffix = name.split(".", 1)
-            put(files, f"{int(base):020d}.{suffix}", *([1] if ".log" in name else []))
-            files.open(DIRECTORY / f"{int(base):020d}.{suffix}").sync()
-        files.sync_directory(DIRECTORY)
-        files.crash_before(step)
-        try:
-            clean_up(directory(files))
-            has_crashed = False
-        except Crashed:
-            step += 1
-        files.crash(lambda most: most * keep)
-        assert list(expected) == offsets_in(files)
+    files = CrashableFiles()
+    filled(directory(files), range(4), range(4, 8), range(8, 12))
+    for name in left_over:
+        base, suffix = name.split(".", 1)
+        put(files, f"{int(base):020d}.{suffix}", *([1] if ".log" in name else []))
+        files.open(DIRECTORY / f"{int(base):020d}.{suffix}").sync()
+    files.sync_directory(DIRECTORY)
 
-    assert step > 2
+    with crash_images(files, NONE, ALL) as images:
+        clean_up(directory(files))
+
+    assert len(images) > 2
+    for image in some(images):
+        assert list(expected) == offsets_in(CrashableFiles(image=image))
 
 
 def test_other_peoples_files_are_not_ours(files: MemoryFiles) -> None:

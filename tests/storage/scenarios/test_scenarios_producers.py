@@ -30,6 +30,7 @@ from tests.support.logs import (
     read_batches,
 )
 from tests.support.segments import FIRST_TIMESTAMP, aborted_txns
+from tests.support.some import some
 
 DAY = 86_400_000
 
@@ -77,7 +78,7 @@ def test_the_transcript_of_a_producer() -> None:
         ({"sequence": 2, "epoch": 1}, InvalidTxnState),
     ]
 
-    for step, error in steps:
+    for step, error in some(steps):
         end = log.log_end_offset
         if error is None:
             send(log, **step)

@@ -408,14 +408,7 @@ def test_a_log_that_is_going_to_be_deleted_is_not_recovered() -> None:
     flip_at = DIRECTORY.with_name(name) / f"{0:020d}.log"
     home.files.nodes[flip_at].data[200] ^= 1
 
-    opened = open_log(
-        DIRECTORY.with_name(name),
-        home.config,
-        files=home.files,
-        clock=home.clock,
-        failures=home.failures,
-        had_clean_shutdown=False,
-    )
+    opened = home.open(DIRECTORY.with_name(name), had_clean_shutdown=False)
 
     assert 0 == opened.recovery_report.recovered_segments
     opened.delete()

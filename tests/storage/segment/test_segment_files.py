@@ -23,6 +23,7 @@ from tests.support.segments import (
     padded_batch,
     time_entries,
 )
+from tests.support.some import some
 
 LOG = DIRECTORY / "00000000000000000000.log"
 INDEX = DIRECTORY / "00000000000000000000.index"
@@ -311,7 +312,7 @@ def test_a_crash_of_the_machine_after_a_flush_takes_nothing() -> None:
 
     segment.flush()
 
-    for node in files.nodes.values():
+    for node in some(files.nodes.values()):
         assert node.durable == node.data
 
 

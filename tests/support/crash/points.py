@@ -1,45 +1,37 @@
 """
-Every instant at which a machine can crash.
+Every instant at which a machine can crash: the one place that enumerates them.
 
-A workload is run once. Before each change of the disk, what a crash would leave there is put aside,
-with what had been promised until then; from each of these pairs a broker is started and looked at.
-While it starts, the same is done again.
+``Watch`` looks at a disk before each change of it, and stores what a crash at that instant would
+leave, with what had been promised until then. A test of one operation watches that operation
+(``crash_images``). A ``Subject`` is a longer life of a broker: it starts again from each point and
+is checked, and its start is watched in turn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
-from barnabas.storage.state_files.file_names import TopicPartition
-from barnabas.storage.state_files.meta_properties import (
-    META_PROPERTIES,
-    MetaProperties,
-    write_meta_properties,
-)
-from tests.support.crash.ledger import Ledger
-from tests.support.crash.workloads import Workload
-from tests.support.crash.world import DIRECTORY_ID, NODE_ID, ROOT, World
-from tests.support.crashable_disk import (
-    EVERYTHING,
-    NOTHING,
-    Choose,
-    CrashableFiles,
-    Image,
-)
+from tests.support.crash.count import CRASH_POINTS
+from tests.support.crashable_disk import EVERYTHING, NOTHING, Choose, CrashableFiles, Image
+
+P = TypeVar("P")
+T = TypeVar("T")
 
 
 class Keep(NamedTuple):
     """
-    What survives of that which was not synced.
+    How much of the unsynced data survives.
     """
 
     name: str
     choose: Callable[[int], Choose]
-    """Given the number of the step, so that each has its own chance."""
+    """Given the number of the change, so that each has its own chance."""
     loses_nothing: bool = False
 
 
@@ -54,6 +46,11 @@ def _any_part(seed: int) -> Callable[[int], Choose]:
 
 NONE: Final = Keep("nothing", lambda step: NOTHING)
 ALL: Final = Keep("everything", lambda step: EVERYTHING, loses_nothing=True)
+HALF: Final = Keep("half", lambda step: lambda most: most // 2)
+
+
+def first(count: int) -> Keep:
+    return Keep(f"the first {count}", lambda step: lambda most: min(most, count))
 
 
 def any_part(seed: int) -> Keep:
@@ -61,99 +58,163 @@ def any_part(seed: int) -> Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(Generic[P]):
     """
-    An instant, what is left of the disk, and what was promised by then.
+    An instant, the content of the disk after a crash, and the promises made by then.
     """
 
-    workload: str
     place: str
     image: Image
-    ledgers: Mapping[TopicPartition, Ledger]
+    promised: P
     now_ms: int
 
-    def world(self) -> World:
-        ledgers = {partition: ledger.copy() for partition, ledger in self.ledgers.items()}
-        return World(CrashableFiles(image=self.image), ledgers, now_ms=self.now_ms)
+    def files(self) -> CrashableFiles:
+        """
+        The disk of the machine that starts again.
+        """
+        return CrashableFiles(image=self.image)
 
 
-class _Watch:
+class Watch(Generic[P]):
     """
-    Puts points aside while something is done, those only that are not like the one before.
+    Stores the points of what is done with *files*; of equal points only the first.
+
+    Args:
+        promised: the promises at this instant if a crash keeps so much, as a value that does not
+            change later.
+        key: equal for equal promises.
     """
 
-    def __init__(self, world: World, name: str, keeps: tuple[Keep, ...], place: str = "") -> None:
-        self.points: list[Point] = []
-        self._world = world
-        self._name = name
+    def __init__(
+        self,
+        files: CrashableFiles,
+        now_ms: Callable[[], int],
+        keeps: tuple[Keep, ...],
+        promised: Callable[[Keep], P],
+        *,
+        key: Callable[[P], object] = id,
+        place: str = "",
+    ) -> None:
+        self.points: list[Point[P]] = []
+        self._files = files
+        self._now_ms = now_ms
         self._keeps = keeps
+        self._promised = promised
+        self._key = key
         self._place = place
         self._known: set[object] = set()
+        files.before_change = self._before_change
 
-    def before_change(self, action: str, path: Path) -> None:
-        files, world = self._world.files, self._world
-        assert isinstance(files, CrashableFiles)
-        promises = tuple((name, ledger.key) for name, ledger in world.ledgers.items())
+    def _before_change(self, action: str, path: Path) -> None:
+        self.look(f"before {action} {path.parent.name}/{path.name}")
+
+    def look(self, instant: str) -> None:
+        """
+        Store what a crash would leave now.
+        """
         for keep in self._keeps:
-            image = files.image(keep.choose(files.steps))
-            key = image.key, promises, keep.loses_nothing
+            image, promised = (
+                self._files.image(keep.choose(self._files.steps)),
+                self._promised(keep),
+            )
+            key = image.key, self._key(promised)
             if key in self._known:
                 continue
             self._known.add(key)
-            ledgers = {name: ledger.copy() for name, ledger in world.ledgers.items()}
-            if keep.loses_nothing:
-                for ledger in ledgers.values():
-                    ledger.durable_end = ledger.acknowledged_end
-            place = (
-                f"{self._place}crash before change {files.steps} ({action} {path.name}), keeping"
-                f" {keep.name}"
-            )
-            now_ms = world.clock.now_ms()
-            self.points.append(Point(self._name, place, image, ledgers, now_ms))
+            where = f"crash {instant} (change {self._files.steps}), keeping {keep.name}"
+            self.points.append(Point(f"{self._place}{where}", image, promised, self._now_ms()))
+
+    def end(self) -> list[Point[P]]:
+        """
+        Look no more, and return the points.
+        """
+        self._files.before_change = lambda action, path: None
+        return self.points
 
 
-def points_of(workload: Workload, keeps: tuple[Keep, ...]) -> list[Point]:
+@contextmanager
+def crash_images(files: CrashableFiles, *keeps: Keep) -> Iterator[list[Image]]:
     """
-    All points of a workload.
+    What a crash before each change in the block would leave, and after its last change; each once.
     """
-    files = CrashableFiles(directories_survive=False)
-    world = World(files)
-    files.make_directory(ROOT)
-    files.sync_directory(ROOT.parent)
-    meta = MetaProperties(cluster_id="crash", node_id=NODE_ID, directory_id=DIRECTORY_ID)
-    write_meta_properties(files, ROOT / META_PROPERTIES, meta, 0)
-    watch = _Watch(world, workload.__name__, keeps)
-    files.before_change = watch.before_change
-    workload(world)
-    return watch.points
+    images: list[Image] = []
+    watch = Watch(files, lambda: 0, keeps or (NONE,), lambda keep: None)
+    yield images
+    watch.look("at the end")
+    images += [point.image for point in watch.end()]
 
 
-def points_of_recovery(point: Point, keeps: tuple[Keep, ...]) -> list[Point]:
+class Subject(ABC, Generic[P]):
     """
-    All points of the start after a crash.
+    A life of a broker that does the same whenever it is run.
     """
-    world = point.world()
-    expected = {partition: ledger.copy() for partition, ledger in world.ledgers.items()}
-    watch = _Watch(world, point.workload, keeps, f"{point.place}; while that is recovered, ")
-    assert isinstance(world.files, CrashableFiles)
-    world.files.before_change = watch.before_change
-    world.start()
-    return [
-        Point(found.workload, found.place, found.image, expected, found.now_ms)
-        for found in watch.points
-    ]
+
+    name: str
+    """What crashes, for the summary of the test run."""
+    second_crashes: ClassVar[tuple[int, int]]
+    """
+    From how many points a start is cut short, at how many of its points each; and with
+    ``--crash-points all``.
+    """
+
+    @abstractmethod
+    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[P]]:
+        """
+        All points of its life.
+        """
+
+    @abstractmethod
+    async def points_of_recovery(self, point: Point[P], keeps: tuple[Keep, ...]) -> list[Point[P]]:
+        """
+        All points of the start after a crash.
+        """
+
+    @abstractmethod
+    async def check(self, point: Point[P], *, lives: int, thoroughly: bool) -> None:
+        """
+        Start from a point and check that every promise holds; *thoroughly*, also in what follows.
+
+        Args:
+            lives: which start this is, since the promises.
+        """
 
 
-def check(point: Point, *, lives: int = 1, thoroughly: bool = True) -> None:
+def keeps(everything: bool) -> tuple[Keep, ...]:
+    return (NONE, ALL, *map(any_part, range(1, 9 if everything else 2)))
+
+
+async def crash_at_every_point(subject: Subject[P], everything: bool) -> None:
     """
-    Start from a point, and see that all is as it should be; *thoroughly*, also after another stop.
+    Check a subject after a crash at each of its points, every fifth or *everything* thoroughly.
     """
-    world = point.world()
+    points = await subject.points(keeps(everything))
+    assert points
+    for number, point in enumerate(points):
+        await _check(subject, point, lives=1, thoroughly=everything or number % 5 == 0)
+    CRASH_POINTS[f"crashes of {subject.name}"] += len(points)
+
+
+async def crash_again_in_recovery(subject: Subject[P], everything: bool) -> None:
+    """
+    Check a subject after two crashes, the second while the broker starts after the first.
+    """
+    chance, most = Random(subject.name), subject.second_crashes[everything]
+    first = _sample(chance, await subject.points(keeps(everything)), most)
+    assert first
+    for point in first:
+        of_recovery = await subject.points_of_recovery(point, keeps(everything))
+        for second in _sample(chance, of_recovery, most):
+            await _check(subject, second, lives=2, thoroughly=True)
+            CRASH_POINTS[f"second crashes of {subject.name}"] += 1
+
+
+def _sample(chance: Random, points: list[T], most: int) -> list[T]:
+    return chance.sample(points, min(len(points), most))
+
+
+async def _check(subject: Subject[P], point: Point[P], *, lives: int, thoroughly: bool) -> None:
     try:
-        world.start(lives=lives)
-        world.check()
-        if thoroughly:
-            world.check_that_life_goes_on()
+        await subject.check(point, lives=lives, thoroughly=thoroughly)
     except BaseException as error:
-        error.add_note(f"in the workload {point.workload}: {point.place}")
+        error.add_note(f"{subject.name}: {point.place}")
         raise

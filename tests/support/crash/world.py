@@ -18,7 +18,7 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import TEMPORARY_SUFFIX
 from barnabas.storage.log.log import Log
-from barnabas.storage.manager.manager import LogManager, LogManagerSettings
+from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.state_files.file_names import STRAY_DIR_SUFFIX, TopicPartition
 from barnabas.storage.verify.cluster import KnownTopic
@@ -28,27 +28,13 @@ from tests.support.crash.checks import check_indexes, check_log, segments_in_use
 from tests.support.crash.ledger import Entry, Ledger, Presence
 from tests.support.crashable_disk import NOTHING, Choose, CrashableFiles
 from tests.support.disk import MemoryFiles
+from tests.support.log_manager import open_manager
 from tests.support.logs import planned_retention
 from tests.support.verifying import verified
 
 ROOT: Final = Path("/data")
 NODE_ID: Final = 1
 DIRECTORY_ID: Final = UUID(int=5001)
-SETTINGS: Final = LogManagerSettings(
-    retention_check_ms=300_000,
-    flush_check_ms=2**63 - 1,
-    recovery_point_checkpoint_ms=60_000,
-    log_start_offset_checkpoint_ms=60_000,
-    high_watermark_checkpoint_ms=5_000,
-    producer_id_expiration_ms=86_400_000,
-    producer_id_expiration_check_ms=600_000,
-    initial_task_delay_ms=30_000,
-    # One, so that the order of all that is done is always the same.
-    recovery_threads_per_directory=1,
-    transaction_verification=False,
-    cleaner=CleanerSettings(dedupe_buffer_bytes=16 * 1024, io_buffer_bytes=16 * 1024),
-)
-
 SMALL: Final[dict[str, Any]] = {
     "internal_segment_bytes": 700,
     "index_interval_bytes": 200,
@@ -95,13 +81,16 @@ class World:
             lives: which start this is, since that of the ledgers.
         """
         self.failures = LogDirFailureChannel()
-        self.logs = LogManager(
+        self.logs = open_manager(
+            self.files,
             [ROOT],
-            files=self.files,
             clock=self.clock,
             failures=self.failures,
-            default_config=LogConfig(**SMALL),
-            settings=SETTINGS,
+            config=LogConfig(**SMALL),
+            # One, so that the order of all that is done is always the same.
+            recovery_threads_per_directory=1,
+            transaction_verification=False,
+            cleaner=CleanerSettings(dedupe_buffer_bytes=16 * 1024, io_buffer_bytes=16 * 1024),
         )
         self.logs.load(
             {partition.topic: ledger.config for partition, ledger in self.ledgers.items()},
@@ -124,9 +113,6 @@ class World:
     # Logs
 
     def create(self, topic: str, **config: Any) -> TopicPartition:
-        """
-        A new log, with an id of its own.
-        """
         self._marks += 1
         partition = TopicPartition(topic, 0)
         ledger = self.ledgers[partition] = Ledger(
@@ -244,7 +230,9 @@ class World:
         assert self.logs.cleaner is not None
         cleaned = self.logs.cleaner.round()
         self.check_online()
-        assert cleaned, "there was nothing to clean"
+        if not cleaned:
+            # As in Kafka, a log whose cleaning cannot read it is left alone; its directory stays.
+            raise KafkaStorageError("no log was cleaned")
 
     def _expect_retention(self) -> None:
         for partition, log in self.logs.logs().items():
@@ -279,9 +267,6 @@ class World:
         self.check_online()
 
     def stop(self) -> None:
-        """
-        Stop cleanly.
-        """
         logs = self.logs.logs()
         if not self.logs.shutdown(broker_epoch=1):
             raise KafkaStorageError("the logs could not be closed")

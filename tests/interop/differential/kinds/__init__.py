@@ -63,9 +63,6 @@ Transactions that the coordinator knows of; the others' come from nowhere.
 
 
 def write(seed: int, started_ms: int) -> Workload:
-    """
-    The workload of a seed.
-    """
     name = list(KINDS)[seed % len(KINDS)]
     script = Script(seed, name, started_ms)
     KINDS[name](script)

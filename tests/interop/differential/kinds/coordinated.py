@@ -187,9 +187,6 @@ class Player:
             self.settle()
 
     def go_on(self) -> None:
-        """
-        Do what makes sense.
-        """
         chance = self.script.chance
         match chance.randrange(10):
             case 0 | 1 | 2 | 3 | 4:
@@ -323,9 +320,6 @@ class Play:
     players: list[Player]
 
     def begin(self) -> None:
-        """
-        Create the topic, and let everybody ask who they are.
-        """
         chance, script = self.script.chance, self.script
         script.create(
             partitions=chance.choice((1, 2, 3)),

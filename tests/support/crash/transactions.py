@@ -1,11 +1,10 @@
 """
-Every instant at which the broker of a transaction can die.
+The transactions of a broker, as a subject of crashes.
 
-One producer says what producers say, in one protocol or the other, to a broker on a disk that can
-crash. Before each change of that disk, and after each answer, what a crash would leave is put
-aside with what the producer had asked for and been promised by then. From each of these points
-another broker is started, and looked at by a reader, by the next producer with the same id, and by
-the one before, which should know that it is over.
+One producer sends its requests, in one protocol or the other, to a broker on a disk that can crash.
+The promises of a point are what the producer had asked for and been answered by then. The broker
+that starts from a point is checked by a reader, by the next producer with the same id, and by the
+one before, which has to be fenced.
 
 Every append is synced (``log.flush.interval.messages`` is 1), so that what is promised holds
 whatever a crash keeps.
@@ -14,21 +13,17 @@ whatever a crash keeps.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.server.clock import ManualClock
 from barnabas.server.groups.changes import Producer
-from tests.support.crash.points import Keep
-from tests.support.crashable_disk import CrashableFiles, Image
+from tests.support.crash.points import Keep, Point, Subject, Watch
+from tests.support.crashable_disk import CrashableFiles
 from tests.support.server import START_MS, TestBroker, running
-from tests.support.transactional_client import TOPIC, Client
+from tests.support.transactional_client import Client, prepare
 from tests.support.wire_client import WireClient
 
 PARTITIONS: Final = (0, 1)
@@ -89,45 +84,26 @@ class Progress:
         return [known, *([*known, number] for number in undecided if self.ends[number])]
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionPoint:
+NO_PROGRESS: Final = Progress()
+
+
+class Production:
     """
-    An instant, what is left of the disk, and how far the producer had come.
-    """
-
-    place: str
-    protocol: int
-    image: Image
-    progress: Progress
-    now_ms: int
-
-
-Script = Callable[[TestBroker, Client, "Watch"], Awaitable[None]]
-
-
-class Watch:
-    """
-    Puts points aside while something is done, those only that are not like one before.
+    What one producer does, with an instant to crash at after each answer.
     """
 
     def __init__(
         self,
         files: CrashableFiles,
         clock: ManualClock,
-        protocol: int,
         keeps: tuple[Keep, ...],
-        *,
-        progress: Progress | None = None,
+        progress: Progress = NO_PROGRESS,
         place: str = "",
     ) -> None:
-        self.points: list[TransactionPoint] = []
-        self.progress = progress or Progress()
-        self._files = files
-        self._clock = clock
-        self._protocol = protocol
-        self._keeps = keeps
-        self._place = place
-        self._known: set[object] = set()
+        self.progress = progress
+        self.watch = Watch(
+            files, clock.now_ms, keeps, lambda keep: self.progress, key=lambda p: p, place=place
+        )
 
     def note(self, **changes: Any) -> None:
         """
@@ -135,152 +111,99 @@ class Watch:
         """
         self.progress = replace(self.progress, **changes)
 
-    def before_change(self, action: str, path: Path) -> None:
-        self.look(f"before {action} {path.parent.name}/{path.name}")
-
-    def after_answer(self, request: Message) -> None:
-        self.look(f"after {type(request).__name__} was answered")
-
-    def look(self, instant: str) -> None:
-        """
-        Put aside what a crash would leave now.
-        """
-        for keep in self._keeps:
-            image = self._files.image(keep.choose(self._files.steps))
-            key = image.key, self.progress
-            if key in self._known:
-                continue
-            self._known.add(key)
-            place = (
-                f"{self._place}crash {instant} (change {self._files.steps}), keeping {keep.name}"
-            )
-            self.points.append(
-                TransactionPoint(place, self._protocol, image, self.progress, self._clock.now_ms())
-            )
-
 
 class _WatchedWire(WireClient):
     """
     A connection on which each answer is an instant to crash at.
     """
 
-    watch: Watch | None = None
+    watch: Watch[Progress] | None = None
 
     async def ask(self, request: Message, version: int) -> Any:
         answer = await super().ask(request, version)
         if self.watch is not None:
-            self.watch.after_answer(request)
+            self.watch.look(f"after {type(request).__name__} was answered")
         return answer
 
 
-async def prepare(broker: TestBroker) -> None:
+class Transactions(Subject[Progress]):
     """
-    Make the topic of the records, and those of both coordinators.
+    Transactions in one protocol that end one after the other: true in *ends* is a commit.
     """
-    await broker.create(TOPIC, partitions=len(PARTITIONS))
-    async with await broker.client() as wire:
-        for kind in (0, 1):
-            request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["any"])
-            answer = await wire.ask(request, 6)
-            assert 0 == answer.coordinators[0].error_code
+
+    second_crashes: ClassVar = (4, 20)
+
+    def __init__(self, protocol: int, *ends: bool) -> None:
+        self.name = f"transactions (protocol {protocol}, ends {ends})"
+        self._protocol = protocol
+        self._ends = ends
+
+    async def points(self, keeps: tuple[Keep, ...]) -> list[Point[Progress]]:
+        files, clock = CrashableFiles(), ManualClock(START_MS)
+        async with running(files, clock, **OPTIONS) as broker:
+            await prepare(broker, len(PARTITIONS))
+            async with await _WatchedWire.open(broker.port) as wire:
+                production = Production(files, clock, keeps)
+                wire.watch = production.watch
+                await self._run(Client(wire, self._protocol), production)
+                # The clean stop that follows is not the producer's affair.
+                return production.watch.end()
+
+    async def _run(self, client: Client, production: Production) -> None:
+        assert ErrorCode.NONE is await client.init()
+        production.note(producer=client.producer, sequences=tuple(client.sequences.items()))
+        for number, commit in enumerate(self._ends):
+            await transact(client, number, commit=commit, production=production)
+
+    async def points_of_recovery(
+        self, point: Point[Progress], keeps: tuple[Keep, ...]
+    ) -> list[Point[Progress]]:
+        """
+        Until the next producer has its answer.
+        """
+        files, clock = point.files(), ManualClock(point.now_ms)
+        place = f"{point.place}; in the recovery, "
+        production = Production(files, clock, keeps, point.promised, place)
+        async with running(files, clock, **OPTIONS) as broker, await broker.client() as wire:
+            client = Client(wire, self._protocol)
+            production.note(shown=await _shown(client))
+            await _initialize(client, clock)
+            production.note(producer=client.producer, shown=await _shown(client))
+            production.watch.look("after the answer was noted")
+            return production.watch.end()
+
+    async def check(self, point: Point[Progress], *, lives: int, thoroughly: bool) -> None:
+        """
+        The broker has all of a transaction or nothing, and its id continues; *thoroughly*, also
+        where the transaction's time runs out before the next producer comes.
+        """
+        for by_timeout in {False, thoroughly and lives == 1}:
+            clock = ManualClock(point.now_ms)
+            async with running(point.files(), clock, **OPTIONS) as broker:
+                await check_going_on(
+                    broker, clock, self._protocol, point.promised, by_timeout=by_timeout
+                )
 
 
-async def transact(client: Client, number: int, *, commit: bool, watch: Watch) -> None:
+async def transact(client: Client, number: int, *, commit: bool, production: Production) -> None:
     """
     Say all that belongs to one transaction, and note how far that has come.
     """
     for partition in PARTITIONS:
         assert ErrorCode.NONE is await client.produce(str(number), partition)
-        watch.note(sequences=tuple(client.sequences.items()))
+        production.note(sequences=tuple(client.sequences.items()))
     assert ErrorCode.NONE is await client.commit_offset(FIRST_OFFSET + number)
-    watch.note(ends=(*watch.progress.ends, commit))
+    production.note(ends=(*production.progress.ends, commit))
     assert ErrorCode.NONE is await client.end(commit=commit)
-    watch.note(
-        acknowledged=watch.progress.acknowledged + 1,
+    production.note(
+        acknowledged=production.progress.acknowledged + 1,
         producer=client.producer,
         sequences=tuple(client.sequences.items()),
     )
-    watch.look("after the answer was noted")
-
-
-def transactions(*ends: bool) -> Script:
-    """
-    A producer that ends transactions, each as said, one right after the other.
-    """
-
-    async def script(broker: TestBroker, client: Client, watch: Watch) -> None:
-        assert ErrorCode.NONE is await client.init()
-        watch.note(producer=client.producer, sequences=tuple(client.sequences.items()))
-        for number, commit in enumerate(ends):
-            await transact(client, number, commit=commit, watch=watch)
-
-    return script
-
-
-async def points_of(
-    script: Script, protocol: int, keeps: tuple[Keep, ...]
-) -> list[TransactionPoint]:
-    """
-    All points of a script.
-    """
-    files, clock = CrashableFiles(), ManualClock(START_MS)
-    watch = Watch(files, clock, protocol, keeps)
-    async with running(files, clock, **OPTIONS) as broker:
-        await prepare(broker)
-        async with await _WatchedWire.open(broker.port) as wire:
-            wire.watch = watch
-            files.before_change = watch.before_change
-            await script(broker, Client(wire, protocol), watch)
-            # What follows is a clean stop, and not the producer's affair.
-            files.before_change = lambda action, path: None
-    return watch.points
-
-
-async def points_of_recovery(
-    point: TransactionPoint, keeps: tuple[Keep, ...]
-) -> list[TransactionPoint]:
-    """
-    All points of the start after a crash, until the next producer has its answer.
-    """
-    files, clock = CrashableFiles(image=point.image), ManualClock(point.now_ms)
-    watch = Watch(
-        files,
-        clock,
-        point.protocol,
-        keeps,
-        progress=point.progress,
-        place=f"{point.place}; while that is recovered, ",
-    )
-    files.before_change = watch.before_change
-    async with _started(files, clock) as broker, await broker.client() as wire:
-        client = Client(wire, point.protocol)
-        watch.note(shown=await _shown(client))
-        await _initialize(client, clock)
-        watch.note(producer=client.producer, shown=await _shown(client))
-        watch.look("after the answer was noted")
-        files.before_change = lambda action, path: None
-    return watch.points
-
-
-@asynccontextmanager
-async def _started(files: CrashableFiles, clock: ManualClock) -> AsyncIterator[TestBroker]:
-    async with running(files, clock, **OPTIONS) as broker:
-        yield broker
+    production.watch.look("after the answer was noted")
 
 
 # What has to be true
-
-
-async def check(point: TransactionPoint, *, by_timeout: bool = False) -> None:
-    """
-    A broker that starts from a point has all of a transaction or nothing, and its id goes on.
-
-    Args:
-        by_timeout: let the transaction's time pass before the next producer comes.
-    """
-    files, clock = CrashableFiles(image=point.image), ManualClock(point.now_ms)
-    async with _started(files, clock) as broker:
-        await check_going_on(broker, clock, point.protocol, point.progress, by_timeout=by_timeout)
 
 
 async def check_going_on(
@@ -292,7 +215,10 @@ async def check_going_on(
     by_timeout: bool = False,
 ) -> None:
     """
-    As ``check``, of a broker that runs.
+    Check a broker that runs after the *progress* of a producer.
+
+    Args:
+        by_timeout: let the transaction's time pass before the next producer comes.
     """
     async with await broker.client() as wire:
         client = Client(wire, protocol)

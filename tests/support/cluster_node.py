@@ -33,9 +33,9 @@ from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS
+from barnabas.server.scheduling.turns import Steps, Turns, finished
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
-from barnabas.server.turns import Steps, Turns, finished
 from barnabas.storage.clock import Clock
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files

@@ -37,7 +37,7 @@ from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID
 from barnabas.server.groups.records import OffsetRecord, Record, decode_record, encode_record
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.timers import TimerQueue
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 
 R = TypeVar("R")
 

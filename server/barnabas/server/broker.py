@@ -15,7 +15,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from barnabas.server.background import Background
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
@@ -24,7 +23,7 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.coordination import Coordinators
+from barnabas.server.coordinators import Coordinators
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
 from barnabas.server.dynamic_config.settings import configure_parts
 from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
@@ -32,17 +31,18 @@ from barnabas.server.fetch.delayed import FetchPurgatory
 from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import Listening
-from barnabas.server.network.descriptors import most_open_files
 from barnabas.server.network.registry import ConnectionLimits, Connections
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.context import Parts
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.registry import HANDLERS
+from barnabas.server.resources.descriptors import most_open_files
+from barnabas.server.scheduling.background import Background
+from barnabas.server.scheduling.turns import Turns
+from barnabas.server.scheduling.workers import Workers
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
-from barnabas.server.turns import Turns
-from barnabas.server.workers import Workers
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files

@@ -13,9 +13,9 @@ from typing import Any
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.server.broker import Broker
-from barnabas.server.collector import Collector
 from barnabas.server.config import BrokerConfig, Settings
 from barnabas.server.network.acceptor import CannotListen
+from barnabas.server.resources.collector import Collector
 
 logger = logging.getLogger(__name__)
 

@@ -23,10 +23,10 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.clock import ManualClock
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, configure_cleaner
 from barnabas.server.dynamic_config.topics import BrokerConfigs
+from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.cleaner.pool import LogCleaner
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.log.log import Log

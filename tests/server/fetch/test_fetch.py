@@ -19,7 +19,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.records.batch import batches
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.storage.fs.interface import WouldBlock
 from tests.support.disk import FailingFiles, MemoryFiles

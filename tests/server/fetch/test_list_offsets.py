@@ -25,8 +25,8 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from barnabas.server.clock import ManualClock
 from barnabas.server.fetch.plain_offsets import read_ends_wanted
+from barnabas.server.manual_clock import ManualClock
 from tests.support.disk import MemoryFiles
 from tests.support.server import START_MS, TestBroker, batch, running
 from tests.support.wire_client import WireClient

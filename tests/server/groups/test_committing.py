@@ -18,7 +18,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from barnabas.server.groups.offsets.committing import DeletedTopic
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription
 
 OTHER_ID = UUID(int=5)

@@ -54,7 +54,7 @@ from barnabas.protocol.messages.sync_group import (
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.handlers.client_host import client_host
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 from tests.support.group_handlers import HandlerBroker
 
 GROUP = "group"

@@ -29,8 +29,9 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.structs import replace
-from barnabas.server.clock import ManualClock, SystemClock
+from barnabas.server.clock import SystemClock
 from barnabas.server.groups.coordinator import GroupCoordinator
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.transactions.shards import TransactionShards
 from tests.support.disk import MemoryFiles

@@ -22,7 +22,7 @@ from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.modern_records import ModernRecord, Role
 from barnabas.server.groups.records import decode_record
 from barnabas.server.groups.shard_state import MODERN_SESSION_TIMEOUT_MS
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, Coordination
 
 TYPES = [GroupType.CONSUMER, GroupType.SHARE, GroupType.STREAMS]

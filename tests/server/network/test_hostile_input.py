@@ -25,7 +25,7 @@ import pytest
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.network.connection import Connection
 from barnabas.server.requests.registry import HANDLERS
 from tests.support.disk import MemoryFiles

@@ -12,7 +12,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.requests.registry import HANDLERS
 from tests.support.disk import MemoryFiles
 from tests.support.server import START_MS, TestBroker, running

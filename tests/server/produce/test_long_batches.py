@@ -30,7 +30,7 @@ from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import batches as batches_of
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined
 from tests.support.bombs import bomb

@@ -24,8 +24,8 @@ from barnabas.protocol.messages.list_offsets import (
 from barnabas.protocol.messages.produce import ProduceRequest
 from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig
+from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.config.log_config import LogConfig
 from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.limits import stated

@@ -20,7 +20,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestTopic,
 )
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 from tests.support.disk import MemoryFiles
 from tests.support.server import START_MS, TestBroker, running
 from tests.support.wire_client import WireClient

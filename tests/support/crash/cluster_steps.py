@@ -37,7 +37,7 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 from tests.support.crash.points import Keep
 from tests.support.crashable_disk import CrashableFiles, Image
 from tests.support.server import DATA, START_MS, TestBroker, batch, produce_request, running

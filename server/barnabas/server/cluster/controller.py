@@ -20,7 +20,7 @@ from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.partition_changes import Defaults
-from barnabas.server.turns import Steps, Turns
+from barnabas.server.scheduling.turns import Steps, Turns
 
 logger = logging.getLogger(__name__)
 

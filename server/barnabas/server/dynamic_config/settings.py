@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import configure_cleaner
-from barnabas.server.workers import Workers
+from barnabas.server.scheduling.workers import Workers
 from barnabas.storage.manager.manager import LogManager
 
 

@@ -67,15 +67,15 @@ from barnabas.server.groups.shard import Shard
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.waiting import answer_after, reply_to
 from barnabas.server.requests.delayed import Delayed
-from barnabas.server.turns import Steps, Turns
+from barnabas.server.scheduling.turns import Steps, Turns
 from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import Topic
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
     from barnabas.server.topics.topics import Topics
 
 log = logging.getLogger(__name__)

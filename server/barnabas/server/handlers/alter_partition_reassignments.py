@@ -22,8 +22,8 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.server.topics.reassignment import PartitionPlan
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 logger = logging.getLogger(__name__)
 

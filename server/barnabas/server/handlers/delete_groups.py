@@ -13,7 +13,7 @@ from barnabas.protocol.messages.delete_groups import (
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 def _error_response(

@@ -16,7 +16,7 @@ from barnabas.server.groups.describing import described_error
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 def _error_response(

@@ -19,8 +19,8 @@ from barnabas.protocol.messages.elect_leaders import (
 from barnabas.server.cluster.partition_changes import Election
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.server.topics.reassignment import PartitionPlan
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
 ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 

@@ -37,7 +37,7 @@ from barnabas.server.fetch.reader import FetchPlan, LogReadResult, error_data, s
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, finished, map_in_steps
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 

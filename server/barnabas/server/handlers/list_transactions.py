@@ -15,12 +15,12 @@ from barnabas.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from barnabas.server.linear_patterns import InvalidPattern, LinearPattern
+from barnabas.server.regex.linear_patterns import InvalidPattern, LinearPattern
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.transactions import state
 from barnabas.server.transactions.transaction import Transaction
-from barnabas.server.turns import Steps
 
 
 @handles(ListTransactionsRequest)

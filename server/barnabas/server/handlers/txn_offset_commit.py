@@ -34,6 +34,7 @@ from barnabas.server.groups.offsets.answers import transactional_commit_error
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.server.transactions.participation import (
     Participant,
     Protocol,
@@ -41,7 +42,6 @@ from barnabas.server.transactions.participation import (
     guard,
     verify,
 )
-from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 ABORTABLE_SINCE: Final = 4

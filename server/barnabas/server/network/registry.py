@@ -23,15 +23,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from barnabas.protocol.framing import FrameMemory
 from barnabas.protocol.structs import struct
 from barnabas.server.config.connection_limits import parse_limits
-from barnabas.server.heap import trim
-from barnabas.server.machine import descriptor_limit, memory_bytes
 from barnabas.server.network.backlog import Backlog
 from barnabas.server.network.connection import Connection
-from barnabas.server.network.descriptors import most_connections, most_open_files
 from barnabas.server.network.request_memory import LOOK_EVERY_S, RequestMemory
 from barnabas.server.network.sender import BUFFER_BYTES
 from barnabas.server.network.splice import RecordPipe
 from barnabas.server.network.write_coalescing import Outbox
+from barnabas.server.resources.descriptors import most_connections, most_open_files
+from barnabas.server.resources.heap import trim
+from barnabas.server.resources.machine import descriptor_limit, memory_bytes
 from barnabas.storage.fs.open_files import OpenFiles
 
 if TYPE_CHECKING:

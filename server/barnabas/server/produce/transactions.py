@@ -32,6 +32,7 @@ from barnabas.server.groups.changes import Producer
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional
 from barnabas.server.requests.context import Context
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.transactions.participation import (
     Participant,
     Protocol,
@@ -39,7 +40,6 @@ from barnabas.server.transactions.participation import (
     guard,
     verify,
 )
-from barnabas.server.turns import Steps
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.state_files.file_names import TopicPartition
 

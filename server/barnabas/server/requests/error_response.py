@@ -27,7 +27,7 @@ from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsRespo
 from barnabas.protocol.structs import MISSING
 from barnabas.server.requests.context import CloseConnection
 from barnabas.server.requests.registry import Registration
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 _EMPTY: dict[Kind, str | bytes | UUID] = {
     Kind.STRING: "",

@@ -30,7 +30,7 @@ from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
 MAX_CONFIG_VALUE_LENGTH: Final = 32_767

@@ -23,13 +23,13 @@ from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
 from barnabas.protocol.structs import fresh, struct
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.topics.creation import (
     MAX_PARTITIONS_PER_REQUEST,
     check_manual_assignment,
     new_partition,
     place_replicas,
 )
-from barnabas.server.turns import Steps
 
 
 @struct(frozen=False)

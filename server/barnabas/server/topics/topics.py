@@ -32,7 +32,7 @@ from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager

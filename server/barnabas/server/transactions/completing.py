@@ -20,8 +20,8 @@ from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.state_files.file_names import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
+    from barnabas.server.scheduling.background import Background
 
 logger = logging.getLogger(__name__)
 

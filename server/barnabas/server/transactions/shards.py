@@ -23,11 +23,11 @@ from barnabas.server.transactions.shard import TransactionShard
 from barnabas.server.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import Topic
     from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
     from barnabas.server.topics.topics import Topics
 
 logger = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from barnabas.server.dynamic_config.admin.loggers import BrokerLoggers
 from barnabas.server.dynamic_config.admin.topics import TopicConfigKind
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.manager.manager import LogManager
 
 logger = logging.getLogger(__name__)

@@ -37,7 +37,7 @@ from barnabas.server.groups.persistence import (
     group_tombstones,
 )
 from barnabas.server.groups.records import Record
-from barnabas.server.turns import Steps, finished
+from barnabas.server.scheduling.turns import Steps, finished
 
 S = GroupState
 

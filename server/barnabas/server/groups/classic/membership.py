@@ -26,7 +26,7 @@ from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 log = logging.getLogger(__name__)
 S = GroupState

@@ -61,7 +61,7 @@ from barnabas.server.groups.offsets.expiry import expired_offsets
 from barnabas.server.groups.offsets.offsets import CommittedOffset, OffsetStore
 from barnabas.server.groups.persistence import group_tombstones
 from barnabas.server.groups.records import NO_EXPIRY, OffsetRecord, Record, encode_record
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
 
 DEFAULT_RETENTION: Final = -1

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.server.machine import descriptor_limit
+from barnabas.server.resources.machine import descriptor_limit
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 
 UNLIMITED: Final = 2**31 - 1

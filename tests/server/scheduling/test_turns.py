@@ -8,7 +8,7 @@ import asyncio
 
 import pytest
 
-from barnabas.server.turns import (
+from barnabas.server.scheduling.turns import (
     TURN_S,
     Steps,
     Turns,

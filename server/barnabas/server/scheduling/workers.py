@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from barnabas.server.fair_queue import FairQueue
+from barnabas.server.scheduling.fair_queue import FairQueue
 
 
 class Pool(ThreadPoolExecutor):

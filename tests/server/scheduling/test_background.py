@@ -8,8 +8,8 @@ import asyncio
 
 import pytest
 
-from barnabas.server.background import Background
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
+from barnabas.server.scheduling.background import Background
 
 
 async def test_a_loop_works_at_every_interval() -> None:

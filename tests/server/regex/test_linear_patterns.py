@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from barnabas.server.linear_patterns import (
+from barnabas.server.regex.linear_patterns import (
     MOST_INSTRUCTIONS,
     MOST_SETS,
     InvalidPattern,

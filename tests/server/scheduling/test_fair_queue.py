@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.server.fair_queue import LEAST_BYTES, FairQueue
+from barnabas.server.scheduling.fair_queue import LEAST_BYTES, FairQueue
 from tests.support.limits import stated
 from tests.support.server import until
 

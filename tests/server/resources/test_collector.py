@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.server.collector import COLLECT_AFTER, MANY, THRESHOLDS, Collector
+from barnabas.server.resources.collector import COLLECT_AFTER, MANY, THRESHOLDS, Collector
 
 
 class Loop:

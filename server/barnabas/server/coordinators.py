@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 
 if TYPE_CHECKING:
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.image import Topic
     from barnabas.server.config import BrokerConfig
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
+    from barnabas.server.scheduling.turns import Turns
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
     from barnabas.server.transactions.producer_ids import ProducerIds
-    from barnabas.server.turns import Turns
     from barnabas.storage.state_files.file_names import TopicPartition
 
 

@@ -65,7 +65,7 @@ class World:
 
     def start(self) -> None:
         self.coordinator.start()
-        self.coordinator.lead(self.partitions(), len(self.partitions()))
+        self.coordinator.shards.lead(self.partitions(), len(self.partitions()))
 
     async def restart(self) -> None:
         """

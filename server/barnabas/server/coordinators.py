@@ -127,9 +127,9 @@ class Coordinators:
         made = vars(self)
         for topic, index in partitions:
             if topic == GROUP_METADATA_TOPIC and "groups" in made:
-                self.groups.on_resignation(index)
+                self.groups.shards.resign(index)
             elif topic == TRANSACTION_STATE_TOPIC and "transactions" in made:
-                self.transactions.shards.on_resignation(index)
+                self.transactions.shards.resign(index)
 
     def stop(self) -> None:
         """

@@ -393,8 +393,8 @@ async def test_fetch_without_a_coordinator(broker: Broker, version: int) -> None
     """
     The error stands where the version has room for it.
     """
-    broker.world.coordinator.lead([], 0)
-    broker.world.coordinator.on_resignation(0)
+    broker.world.coordinator.shards.lead([], 0)
+    broker.world.coordinator.shards.resign(0)
 
     answer = await broker.ask(fetch_request(version, [0]), version)
 

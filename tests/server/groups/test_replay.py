@@ -21,14 +21,14 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.loading import Loader
+from barnabas.server.coordinator_runtime.timers import TimerQueue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.loading import Loader
 from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.offsets.committing import DeletedTopic
 from barnabas.server.groups.records import decode_record, encode_record
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timers import TimerQueue
 from tests.support.coordination import GROUP, Coordination, durable, subscription
 
 GOLDEN_LOGS = [

@@ -34,7 +34,7 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.server.clock import SystemClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.groups.partitioning import partition_of
+from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.handlers.find_coordinator import GROUP, TRANSACTION
 from barnabas.server.manual_clock import ManualClock
 from tests.support.disk import FailingFiles

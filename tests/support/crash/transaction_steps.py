@@ -23,7 +23,7 @@ from typing import Any, Final
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.manual_clock import ManualClock
 from tests.support.crash.points import Keep
 from tests.support.crashable_disk import CrashableFiles, Image

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
-    CoordinatorNotAvailable,
     ErrorCode,
     InvalidGroupId,
     InvalidSessionTimeout,
@@ -45,13 +44,10 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.answers import (
-    NO_MEMBER_ID,
-    coordinator_error,
-    join_error,
-    sync_error,
-)
-from barnabas.server.groups.changes import Changes
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.shards import Shards
+from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.member import Protocols
 from barnabas.server.groups.deletion import GroupDeletion
@@ -62,8 +58,8 @@ from barnabas.server.groups.offsets.answers import (
     transactional_commit_error,
 )
 from barnabas.server.groups.offsets.committing import DeletedTopic
-from barnabas.server.groups.partitioning import partition_of
-from barnabas.server.groups.shard import Shard
+from barnabas.server.groups.result import CoordinatorResult
+from barnabas.server.groups.shard import GroupShard
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.waiting import answer_after, reply_to
 from barnabas.server.requests.delayed import Delayed
@@ -72,8 +68,6 @@ from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
-    from barnabas.server.cluster.image import Topic
-    from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.scheduling.background import Background
     from barnabas.server.topics.topics import Topics
@@ -105,97 +99,42 @@ class GroupCoordinator:
     ) -> None:
         self._options = options
         self._clock = clock
-        self._io = io
         self._background = background
         self._turns = turns
-        self._shards: dict[int, Shard] = {}
-        self._partition_count = options.offsets_topic_num_partitions
-        self._is_active = False
-
-    # Coming and going
+        self.shards = Shards(
+            GROUP_METADATA_TOPIC,
+            options.offsets_topic_num_partitions,
+            make=lambda partition: GroupShard(
+                PartitionLog(partition, io), options=options, clock=clock
+            ),
+            background=background,
+        )
 
     def start(self) -> None:
         """
-        Take requests.
+        Take requests, and expire offsets.
         """
-        self._is_active = True
+        self.shards.is_active = True
         interval_ms = self._options.offsets_retention_check_interval_ms
         self._background.every("offset-expiry", interval_ms / 1000, self.expire_offsets)
 
     def follow(self, topics: Topics, partitions: Partitions) -> None:
         """
-        Coordinate what the offsets topic has, now and when it comes, and forget what is committed
-        for topics that go.
+        Lead the partitions of the offsets topic, and delete the offsets of deleted topics.
         """
-
-        def created(topic: Topic) -> None:
-            if topic.name == GROUP_METADATA_TOPIC:
-                self.lead(partitions.of_topic(GROUP_METADATA_TOPIC), len(topic.partitions))
-
-        def deleted(topics: Sequence[Topic]) -> Awaitable[None]:
-            if any(topic.name == GROUP_METADATA_TOPIC for topic in topics):
-                self.lead([], 0)
-            return self.on_topics_deleted([DeletedTopic(topic.name, topic.id) for topic in topics])
-
-        topics.on_topic_created.append(created)
-        topics.on_topics_deleted.append(deleted)
-        known = topics.get(GROUP_METADATA_TOPIC)
-        if known is not None:
-            created(known)
-
-    def lead(self, partitions: Sequence[Partition], partition_count: int) -> None:
-        """
-        Coordinate what these partitions of the offsets topic have.
-
-        Args:
-            partition_count: how many the topic has, with those that are not ours or that could not
-                be opened; 0 if there is no topic.
-        """
-        for index in tuple(self._shards):
-            self.on_resignation(index)
-        # The topic is created when a client first looks for a coordinator.
-        self._partition_count = partition_count or self._options.offsets_topic_num_partitions
-        for partition in partitions:
-            self.on_election(partition)
+        self.shards.follow(topics, partitions)
+        topics.on_topics_deleted.append(
+            lambda deleted: self.on_topics_deleted(
+                [DeletedTopic(topic.name, topic.id) for topic in deleted]
+            )
+        )
 
     def stop(self) -> None:
         """
-        Take no more requests; whoever waits is told to look for another coordinator.
+        Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
         """
-        self._is_active = False
-        for index in tuple(self._shards):
-            self.on_resignation(index)
-
-    def on_election(self, partition: Partition) -> None:
-        """
-        Coordinate the groups of a partition of the offsets topic, as soon as it is replayed.
-        """
-        self.on_resignation(partition.index)
-        shard = Shard(partition, options=self._options, clock=self._clock, io=self._io)
-        self._shards[partition.index] = shard
-        if partition.log.log_end_offset == partition.log.log_start_offset:
-            shard.open()
-        else:
-            self._background.spawn(f"load {shard}", self._load(shard))
-
-    async def _load(self, shard: Shard) -> None:
-        try:
-            await shard.load()
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            # As in Kafka, its groups have no coordinator until somebody looks into it.
-            log.exception("%r cannot be loaded", shard)
-            if self._shards.get(shard.partition.index) is shard:
-                self.on_resignation(shard.partition.index)
-
-    def on_resignation(self, index: int) -> None:
-        """
-        Coordinate the groups of that partition no more; harmless if we do not.
-        """
-        shard = self._shards.pop(index, None)
-        if shard is not None:
-            shard.close()
+        self.shards.is_active = False
+        self.shards.close()
 
     def on_topics_deleted(self, topics: Sequence[DeletedTopic]) -> Awaitable[None]:
         """
@@ -213,64 +152,53 @@ class GroupCoordinator:
         return self._turns.finish(steps)
 
     def _write_everywhere(
-        self, operation: Callable[[ShardState], Iterator[Changes]]
+        self, operation: Callable[[ShardState], Iterator[CoordinatorResult]]
     ) -> Steps[None]:
-        for shard in tuple(self._shards.values()):
+        for shard in self.shards:
             try:
                 for changes in operation(shard.state):
                     shard.write(changes)
                     yield
-                    shard.check()
+                    shard.log.check()
             except CoordinatorLoadInProgress:
                 continue
             except KafkaError as error:
                 log.warning("%r: %s", shard, error)
 
-    # Where a group is
+    # Shards
 
     def partition_for(self, group_id: str) -> int:
         """
         The partition of the offsets topic that a group belongs to.
+
+        Raises:
+            CoordinatorNotAvailable: the broker is starting, or stopping.
         """
-        if not self._is_active:
-            raise CoordinatorNotAvailable
-        return partition_of(group_id, self._partition_count)
+        self.shards.check_active()
+        return self.shards.partition_for(group_id)
 
     def state_of(self, group_id: str) -> ShardState:
         """
-        Everything about the partition that a group belongs to.
+        The state of the partition that a group belongs to.
 
         Raises:
-            KafkaError: it is not coordinated here, or not loaded yet.
+            KafkaError: the partition is not coordinated here, or not loaded yet.
         """
-        return self._shard_of(group_id).state
+        return self.shards.of(group_id).state
 
-    def _shard_of(self, group_id: str) -> Shard:
+    def _shard_of_members(self, group_id: str) -> GroupShard:
         """
-        The shard that a group belongs to.
-
-        Raises:
-            CoordinatorNotAvailable: we are starting, or stopping.
-            NotCoordinator: the partition is not ours, or does not exist.
-        """
-        shard = self._shards.get(self.partition_for(group_id))
-        if shard is None:
-            raise NotCoordinator
-        return shard
-
-    def _shard_of_members(self, group_id: str) -> Shard:
-        """
-        As ``_shard_of``, for what only groups with members can be asked.
+        The shard of a group that can have members.
 
         Raises:
-            InvalidGroupId: the empty group id is for offsets only.
+            InvalidGroupId: the group id is empty, which is for offsets only.
+            KafkaError: see ``Shards.of``.
         """
         self._check_name(group_id)
-        return self._shard_of(group_id)
+        return self.shards.of(group_id)
 
     def _check_name(self, group_id: str) -> None:
-        if not self._is_active:
-            raise CoordinatorNotAvailable
+        self.shards.check_active()
         if not group_id:
             raise InvalidGroupId
 
@@ -298,7 +226,7 @@ class GroupCoordinator:
         except KafkaError as error:
             return join_error(request.member_id, error.code)
         try:
-            shard = self._shard_of(request.group_id)
+            shard = self.shards.of(request.group_id)
             now_ms = self._clock.now_ms()
             joining = shard.state.joining
             shard.write(joining.join(request, caller, reply_to(future), now_ms, protocols))
@@ -374,7 +302,7 @@ class GroupCoordinator:
             return commit_error(request, error)
 
         try:
-            shard = self._shard_of(request.group_id)
+            shard = self.shards.of(request.group_id)
             changes, response = yield from shard.state.committing.commit(
                 request, version, self._clock.now_ms()
             )
@@ -439,17 +367,19 @@ class GroupCoordinator:
             NotCoordinator: the partition is not ours, or does not exist.
             CoordinatorLoadInProgress, KafkaError: not now.
         """
-        shard = self._shards.get(index)
+        shard = self.shards.get(index)
         if shard is None:
             raise NotCoordinator
-        shard.check()
+        shard.log.check()
 
     def end_transaction(self, index: int, producer_id: int, *, committed: bool) -> None:
         """
         The marker of a transaction was written to a partition of the offsets topic: the offsets
         that the producer has left there count, or are gone.
         """
-        self._shards[index].state.offsets.end_transaction(producer_id, committed=committed)
+        shard = self.shards.get(index)
+        assert shard is not None, "its marker was written"
+        shard.state.offsets.end_transaction(producer_id, committed=committed)
 
     # Groups
 
@@ -461,12 +391,11 @@ class GroupCoordinator:
             CoordinatorNotAvailable: we are starting, or stopping.
             CoordinatorLoadInProgress: some groups are not known yet.
         """
-        if not self._is_active:
-            raise CoordinatorNotAvailable
+        self.shards.check_active()
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {group_type.lower() for group_type in types}
         found = []
-        for shard in tuple(self._shards.values()):
+        for shard in self.shards:
             for group in tuple(shard.state.groups):
                 yield
                 if is_listed(group, wanted_states, wanted_types):
@@ -487,5 +416,5 @@ class GroupCoordinator:
         Delete groups without members, with all their offsets.
         """
         deletion = GroupDeletion(group_ids)
-        yield from deletion.begin(self._shard_of)
+        yield from deletion.begin(self.shards.of)
         return deletion

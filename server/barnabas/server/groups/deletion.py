@@ -10,8 +10,8 @@ from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
-from barnabas.server.groups.answers import coordinator_error
-from barnabas.server.groups.shard import Shard
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.groups.shard import GroupShard
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
@@ -34,19 +34,19 @@ class GroupDeletion(Delayed):
         self._results: dict[str, ErrorCode] = {}
         self._missing = 0
 
-    def begin(self, shard_of: Callable[[str], Shard]) -> Steps[None]:
+    def begin(self, shard_of: Callable[[str], GroupShard]) -> Steps[None]:
         """
         Delete the groups that can be deleted.
 
         Args:
             shard_of: finds the shard of a group, or raises ``KafkaError``.
         """
-        by_shard: dict[Shard, list[str]] = {}
+        by_shard: dict[GroupShard, list[str]] = {}
         for group_id in self._group_ids:
             yield
             try:
                 shard = shard_of(group_id)
-                shard.check()
+                shard.log.check()
             except KafkaError as error:
                 self._results[group_id] = coordinator_error(error.code)
             else:

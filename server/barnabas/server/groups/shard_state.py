@@ -13,7 +13,6 @@ from barnabas.protocol.records.batch import RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.answers import join_error, sync_error
-from barnabas.server.groups.changes import NOTHING, Changes
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Joining
 from barnabas.server.groups.classic.membership import Membership
@@ -30,7 +29,8 @@ from barnabas.server.groups.records import (
     Record,
     decode_record,
 )
-from barnabas.server.groups.timers import Timeout, Timers
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.timeouts import Timeout, Timers
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class ShardState:
     The groups and offsets of one partition, and the requests that they take.
 
     Loading a partition is ``replay`` of all its batches, then ``loaded``. While it is coordinated,
-    ``apply`` follows every append, with the exceptions that ``Changes.ahead`` tells of.
+    ``apply`` follows every append, with the exceptions that ``CoordinatorResult.ahead`` tells of.
     """
 
     def __init__(self, timers: Timers, options: GroupOptions) -> None:
@@ -149,9 +149,9 @@ class ShardState:
                 partial(self._remove_modern_members, group.group_id),
             )
 
-    def _remove_modern_members(self, group_id: str, now_ms: int) -> Changes:
+    def _remove_modern_members(self, group_id: str, now_ms: int) -> CoordinatorResult:
         group = self.groups.get(group_id)
         if not isinstance(group, ModernGroup) or not group.members:
             return NOTHING
         log.info("Group %s: the sessions of %s have run out", group_id, list(group.members))
-        return Changes(records=group.without_members())
+        return CoordinatorResult(records=group.without_members())

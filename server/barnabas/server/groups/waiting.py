@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.groups.answers import coordinator_error
-from barnabas.server.groups.changes import Changes
-from barnabas.server.groups.shard import Shard
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.groups.result import CoordinatorResult
+from barnabas.server.groups.shard import GroupShard
 from barnabas.server.requests.delayed import Delayed
 
 M = TypeVar("M", bound=Message)
@@ -31,7 +31,7 @@ def reply_to(future: asyncio.Future[M]) -> Callable[[M], None]:
 
 
 def answer_after(
-    shard: Shard, changes: Changes, response: M, refused: Callable[[ErrorCode], M]
+    shard: GroupShard, changes: CoordinatorResult, response: M, refused: Callable[[ErrorCode], M]
 ) -> M | Delayed:
     """
     Write changes, and answer once they are committed, or with the error that prevents it.

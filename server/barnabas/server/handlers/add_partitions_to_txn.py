@@ -22,7 +22,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.server.cluster.topic_names import is_internal
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles

@@ -30,7 +30,7 @@ def list_transactions(
     pattern = _pattern(request.transactional_id_pattern)
     passes = _filter(request, context.clock.now_ms())
     found = []
-    for transactional_id, transaction in tuple(context.transactions.shards.transactions()):
+    for transactional_id, transaction in tuple(context.transactions.list_transactions()):
         yield
         if passes(transaction):
             found.append(

@@ -28,8 +28,8 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.protocol.records.batch import NO_SEQUENCE
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.groups.answers import coordinator_error
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.groups.offsets.answers import transactional_commit_error
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed

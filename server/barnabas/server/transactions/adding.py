@@ -12,7 +12,7 @@ from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
 )
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.ending import check_named
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction

@@ -87,7 +87,7 @@ class Completion:
         prepared: Transaction,
         left: Iterable[TopicPartition],
     ) -> None:
-        while left and shard.is_open:
+        while left and shard.log.is_open:
             await self._clock.sleep(RETRY_SECONDS)
             left = await self._tell(shard, transactional_id, prepared, left)
 

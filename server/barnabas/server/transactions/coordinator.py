@@ -24,11 +24,16 @@ from typing import TYPE_CHECKING
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
+    InvalidProducerIdMapping,
+    InvalidRequest,
     InvalidTransactionTimeout,
     KafkaError,
 )
+from barnabas.server.cluster.topic_names import TRANSACTION_STATE_TOPIC
 from barnabas.server.config.coordinators import TransactionOptions
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.transactions.completing import Completion
 from barnabas.server.transactions.ending import (
@@ -48,7 +53,6 @@ from barnabas.server.transactions.initializing import (
 from barnabas.server.transactions.markers import MarkerWriter
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.transactions.shard import TransactionShard
-from barnabas.server.transactions.shards import TransactionShards
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -93,12 +97,16 @@ class TransactionCoordinator:
         self._producer_ids = producer_ids
         self._server_version = server_version
         self._completion = Completion(markers, clock, background)
-        self.shards = TransactionShards(
-            options=options,
-            clock=clock,
-            io=io,
+        self.shards = Shards(
+            TRANSACTION_STATE_TOPIC,
+            options.transaction_state_log_num_partitions,
+            make=lambda partition: TransactionShard(
+                PartitionLog(partition, io),
+                options=options,
+                clock=clock,
+                server_version=server_version,
+            ),
             background=background,
-            server_version=server_version,
             on_loaded=self._completion.complete_all,
         )
 
@@ -136,13 +144,13 @@ class TransactionCoordinator:
             ConcurrentTransactions: the transaction before is about to end; ask again.
             InvalidRequest, InvalidTransactionTimeout, ProducerFenced, KafkaError: it is refused.
         """
-        self.shards.check_id(transactional_id)
+        _check_id(transactional_id)
         if not 0 < timeout_ms <= self._options.transaction_max_timeout_ms:
             raise InvalidTransactionTimeout(
                 f"{timeout_ms} ms is not within 1 and"
                 f" {self._options.transaction_max_timeout_ms} (transaction.max.timeout.ms)"
             )
-        shard = self.shards.of(transactional_id)
+        shard = self._shard_of(transactional_id)
         known = shard.transactions.get(transactional_id)
         with _claimed(shard, transactional_id):
             current = known or new_transaction(
@@ -187,7 +195,7 @@ class TransactionCoordinator:
         Raises:
             KafkaError: it is refused.
         """
-        shard, current = self.shards.find(transactional_id)
+        shard, current = self._find(transactional_id)
         shard.claim(transactional_id)
         try:
             following = add_partitions(
@@ -211,7 +219,7 @@ class TransactionCoordinator:
         Raises:
             KafkaError: the producer has no such transaction.
         """
-        _, current = self.shards.find(transactional_id)
+        _, current = self._find(transactional_id)
         return verify_partitions(current, producer, partitions)
 
     async def end(
@@ -229,7 +237,7 @@ class TransactionCoordinator:
         Raises:
             KafkaError: it is refused.
         """
-        shard, current = self.shards.find(transactional_id)
+        shard, current = self._find(transactional_id)
         if client_version < TV2:
             check_named(current, producer)
         with _claimed(shard, transactional_id):
@@ -263,7 +271,7 @@ class TransactionCoordinator:
         """
         Abort the transactions that take longer than their producers said they would.
         """
-        for shard in self.shards.open():
+        for shard in self._open_shards():
             for transactional_id in tuple(shard.transactions):
                 try:
                     await self._abort_if_timed_out(shard, transactional_id)
@@ -300,7 +308,7 @@ class TransactionCoordinator:
         Forget the ids that nobody has used for ``transactional.id.expiration.ms``.
         """
         latest = self._clock.now_ms() - self._options.transactional_id_expiration_ms
-        for shard in self.shards.open():
+        for shard in self._open_shards():
             idle = [
                 transactional_id
                 for transactional_id, transaction in shard.transactions.items()
@@ -318,16 +326,57 @@ class TransactionCoordinator:
                 for transactional_id in idle:
                     shard.release(transactional_id)
 
-    # What is known
+    # State
 
     def describe(self, transactional_id: str) -> Transaction | None:
         """
-        What is known of a transactional id.
+        The state of a transactional id; None if no producer has it.
 
         Raises:
-            KafkaError: we are not in a position to tell.
+            KafkaError: the id is not coordinated here, or not loaded yet.
         """
-        return self.shards.of(transactional_id).transactions.get(transactional_id)
+        return self._shard_of(transactional_id).transactions.get(transactional_id)
+
+    def list_transactions(self) -> Iterator[tuple[str, Transaction]]:
+        """
+        All transactional ids.
+
+        Raises:
+            CoordinatorNotAvailable: the broker is starting, or stopping.
+            CoordinatorLoadInProgress: some ids are not loaded yet.
+        """
+        self.shards.check_active()
+        for shard in self.shards:
+            yield from shard.transactions.items()
+
+    def _open_shards(self) -> Iterator[TransactionShard]:
+        return (shard for shard in self.shards if shard.log.is_open)
+
+    def _shard_of(self, transactional_id: str) -> TransactionShard:
+        """
+        The shard that a transactional id belongs to.
+
+        Raises:
+            InvalidRequest: the id is empty.
+            KafkaError: see ``Shards.of``.
+        """
+        self.shards.check_active()
+        _check_id(transactional_id)
+        return self.shards.of(transactional_id)
+
+    def _find(self, transactional_id: str) -> tuple[TransactionShard, Transaction]:
+        """
+        The shard and the state of a transactional id.
+
+        Raises:
+            InvalidProducerIdMapping: no producer has the id.
+            KafkaError: see ``_shard_of`` and ``TransactionShard.transactions``.
+        """
+        shard = self._shard_of(transactional_id)
+        current = shard.transactions.get(transactional_id)
+        if current is None:
+            raise InvalidProducerIdMapping(f"{transactional_id} has no producer")
+        return shard, current
 
     async def _id_if(self, needed: bool) -> int | None:
         return await self._producer_ids.generate_producer_id() if needed else None
@@ -345,6 +394,15 @@ def _claimed(shard: TransactionShard, transactional_id: str) -> Iterator[None]:
     except BaseException:
         shard.release(transactional_id)
         raise
+
+
+def _check_id(transactional_id: str) -> None:
+    """
+    Raises:
+        InvalidRequest: the id is empty.
+    """
+    if not transactional_id:
+        raise InvalidRequest("A transactional id cannot be empty")
 
 
 def _is_timed_out(transaction: Transaction, now_ms: int) -> bool:

@@ -26,14 +26,10 @@ from barnabas.protocol.errors import (
     InvalidTxnState,
     ProducerFenced,
 )
-from barnabas.server.groups.changes import Producer
+from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import (
-    MAX_EPOCH,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    Transaction,
-)
+from barnabas.server.transactions.transaction import MAX_EPOCH, Transaction
 
 S = TransactionState
 

@@ -10,14 +10,10 @@ again if it asks twice. Source: Kafka's ``TransactionCoordinator.prepareInitProd
 from __future__ import annotations
 
 from barnabas.protocol.errors import ConcurrentTransactions, ProducerFenced
-from barnabas.server.groups.changes import Producer
+from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_TIMESTAMP
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import (
-    NO_PRODUCER_EPOCH,
-    NO_TIMESTAMP,
-    Transaction,
-    is_exhausted,
-)
+from barnabas.server.transactions.transaction import Transaction, is_exhausted
 
 
 def new_transaction(producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:

@@ -26,7 +26,7 @@ from barnabas.protocol.errors import (
     error_for,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.state_files.file_names import TopicPartition
 

@@ -1,23 +1,15 @@
 """
-What is known of one transactional id, and its record in ``__transaction_state``.
+A transactional id: its producer and its transaction.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any, Final
 
-from barnabas.protocol.internal_topics.transaction_records import (
-    PartitionsSchema,
-    TransactionLogValue,
-)
+from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from barnabas.protocol.structs import replace, struct
-from barnabas.server.transactions.state import BY_NUMBER, PREVIOUS, TransactionState
+from barnabas.server.transactions.state import PREVIOUS, TransactionState
 from barnabas.storage.state_files.file_names import TopicPartition
-
-NO_PRODUCER_ID: Final = -1
-NO_PRODUCER_EPOCH: Final = -1
-NO_TIMESTAMP: Final = -1
 
 MAX_EPOCH: Final = 2**15 - 1
 """
@@ -74,58 +66,3 @@ class Transaction:
         assert self.state in PREVIOUS[state], f"{self.state} -> {state}"
         changes.setdefault("previous_producer_id", self.producer_id)
         return replace(self, state=state, **changes)
-
-
-def to_record(transaction: Transaction) -> TransactionLogValue:
-    """
-    The value that is written for a transactional id.
-    """
-    partitions: list[PartitionsSchema] | None = None
-    if transaction.state is not TransactionState.EMPTY:
-        by_topic: defaultdict[str, list[int]] = defaultdict(list)
-        for topic, index in sorted(transaction.partitions):
-            by_topic[topic].append(index)
-        partitions = [
-            PartitionsSchema(topic=topic, partition_ids=ids) for topic, ids in by_topic.items()
-        ]
-    return TransactionLogValue(
-        producer_id=transaction.producer_id,
-        previous_producer_id=transaction.previous_producer_id,
-        next_producer_id=transaction.next_producer_id,
-        producer_epoch=transaction.producer_epoch,
-        transaction_timeout_ms=transaction.timeout_ms,
-        transaction_status=transaction.state.number,
-        transaction_partitions=partitions,
-        transaction_last_update_timestamp_ms=transaction.updated_ms,
-        transaction_start_timestamp_ms=transaction.start_ms,
-        client_transaction_version=transaction.client_version,
-    )
-
-
-def from_record(value: TransactionLogValue) -> Transaction:
-    """
-    What a value says of its transactional id.
-
-    Raises:
-        ValueError: its status is none that there is.
-    """
-    state = BY_NUMBER.get(value.transaction_status)
-    if state is None:
-        raise ValueError(f"{value.transaction_status} is no status of a transaction")
-    listed = value.transaction_partitions or [] if state is not TransactionState.EMPTY else []
-    return Transaction(
-        producer_id=value.producer_id,
-        previous_producer_id=value.previous_producer_id,
-        next_producer_id=value.next_producer_id,
-        producer_epoch=value.producer_epoch,
-        timeout_ms=value.transaction_timeout_ms,
-        state=state,
-        partitions=frozenset(
-            TopicPartition(schema.topic, index)
-            for schema in listed
-            for index in schema.partition_ids
-        ),
-        start_ms=value.transaction_start_timestamp_ms,
-        updated_ms=value.transaction_last_update_timestamp_ms,
-        client_version=value.client_transaction_version,
-    )

@@ -23,8 +23,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupRequest
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, join_error
-from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import JoinReply, Member, MemberProtocol, Protocols
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
@@ -37,6 +37,7 @@ from barnabas.server.groups.persistence import (
     group_tombstones,
 )
 from barnabas.server.groups.records import Record
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
 from barnabas.server.scheduling.turns import Steps, finished
 
 S = GroupState
@@ -118,7 +119,7 @@ class Joining:
         reply: JoinReply,
         now_ms: int,
         protocols: Protocols | None = None,
-    ) -> Changes:
+    ) -> CoordinatorResult:
         """
         Let somebody in, or answer why not; the reply may be called much later.
 
@@ -146,7 +147,9 @@ class Joining:
         tombstones = [] if group is None else group_tombstones(group)
         return self._join_new_group(join, tombstones, now_ms)
 
-    def _join_new_group(self, join: _Join, tombstones: list[Record], now_ms: int) -> Changes:
+    def _join_new_group(
+        self, join: _Join, tombstones: list[Record], now_ms: int
+    ) -> CoordinatorResult:
         """
         Make the group, whatever becomes of the join: Kafka writes it even if that is refused.
         """
@@ -161,11 +164,13 @@ class Joining:
                 self._groups.put(group_id, before)
                 join.refuse(coordinator_error(error), NO_MEMBER_ID)
 
-        return Changes(
-            records=[*tombstones, empty_group_record(group)], ahead=True, written=written
+        return CoordinatorResult(
+            records=[*tombstones, empty_group_record(group)],
+            replay_records=False,
+            on_append=written,
         )
 
-    def _join(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+    def _join(self, join: _Join, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         member_id = join.request.member_id
         if not self._accepts(group, member_id):
             group.remove(member_id)
@@ -204,7 +209,9 @@ class Joining:
 
     # Somebody new.
 
-    def _join_somebody_new(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+    def _join_somebody_new(
+        self, join: _Join, group: ClassicGroup, now_ms: int
+    ) -> CoordinatorResult:
         instance_id = join.request.group_instance_id
         new_id = f"{join.caller.client_id if instance_id is None else instance_id}-{uuid4()}"
         if instance_id is not None:
@@ -218,7 +225,9 @@ class Joining:
             return NOTHING
         return self._add(join, group, new_id, now_ms)
 
-    def _add(self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int) -> Changes:
+    def _add(
+        self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int
+    ) -> CoordinatorResult:
         member = Member(
             member_id,
             instance_id=join.request.group_instance_id,
@@ -245,7 +254,7 @@ class Joining:
 
     def _replace(
         self, join: _Join, group: ClassicGroup, old_id: str, new_id: str, now_ms: int
-    ) -> Changes:
+    ) -> CoordinatorResult:
         instance_id = join.request.group_instance_id
         assert instance_id is not None
         old_leader = group.leader_id
@@ -269,7 +278,7 @@ class Joining:
 
     def _persist_replacement(
         self, join: _Join, group: ClassicGroup, replacement: _Replacement
-    ) -> Changes:
+    ) -> CoordinatorResult:
         """
         Tell the log of a new id, and the member of the generation that it has always been part of.
         """
@@ -294,7 +303,9 @@ class Joining:
                 )
                 group.answer_join(member, answer)
 
-        return Changes(records=[group_record(group, assignment)], ahead=True, written=written)
+        return CoordinatorResult(
+            records=[group_record(group, assignment)], replay_records=False, on_append=written
+        )
 
     def _revert_replacement(
         self, join: _Join, group: ClassicGroup, replacement: _Replacement, error: ErrorCode
@@ -323,7 +334,7 @@ class Joining:
 
     # A member joins again.
 
-    def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+    def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         member_id = join.request.member_id
         try:
             group.validate_member(member_id, join.request.group_instance_id)

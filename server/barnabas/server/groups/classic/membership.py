@@ -18,14 +18,15 @@ from barnabas.protocol.messages.leave_group import (
     MemberResponse,
 )
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, sync_error
-from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.groups.answers import NO_MEMBER_ID, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import NO_ASSIGNMENT, SyncReply
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ class Membership:
 
     # SyncGroup
 
-    def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> Changes:
+    def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> CoordinatorResult:
         """
         Take the assignment from the leader, and give everybody theirs; the reply may be called much
         later.
@@ -74,7 +75,7 @@ class Membership:
         assignment = {a.member_id: bytes(a.assignment) for a in request.assignments}
         return self._persist(group, assignment)
 
-    def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> Changes:
+    def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> CoordinatorResult:
         """
         Write what the leader has assigned; whom it has forgotten gets nothing.
         """
@@ -95,7 +96,9 @@ class Membership:
             changes = self._rebalance.begin(group, f"the assignment: {error.name}", now_ms)
             assert changes is NOTHING, "a round of joins has just begun"
 
-        return Changes(records=[group_record(group, assignment)], ahead=True, written=written)
+        return CoordinatorResult(
+            records=[group_record(group, assignment)], replay_records=False, on_append=written
+        )
 
     # Heartbeat
 
@@ -122,7 +125,7 @@ class Membership:
 
     def leave(
         self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
-    ) -> Steps[tuple[Changes, LeaveGroupResponse]]:
+    ) -> Steps[tuple[CoordinatorResult, LeaveGroupResponse]]:
         """
         Let members go.
 

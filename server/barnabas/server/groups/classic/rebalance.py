@@ -28,13 +28,13 @@ from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.answers import NO_LEADER
-from barnabas.server.groups.changes import NOTHING, Changes
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import NO_ASSIGNMENT, Member
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
-from barnabas.server.groups.timers import Timeout, Timers
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.timeouts import Timeout, Timers
 
 log = logging.getLogger(__name__)
 S = GroupState
@@ -91,7 +91,7 @@ class Rebalance:
         for member in group.members.values():
             self.prolong_session(group, member)
 
-    def _session_ran_out(self, group_id: str, member_id: str, now_ms: int) -> Changes:
+    def _session_ran_out(self, group_id: str, member_id: str, now_ms: int) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         if group is None or group.state is S.DEAD:
             return NOTHING
@@ -107,7 +107,7 @@ class Rebalance:
 
     # The round of joins.
 
-    def begin_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> Changes:
+    def begin_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
         Begin a rebalance; where one has begun already, complete it if everybody has joined.
         """
@@ -115,7 +115,7 @@ class Rebalance:
             return self.begin(group, reason, now_ms)
         return self.complete_if_possible(group, now_ms)
 
-    def after_departure(self, group: ClassicGroup, reason: str, now_ms: int) -> Changes:
+    def after_departure(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
         Go on without members that have just been removed.
         """
@@ -123,7 +123,7 @@ class Rebalance:
             return self.begin_or_complete(group, reason, now_ms)
         return self._complete_if_all_joined(group, now_ms)
 
-    def begin(self, group: ClassicGroup, reason: str, now_ms: int) -> Changes:
+    def begin(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
         Begin a rebalance.
         """
@@ -150,7 +150,7 @@ class Rebalance:
         self._wait_for_joins(group)
         return NOTHING
 
-    def complete_if_possible(self, group: ClassicGroup, now_ms: int) -> Changes:
+    def complete_if_possible(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         """
         Complete the round of joins if everybody is in it, unless it is a group's first.
         """
@@ -158,12 +158,12 @@ class Rebalance:
             return NOTHING
         return self._complete_if_all_joined(group, now_ms)
 
-    def _complete_if_all_joined(self, group: ClassicGroup, now_ms: int) -> Changes:
+    def _complete_if_all_joined(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         if group.state is S.PREPARING_REBALANCE and group.have_all_joined:
             return self.complete_join(group, now_ms)
         return NOTHING
 
-    def complete_join(self, group: ClassicGroup, now_ms: int) -> Changes:
+    def complete_join(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         """
         End the round of joins with those who are in it, and begin the next generation.
         """
@@ -182,7 +182,7 @@ class Rebalance:
         group.begin_generation(now_ms)
         log.info("Group %s: generation %d begins", group.group_id, group.generation_id)
         if group.is_empty:
-            return Changes(records=[group_record(group, {})], ahead=True)
+            return CoordinatorResult(records=[group_record(group, {})], replay_records=False)
         for member in group.members.values():
             group.answer_join(member, self.joined(group, member))
             self.prolong_session(group, member)
@@ -226,7 +226,7 @@ class Rebalance:
             partial(self._joins_ran_out, group.group_id),
         )
 
-    def _joins_ran_out(self, group_id: str, now_ms: int) -> Changes:
+    def _joins_ran_out(self, group_id: str, now_ms: int) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         return NOTHING if group is None else self.complete_join(group, now_ms)
 
@@ -239,7 +239,7 @@ class Rebalance:
 
     def _initial_delay_ran_out(
         self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int
-    ) -> Changes:
+    ) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         if group is None:
             return NOTHING
@@ -292,7 +292,7 @@ class Rebalance:
             # Its session may have run out while it was parked, and nobody has watched it since.
             self.prolong_session(group, member)
 
-    def _syncs_ran_out(self, group_id: str, generation_id: int, now_ms: int) -> Changes:
+    def _syncs_ran_out(self, group_id: str, generation_id: int, now_ms: int) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         if group is None or group.generation_id != generation_id:
             return NOTHING

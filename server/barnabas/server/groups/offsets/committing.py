@@ -50,7 +50,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.changes import Changes, Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
@@ -61,6 +61,7 @@ from barnabas.server.groups.offsets.expiry import expired_offsets
 from barnabas.server.groups.offsets.offsets import CommittedOffset, OffsetStore
 from barnabas.server.groups.persistence import group_tombstones
 from barnabas.server.groups.records import NO_EXPIRY, OffsetRecord, Record, encode_record
+from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
 
@@ -104,7 +105,7 @@ class Committing:
 
     def commit(
         self, request: OffsetCommitRequest, version: int, now_ms: int
-    ) -> Steps[tuple[Changes, OffsetCommitResponse]]:
+    ) -> Steps[tuple[CoordinatorResult, OffsetCommitResponse]]:
         """
         Commit offsets.
 
@@ -141,7 +142,9 @@ class Committing:
         if not records:
             # The group comes into being all the same, as in Kafka.
             self._groups.hold_offsets(request.group_id, now_ms)
-        return Changes(records=records, encoded=encoded), OffsetCommitResponse(topics=topics)
+        return CoordinatorResult(records=records, encoded=encoded), OffsetCommitResponse(
+            topics=topics
+        )
 
     def commit_in_transaction(
         self,
@@ -149,7 +152,7 @@ class Committing:
         guard: VerificationGuard,
         version: int,
         now_ms: int,
-    ) -> Steps[tuple[Changes, TxnOffsetCommitResponse]]:
+    ) -> Steps[tuple[CoordinatorResult, TxnOffsetCommitResponse]]:
         """
         Commit offsets that count once the transaction of their producer is committed.
 
@@ -182,7 +185,9 @@ class Committing:
         if not records:
             self._groups.hold_offsets(request.group_id, now_ms)
         producer = Producer(request.producer_id, request.producer_epoch)
-        changes = Changes(records=records, encoded=encoded, producer=producer, guard=guard)
+        changes = CoordinatorResult(
+            records=records, encoded=encoded, producer=producer, guard=guard
+        )
         return changes, TxnOffsetCommitResponse(topics=topics)
 
     def _validate_transactional_commit(self, request: TxnOffsetCommitRequest, version: int) -> None:
@@ -278,7 +283,9 @@ class Committing:
 
     # OffsetDelete, DeleteGroups, and deletion for other reasons
 
-    def delete(self, request: OffsetDeleteRequest) -> Steps[tuple[Changes, OffsetDeleteResponse]]:
+    def delete(
+        self, request: OffsetDeleteRequest
+    ) -> Steps[tuple[CoordinatorResult, OffsetDeleteResponse]]:
         """
         Delete offsets of topics that nobody in the group subscribes to.
 
@@ -305,11 +312,11 @@ class Committing:
         # Others may have come between: the group may have members by now.
         self._groups.expect(request.group_id).validate_offset_delete()
         response = OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics)
-        return Changes(records=records), response
+        return CoordinatorResult(records=records), response
 
     def delete_groups(
         self, group_ids: Iterable[str]
-    ) -> tuple[Changes, list[tuple[str, ErrorCode]]]:
+    ) -> tuple[CoordinatorResult, list[tuple[str, ErrorCode]]]:
         """
         Delete groups without members, and all their offsets; tell for each what became of it.
         """
@@ -325,7 +332,7 @@ class Committing:
             records += self._all_offsets(group)
             records += group_tombstones(group)
             results.append((group_id, ErrorCode.NONE))
-        return Changes(records=records), results
+        return CoordinatorResult(records=records), results
 
     def _all_offsets(self, group: Group) -> list[OffsetRecord]:
         group_id = group.group_id
@@ -336,7 +343,7 @@ class Committing:
                 partitions.append((topic, index))
         return [OffsetRecord(group_id, topic, index, None) for topic, index in partitions]
 
-    def forget_topics(self, topics: Iterable[DeletedTopic]) -> Iterator[Changes]:
+    def forget_topics(self, topics: Iterable[DeletedTopic]) -> Iterator[CoordinatorResult]:
         """
         Delete the offsets of topics that are no more, those of some groups at a time. Others may
         come between.
@@ -345,7 +352,7 @@ class Committing:
         """
         ids = dict(topics)
         for groups in _some(self._offsets.groups()):
-            yield Changes(
+            yield CoordinatorResult(
                 records=[
                     OffsetRecord(group_id, topic, partition, None)
                     for group_id, offsets in groups
@@ -354,10 +361,10 @@ class Committing:
                     for partition, offset in partitions.items()
                     if offset.topic_id in {ZERO_UUID, ids[topic]}
                 ],
-                divisible=True,
+                is_atomic=False,
             )
 
-    def expire(self, now_ms: int) -> Iterator[Changes]:
+    def expire(self, now_ms: int) -> Iterator[CoordinatorResult]:
         """
         Delete offsets past their retention, and empty groups that are left without any, some groups
         at a time. Others may come between.
@@ -367,7 +374,7 @@ class Committing:
             for group in groups:
                 if self._groups.get(group.group_id) is group:
                     records += self._expired(group, now_ms)
-            yield Changes(records=records, divisible=True)
+            yield CoordinatorResult(records=records, is_atomic=False)
 
     def _expired(self, group: Group, now_ms: int) -> list[Record]:
         if group.type is GroupType.SHARE:

@@ -3,8 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from barnabas.server.groups.changes import NOTHING, Changes
-from barnabas.server.groups.timers import Operation, Timeout, TimerKey, TimerQueue
+from barnabas.server.coordinator_runtime.timers import TimerQueue
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.timeouts import Operation, Timeout, TimerKey
 
 
 class Stopwatch:
@@ -16,13 +17,13 @@ class Stopwatch:
         self.now = 1000.0
         self.ran: list[tuple[str, float]] = []
         self.alarms = 0
-        self.queue = TimerQueue(lambda: self.now, self.count_alarm)
+        self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now, self.count_alarm)
 
     def count_alarm(self) -> None:
         self.alarms += 1
 
     def operation(self, name: str) -> Operation:
-        def run(_now_ms: int) -> Changes:
+        def run(_now_ms: int) -> CoordinatorResult:
             self.ran.append((name, self.now))
             return NOTHING
 

@@ -1,5 +1,5 @@
 """
-Which partition of ``__consumer_offsets`` a group belongs to.
+The partition of an internal topic that a group id or a transactional id belongs to.
 """
 
 from __future__ import annotations
@@ -7,17 +7,17 @@ from __future__ import annotations
 from functools import lru_cache
 
 
-def partition_of(group_id: str, partition_count: int) -> int:
+def partition_of(key: str, partition_count: int) -> int:
     """
-    The partition by Kafka's reckoning, so that it finds the group in our log and we in its.
+    The partition of *key* as Kafka computes it: each broker finds the records of the other.
     """
-    return absolute_hash(group_id) % partition_count
+    return absolute_hash(key) % partition_count
 
 
 @lru_cache(maxsize=4096)
 def absolute_hash(text: str) -> int:
     """
-    The absolute value of Java's ``String.hashCode``, with Kafka's idea of that of -2**31: 0.
+    The absolute value of Java's ``String.hashCode``; 0 for -2**31, as Kafka's ``Utils.abs``.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0

@@ -15,7 +15,7 @@ from barnabas.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from barnabas.server.regex.linear_patterns import InvalidPattern, LinearPattern
+from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps

@@ -9,12 +9,8 @@ import re
 
 import pytest
 
-from barnabas.server.regex.linear_patterns import (
-    MOST_INSTRUCTIONS,
-    MOST_SETS,
-    InvalidPattern,
-    LinearPattern,
-)
+from barnabas.server.regex.pattern import MOST_SETS, InvalidPattern, LinearPattern
+from barnabas.server.regex.program import MOST_INSTRUCTIONS
 from tests.support.limits import stated
 
 
@@ -32,6 +28,8 @@ from tests.support.limits import stated
         ("[^[:digit:][:punct:]]+", "abc"),
         ("[[x]+", "[x["),
         ("(?i)ABC", "abc"),
+        ("(?i)s[^a]", "\u017fb"),
+        ("ab(?i)*", "abbb"),
         ("(?:ab)+?c", "ababc"),
         ("(?P<name>x){2,3}", "xxx"),
         ("(?<name>x){2,}", "xxxx"),
@@ -90,6 +88,8 @@ def test_what_is_quoted_stands_for_itself() -> None:
         r"\8",
         r"\q",
         "[b-a]",
+        "[]x",
+        "[[:alpha:]",
         r"\x{110000}",
         "(" * 3_000 + "a" + ")" * 3_000,
         "(" * 500_000,
@@ -114,6 +114,9 @@ def test_it_is_refused(pattern: str) -> None:
         ("[^a]", "a"),
         ("a{2,3}", "aaaa"),
         ("(?i:a)b", "AB"),
+        ("(?i)[^a]", "A"),
+        (r"(?i)\W", "a"),
+        ("(?i)[A-T]", "\u00df"),
     ],
 )
 def test_it_does_not_match(pattern: str, text: str) -> None:

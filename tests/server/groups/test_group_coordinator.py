@@ -41,8 +41,8 @@ from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.groups.classic.joining import Caller
-from barnabas.server.groups.offsets import committing
-from barnabas.server.groups.offsets.committing import DeletedTopic
+from barnabas.server.groups.offsets import deleting
+from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.scheduling.turns import TURN_S, Turns, finished
 from barnabas.storage.errors import KafkaStorageError
@@ -587,7 +587,7 @@ class TestComingAndGoing:
         """
         Nothing of them is left in the end.
         """
-        monkeypatch.setattr(committing, "GROUPS_AT_ONCE", 10)
+        monkeypatch.setattr(deleting, "GROUPS_AT_ONCE", 10)
         ticks = itertools.count()
         world = make(2, turns=Turns(lambda: next(ticks) * TURN_S / 4))
         groups = [f"group-{n}" for n in range(100)]

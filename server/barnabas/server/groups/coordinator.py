@@ -1,9 +1,8 @@
 """
-The group coordinator: which shard takes a request, and when its answer may leave.
+The group coordinator: it finds the shard of a request, and answers once its records are committed.
 
-Each partition of ``__consumer_offsets`` that this broker leads is a ``Shard``; a group belongs to
-the partition that its id hashes to. What a request means is decided below; here it is checked, sent
-to its shard, and answered once what it changed is committed (Kafka's ``GroupCoordinatorService``).
+Each partition of ``__consumer_offsets`` that this broker leads has a ``GroupShard``, whose state
+decides what a request does (Kafka's ``GroupCoordinatorService``).
 """
 
 from __future__ import annotations
@@ -12,8 +11,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
     ErrorCode,
@@ -57,11 +58,11 @@ from barnabas.server.groups.offsets.answers import (
     fetch_error,
     transactional_commit_error,
 )
-from barnabas.server.groups.offsets.committing import DeletedTopic
+from barnabas.server.groups.offsets.deleting import DeletedTopic
+from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard import GroupShard
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.waiting import answer_after, reply_to
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.scheduling.turns import Steps, Turns
 from barnabas.storage.producers.entry import VerificationGuard
@@ -74,16 +75,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+M = TypeVar("M", bound=Message)
+
 
 class GroupCoordinator:
     """
-    All groups of this broker, and their committed offsets.
+    The groups of this broker, and their committed offsets.
 
     Invariants:
 
-    1. A shard is in ``_shards`` from the election of this broker until its resignation, loaded or
-       not.
-    2. No answer that speaks of a change leaves before the change is committed.
+    1. The answer to a request that changes a group leaves after its records are committed.
 
     Used on the event loop's thread only.
     """
@@ -138,17 +139,17 @@ class GroupCoordinator:
 
     def on_topics_deleted(self, topics: Sequence[DeletedTopic]) -> Awaitable[None]:
         """
-        Forget what is committed for topics that are no more.
+        Delete the offsets that are committed for deleted topics.
         """
-        steps = self._write_everywhere(lambda state: state.committing.forget_topics(topics))
+        steps = self._write_everywhere(lambda state: state.deleting.forget_topics(topics))
         return self._turns.finish(steps)
 
     def expire_offsets(self) -> Awaitable[None]:
         """
-        Forget offsets that nobody has asked to keep for so long.
+        Delete the offsets past ``offsets.retention.minutes``.
         """
         now_ms = self._clock.now_ms()
-        steps = self._write_everywhere(lambda state: state.committing.expire(now_ms))
+        steps = self._write_everywhere(lambda state: state.deleting.expire(now_ms))
         return self._turns.finish(steps)
 
     def _write_everywhere(
@@ -214,10 +215,10 @@ class GroupCoordinator:
         self, request: JoinGroupRequest, caller: Caller, protocols: Protocols | None = None
     ) -> JoinGroupResponse:
         """
-        Answer a JoinGroup, which may take as long as a round of joins.
+        Answer a JoinGroup, at the end of the round of joins.
 
         Args:
-            protocols: what ``protocols_of`` the request says, if it was asked.
+            protocols: the result of ``protocols_of`` the request, if the caller has it.
         """
         future: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
         try:
@@ -236,7 +237,7 @@ class GroupCoordinator:
 
     async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
         """
-        Answer a SyncGroup, which may take until the leader has sent its own.
+        Answer a SyncGroup, once the leader has sent its own.
         """
         future: asyncio.Future[SyncGroupResponse] = asyncio.get_running_loop().create_future()
         try:
@@ -249,12 +250,12 @@ class GroupCoordinator:
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         """
-        Take note of a sign of life; the code is the whole answer.
+        Prolong the session of a member; the code is the whole answer.
         """
         try:
             self._shard_of_members(request.group_id).state.membership.heartbeat(request)
         except CoordinatorLoadInProgress:
-            # Nobody's session runs out while we load, so all is well.
+            # No session ends while the partition is loaded.
             return ErrorCode.NONE
         except KafkaError as error:
             return coordinator_error(error.code)
@@ -264,7 +265,7 @@ class GroupCoordinator:
         self, group_id: str, members: Sequence[MemberIdentity]
     ) -> Steps[LeaveGroupResponse | Delayed]:
         """
-        Let members go.
+        Remove members from a group.
         """
 
         def refused(error: ErrorCode) -> LeaveGroupResponse:
@@ -280,14 +281,11 @@ class GroupCoordinator:
             ]
             return LeaveGroupResponse(error_code=ErrorCode.NONE, members=unknown)
 
-        try:
-            shard = self._shard_of_members(group_id)
-            changes, response = yield from shard.state.membership.leave(
-                group_id, members, self._clock.now_ms()
-            )
-        except KafkaError as error:
-            return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+        return self._change(
+            lambda: self._shard_of_members(group_id),
+            lambda state: state.membership.leave(group_id, members, self._clock.now_ms()),
+            refused,
+        )
 
     # Offsets
 
@@ -295,40 +293,27 @@ class GroupCoordinator:
         self, request: OffsetCommitRequest, version: int
     ) -> Steps[OffsetCommitResponse | Delayed]:
         """
-        Commit offsets of topics that have both a name and an id, and of partitions that exist.
+        Commit offsets of existing partitions. Each topic has both its name and its id.
         """
-
-        def refused(error: ErrorCode) -> OffsetCommitResponse:
-            return commit_error(request, error)
-
-        try:
-            shard = self.shards.of(request.group_id)
-            changes, response = yield from shard.state.committing.commit(
-                request, version, self._clock.now_ms()
-            )
-        except KafkaError as error:
-            return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+        return self._change(
+            lambda: self.shards.of(request.group_id),
+            lambda state: state.committing.commit(request, version, self._clock.now_ms()),
+            partial(commit_error, request),
+        )
 
     def commit_offsets_in_transaction(
         self, request: TxnOffsetCommitRequest, guard: VerificationGuard, version: int
     ) -> Steps[TxnOffsetCommitResponse | Delayed]:
         """
-        Commit offsets of partitions that exist, as part of a transaction that the coordinator of
-        transactions knows of.
+        Commit offsets of existing partitions in a transaction that its coordinator has verified.
         """
-
-        def refused(error: ErrorCode) -> TxnOffsetCommitResponse:
-            return transactional_commit_error(request, error)
-
-        try:
-            shard = self._shard_of_members(request.group_id)
-            changes, response = yield from shard.state.committing.commit_in_transaction(
+        return self._change(
+            lambda: self._shard_of_members(request.group_id),
+            lambda state: state.committing.commit_in_transaction(
                 request, guard, version, self._clock.now_ms()
-            )
-        except KafkaError as error:
-            return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+            ),
+            partial(transactional_commit_error, request),
+        )
 
     def fetch_offsets(
         self, request: OffsetFetchRequestGroup, version: int, *, require_stable: bool
@@ -337,25 +322,51 @@ class GroupCoordinator:
         Read committed offsets.
         """
         try:
-            committing = self.state_of(request.group_id).committing
-            return (yield from committing.fetch(request, require_stable=require_stable))
+            state = self.state_of(request.group_id)
+            return (
+                yield from fetch_offsets(
+                    state.groups, state.offsets, request, require_stable=require_stable
+                )
+            )
         except KafkaError as error:
             return fetch_error(request, coordinator_error(error.code), version)
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse | Delayed]:
         """
-        Delete offsets of partitions that exist.
+        Delete offsets of existing partitions.
         """
+        return self._change(
+            lambda: self._shard_of_members(request.group_id),
+            lambda state: state.deleting.delete(request),
+            lambda error: OffsetDeleteResponse(error_code=error, topics=[]),
+        )
 
-        def refused(error: ErrorCode) -> OffsetDeleteResponse:
-            return OffsetDeleteResponse(error_code=error, topics=[])
+    def _change(
+        self,
+        find_shard: Callable[[], GroupShard],
+        work: Callable[[ShardState], Steps[tuple[CoordinatorResult, M]]],
+        refused: Callable[[ErrorCode], M],
+    ) -> Steps[M | Delayed]:
+        """
+        Do *work*, append its records, and answer once they are committed.
 
+        Args:
+            refused: the answer for an error of any of these steps.
+        """
         try:
-            shard = self._shard_of_members(request.group_id)
-            changes, response = yield from shard.state.committing.delete(request)
+            shard = find_shard()
+            result, response = yield from work(shard.state)
         except KafkaError as error:
             return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+        if not result.records:
+            return response
+        delayed = Delayed()
+
+        def appended(error: ErrorCode | None) -> None:
+            delayed.answer(response if error is None else refused(coordinator_error(error)))
+
+        shard.write(result, appended)
+        return delayed
 
     # Transactions
 
@@ -364,8 +375,8 @@ class GroupCoordinator:
         See whether a marker may be written to a partition of the offsets topic.
 
         Raises:
-            NotCoordinator: the partition is not ours, or does not exist.
-            CoordinatorLoadInProgress, KafkaError: not now.
+            NotCoordinator: the partition is not coordinated here, or does not exist.
+            CoordinatorLoadInProgress, KafkaError: see ``PartitionLog.check``.
         """
         shard = self.shards.get(index)
         if shard is None:
@@ -374,8 +385,8 @@ class GroupCoordinator:
 
     def end_transaction(self, index: int, producer_id: int, *, committed: bool) -> None:
         """
-        The marker of a transaction was written to a partition of the offsets topic: the offsets
-        that the producer has left there count, or are gone.
+        Apply the marker of a transaction that was written to a partition of the offsets topic: the
+        pending offsets of the producer are committed, or dropped.
         """
         shard = self.shards.get(index)
         assert shard is not None, "its marker was written"
@@ -385,11 +396,11 @@ class GroupCoordinator:
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Steps[list[ListedGroup]]:
         """
-        All groups that are in one of the states and of one of the types; none given means any.
+        All groups in one of the states and of one of the types; an empty argument means any.
 
         Raises:
-            CoordinatorNotAvailable: we are starting, or stopping.
-            CoordinatorLoadInProgress: some groups are not known yet.
+            CoordinatorNotAvailable: the broker is starting, or stopping.
+            CoordinatorLoadInProgress: some groups are not loaded yet.
         """
         self.shards.check_active()
         wanted_states = {state.strip().lower() for state in states}
@@ -404,10 +415,10 @@ class GroupCoordinator:
 
     def describe_group(self, group_id: str, version: int) -> DescribedGroup:
         """
-        All that is known of a classic group.
+        A classic group with its members.
 
         Raises:
-            KafkaError: we are not in a position to tell.
+            KafkaError: the group is not coordinated here, or not loaded yet.
         """
         return describe(self.state_of(group_id).groups, group_id, version)
 
@@ -418,3 +429,15 @@ class GroupCoordinator:
         deletion = GroupDeletion(group_ids)
         yield from deletion.begin(self.shards.of)
         return deletion
+
+
+def reply_to(future: asyncio.Future[M]) -> Callable[[M], None]:
+    """
+    A callback that sets the result of *future*, unless the request was cancelled.
+    """
+
+    def reply(response: M) -> None:
+        if not future.done():
+            future.set_result(response)
+
+    return reply

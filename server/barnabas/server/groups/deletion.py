@@ -60,7 +60,7 @@ class GroupDeletion(Delayed):
         self._missing = len(pieces)
         for shard, ids in pieces:
             try:
-                changes, outcome = shard.state.committing.delete_groups(ids)
+                changes, outcome = shard.state.deleting.delete_groups(ids)
             except KafkaError as error:  # others came between, and the shard is gone
                 self._settled(dict.fromkeys(ids, ErrorCode.NONE), error.code)
             else:

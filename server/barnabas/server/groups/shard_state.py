@@ -22,6 +22,7 @@ from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.modern_records import ModernRecord
 from barnabas.server.groups.offsets.committing import Committing
+from barnabas.server.groups.offsets.deleting import Deleting
 from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID, OffsetStore
 from barnabas.server.groups.records import (
     GroupRecord,
@@ -56,7 +57,8 @@ class ShardState:
         self.rebalance = Rebalance(self.groups, timers, options)
         self.joining = Joining(self.groups, self.rebalance, options)
         self.membership = Membership(self.groups, self.rebalance)
-        self.committing = Committing(self.groups, self.offsets, self.rebalance, options)
+        self.committing = Committing(self.groups, self.rebalance, options)
+        self.deleting = Deleting(self.groups, self.offsets, options)
 
     def apply(self, record: Record, record_offset: int, producer_id: int) -> None:
         """

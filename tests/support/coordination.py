@@ -28,12 +28,12 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
 from barnabas.server.coordinator_runtime.timers import TimerQueue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID
 from barnabas.server.groups.records import OffsetRecord, Record, decode_record, encode_record
 from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard_state import ShardState

@@ -17,13 +17,13 @@ from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 GROUPS_AT_ONCE: Final = 200
 """
-So many groups of a partition are deleted with one batch.
+The most groups of a partition that are deleted with one batch.
 """
 
 
 class GroupDeletion(Delayed):
     """
-    Answers when the deletions of all partitions are committed; each group has its own result.
+    The answer to DeleteGroups, once the deletions in all partitions are committed.
     """
 
     __slots__ = ("_group_ids", "_missing", "_results")
@@ -39,7 +39,7 @@ class GroupDeletion(Delayed):
         Delete the groups that can be deleted.
 
         Args:
-            shard_of: finds the shard of a group, or raises ``KafkaError``.
+            shard_of: returns the shard of a group, or raises ``KafkaError``.
         """
         by_shard: dict[GroupShard, list[str]] = {}
         for group_id in self._group_ids:
@@ -51,7 +51,7 @@ class GroupDeletion(Delayed):
                 self._results[group_id] = coordinator_error(error.code)
             else:
                 by_shard.setdefault(shard, []).append(group_id)
-        # As in Kafka what is deleted from a partition at once is a batch, as long as it fits.
+        # As in Kafka the deletions in a partition are one batch, unless they are too many.
         pieces = [
             (shard, ids[start : start + GROUPS_AT_ONCE])
             for shard, ids in by_shard.items()
@@ -61,7 +61,7 @@ class GroupDeletion(Delayed):
         for shard, ids in pieces:
             try:
                 changes, outcome = shard.state.deleting.delete_groups(ids)
-            except KafkaError as error:  # others came between, and the shard is gone
+            except KafkaError as error:  # the shard has resigned between two steps
                 self._settled(dict.fromkeys(ids, ErrorCode.NONE), error.code)
             else:
                 shard.write(changes, partial(self._settled, dict(outcome)))

@@ -1,5 +1,5 @@
 """
-What one partition of ``__consumer_offsets`` adds up to.
+The state of one partition of ``__consumer_offsets``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.batch import NO_PRODUCER_ID, RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.answers import join_error, sync_error
@@ -23,7 +23,7 @@ from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.modern_records import ModernRecord
 from barnabas.server.groups.offsets.committing import Committing
 from barnabas.server.groups.offsets.deleting import Deleting
-from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID, OffsetStore
+from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import (
     GroupRecord,
     OffsetRecord,
@@ -43,10 +43,10 @@ The default of group.consumer.session.timeout.ms, and of its like for share and 
 
 class ShardState:
     """
-    The groups and offsets of one partition, and the requests that they take.
+    The groups and offsets of one partition, and the handlers of their requests.
 
-    Loading a partition is ``replay`` of all its batches, then ``loaded``. While it is coordinated,
-    ``apply`` follows every append, with the exceptions that ``CoordinatorResult.ahead`` tells of.
+    Loading a partition is the ``replay`` of all its batches, then ``loaded``. Afterwards ``apply``
+    follows each append, unless ``CoordinatorResult.replay_records`` is false.
     """
 
     def __init__(self, timers: Timers, options: GroupOptions) -> None:
@@ -62,10 +62,10 @@ class ShardState:
 
     def apply(self, record: Record, record_offset: int, producer_id: int) -> None:
         """
-        A record is in the log: make the state say so, too.
+        Apply a record that is in the log.
 
         Raises:
-            ValueError: it contradicts the records before it.
+            ValueError: the record contradicts earlier ones.
         """
         match record:
             case OffsetRecord(group_id=group_id, value=value):
@@ -79,10 +79,10 @@ class ShardState:
 
     def replay(self, batch: RecordBatch) -> None:
         """
-        Apply the records of a batch, or end the transaction that it marks the end of.
+        Apply the records of a batch, or end the transaction whose marker it has.
 
         Raises:
-            DecodeError, KafkaError, ValueError: the batch is not what a coordinator writes.
+            DecodeError, KafkaError, ValueError: no coordinator writes this batch.
         """
         if batch.is_control:
             for marker in batch.records():
@@ -102,10 +102,10 @@ class ShardState:
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
         """
-        Apply a record as it is in the log.
+        Decode a record, and apply it.
 
         Raises:
-            DecodeError, ValueError: it is not what a coordinator writes.
+            DecodeError, ValueError: no coordinator writes this record.
         """
         try:
             record = decode_record(key, value)
@@ -119,7 +119,7 @@ class ShardState:
 
     def loaded(self, now_ms: int) -> None:
         """
-        All is replayed: sessions begin.
+        Begin the sessions of all members: the log is replayed.
         """
         for group in self.groups:
             if isinstance(group, ModernGroup):
@@ -127,13 +127,13 @@ class ShardState:
                 continue
             self.rebalance.watch_all(group)
             if len(group.members) > self._options.group_max_size:
-                # The limit was lowered. Who joins last will have to go.
-                changes = self.rebalance.begin(group, "it is loaded, and too large", now_ms)
+                # The limit was lowered: the last members to rejoin are refused.
+                changes = self.rebalance.begin(group, "group.max.size was lowered", now_ms)
                 assert changes is NOTHING, "nobody has joined yet"
 
     def unloaded(self, now_ms: int) -> None:
         """
-        Somebody else coordinates these groups now, or nobody: tell everyone who waits.
+        Answer all parked requests with ``NOT_COORDINATOR``: the shard resigns.
         """
         error = ErrorCode.NOT_COORDINATOR
         for group in self.groups:
@@ -155,5 +155,5 @@ class ShardState:
         group = self.groups.get(group_id)
         if not isinstance(group, ModernGroup) or not group.members:
             return NOTHING
-        log.info("Group %s: the sessions of %s have run out", group_id, list(group.members))
+        log.info("Group %s: the sessions of %s have expired", group_id, list(group.members))
         return CoordinatorResult(records=group.without_members())

@@ -1,5 +1,5 @@
 """
-The transaction coordinator: what a request makes of a transactional id, written and answered.
+The transaction coordinator: it changes a transactional id, writes its state and answers.
 
 ::
 
@@ -8,9 +8,9 @@ The transaction coordinator: what a request makes of a transactional id, written
     EndTxn         ---+                        +--> prepared --> markers --> completed
     a timeout      ---+
 
-What a request means is decided by functions of the modules beside (``initializing``, ``adding``,
-``ending``); here the id is claimed, what follows is written, and the answer leaves once that is
-committed (Kafka's ``TransactionCoordinator`` and ``TransactionStateManager``).
+Functions in ``initializing``, ``adding`` and ``ending`` decide the next state of an id. The
+coordinator claims the id, writes that state, and answers once it is committed (Kafka's
+``TransactionCoordinator`` and ``TransactionStateManager``).
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ logger = logging.getLogger(__name__)
 
 class TransactionCoordinator:
     """
-    All transactional ids of this broker.
+    The transactional ids of this broker.
 
     Invariants:
 
-    1. Whoever changes an id has claimed it; who comes meanwhile is told to ask again.
-    2. No answer that speaks of a change leaves before the change is committed.
+    1. A request that changes an id has claimed it; others get ``CONCURRENT_TRANSACTIONS``.
+    2. The answer to a request that changes an id leaves after the change is committed.
 
     Used on the event loop's thread only.
     """
@@ -89,7 +89,7 @@ class TransactionCoordinator:
     ) -> None:
         """
         Args:
-            server_version: the cluster's ``transaction.version``, as it is now.
+            server_version: returns the ``transaction.version`` of the cluster.
         """
         self._options = options
         self._clock = clock
@@ -112,7 +112,7 @@ class TransactionCoordinator:
 
     def start(self) -> None:
         """
-        Take requests, and look after what nobody ends.
+        Take requests, and run the checks for timeouts and idle ids.
         """
         self.shards.is_active = True
         options = self._options
@@ -123,7 +123,7 @@ class TransactionCoordinator:
 
     def stop(self) -> None:
         """
-        Take no more requests. What is prepared is completed at the next start.
+        Take no more requests. The next start completes prepared transactions.
         """
         self.shards.is_active = False
         self.shards.close()
@@ -134,14 +134,14 @@ class TransactionCoordinator:
         self, transactional_id: str, timeout_ms: int, expected: Producer | None
     ) -> Producer:
         """
-        Give a transactional id to a producer, and end what the one before has left.
+        Assign a transactional id to a producer, and abort the transaction of its predecessor.
 
         Args:
-            timeout_ms: how long a transaction of the producer may take.
-            expected: who the producer was before, if it says so.
+            timeout_ms: the longest duration of the producer's transactions.
+            expected: the identity that the producer had before, if the request has one.
 
         Raises:
-            ConcurrentTransactions: the transaction before is about to end; ask again.
+            ConcurrentTransactions: the previous transaction is still completing.
             InvalidRequest, InvalidTransactionTimeout, ProducerFenced, KafkaError: it is refused.
         """
         _check_id(transactional_id)
@@ -169,9 +169,9 @@ class TransactionCoordinator:
                 )
             await shard.write(transactional_id, following)
         if following.state is TransactionState.PREPARE_ABORT:
-            # As in Kafka the producer asks again, and is given an epoch that nobody has had.
+            # As in Kafka the producer asks again, and gets an epoch that was never used.
             await self._completion.complete(shard, transactional_id, following)
-            raise ConcurrentTransactions("The transaction of the producer before is aborted")
+            raise ConcurrentTransactions("The transaction of the previous producer is aborted")
         shard.release(transactional_id)
         logger.info(
             "%s is now producer %d, epoch %d",
@@ -190,10 +190,10 @@ class TransactionCoordinator:
         client_version: int,
     ) -> None:
         """
-        Make partitions part of a transaction, which begins if there is none.
+        Add partitions to a transaction, which begins if none is ongoing.
 
         Raises:
-            KafkaError: it is refused.
+            KafkaError: see ``adding.add_partitions`` and ``TransactionShard.write``.
         """
         shard, current = self._find(transactional_id)
         shard.claim(transactional_id)
@@ -214,10 +214,10 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
         """
-        Tell which partitions are part of a transaction.
+        See which partitions are part of a transaction.
 
         Raises:
-            KafkaError: the producer has no such transaction.
+            KafkaError: see ``adding.verify_partitions``.
         """
         _, current = self._find(transactional_id)
         return verify_partitions(current, producer, partitions)
@@ -229,13 +229,13 @@ class TransactionCoordinator:
         Commit or abort a transaction.
 
         Args:
-            client_version: the ``transaction.version`` that the producer goes by.
+            client_version: the ``transaction.version`` that the producer uses.
 
         Returns:
-            Who the producer is from now on.
+            The producer's identity from now on.
 
         Raises:
-            KafkaError: it is refused.
+            KafkaError: see ``ending.end``, ``end_raising_epoch`` and ``TransactionShard.write``.
         """
         shard, current = self._find(transactional_id)
         if client_version < TV2:
@@ -265,11 +265,11 @@ class TransactionCoordinator:
             now_ms=self._clock.now_ms(),
         )
 
-    # What time does
+    # Timeouts
 
     async def abort_timed_out(self) -> None:
         """
-        Abort the transactions that take longer than their producers said they would.
+        Abort the transactions that are ongoing for longer than their timeout.
         """
         for shard in self._open_shards():
             for transactional_id in tuple(shard.transactions):
@@ -285,7 +285,7 @@ class TransactionCoordinator:
         if not _is_timed_out(current, self._clock.now_ms()):
             return
         logger.info(
-            "%s: the transaction that began at %d took longer than %d ms and is aborted",
+            "%s: the transaction that began at %d is aborted, since its timeout is %d ms",
             transactional_id,
             current.start_ms,
             current.timeout_ms,
@@ -305,7 +305,7 @@ class TransactionCoordinator:
 
     async def forget_idle(self) -> None:
         """
-        Forget the ids that nobody has used for ``transactional.id.expiration.ms``.
+        Remove the ids that are idle for ``transactional.id.expiration.ms``.
         """
         latest = self._clock.now_ms() - self._options.transactional_id_expiration_ms
         for shard in self._open_shards():
@@ -385,8 +385,7 @@ class TransactionCoordinator:
 @contextmanager
 def _claimed(shard: TransactionShard, transactional_id: str) -> Iterator[None]:
     """
-    Change a transactional id; who comes meanwhile is told to ask again. What fails releases it,
-    what succeeds says itself when that is.
+    Claim a transactional id. An error releases it; after a success the caller does.
     """
     shard.claim(transactional_id)
     try:

@@ -13,13 +13,13 @@ from barnabas.storage.state_files.file_names import TopicPartition
 
 MAX_EPOCH: Final = 2**15 - 1
 """
-The epoch that no producer is ever given: the coordinator keeps it for fencing the last one.
+The epoch that no producer gets: it fences the last producer of a producer id.
 """
 
 
 def is_exhausted(producer_epoch: int) -> bool:
     """
-    Whether no producer can have a later epoch of the same producer id.
+    Whether the producer id has no later epoch for another producer.
     """
     return producer_epoch >= MAX_EPOCH - 1
 
@@ -27,41 +27,40 @@ def is_exhausted(producer_epoch: int) -> bool:
 @struct(kw_only=True)
 class Transaction:
     """
-    A transactional id: its producer, and the transaction that is under way or was the last.
+    A transactional id: its producer, and its ongoing or last transaction.
 
     Invariants:
 
-    1. It is never changed; ``become`` makes the one that follows (Kafka's ``TransactionMetadata``
-       and ``TxnTransitMetadata`` in one).
-    2. What follows is in the log before anybody is told of it.
-    3. ``partitions`` only grow while the transaction is ongoing, and are empty once it has ended.
+    1. It is immutable; ``become`` makes the next state (Kafka's ``TransactionMetadata`` and
+       ``TxnTransitMetadata`` in one).
+    2. ``partitions`` grow while the transaction is ongoing, and are empty once it is complete.
     """
 
     producer_id: int
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
-    """The id that the producer goes on with after this transaction, if its epochs are used up."""
+    """The id of the producer after this transaction, if its epochs are exhausted."""
     producer_epoch: int
     last_producer_epoch: int = NO_PRODUCER_EPOCH
-    """The epoch before, which recognises a repeated request. Not in the log, as in Kafka."""
+    """The previous epoch, which identifies a repeated request. Not in the log, as in Kafka."""
     timeout_ms: int
     state: TransactionState
     partitions: frozenset[TopicPartition] = frozenset()
     start_ms: int = NO_TIMESTAMP
     updated_ms: int
     client_version: int = 0
-    """The ``transaction.version`` (0, 1 or 2) of the client that brought it into this state."""
+    """The ``transaction.version`` (0, 1 or 2) of the client whose request led to this state."""
 
     @property
     def is_exhausted(self) -> bool:
         """
-        Whether the producer id has no epoch left for another producer.
+        See ``is_exhausted``.
         """
         return is_exhausted(self.producer_epoch)
 
     def become(self, state: TransactionState, **changes: Any) -> Transaction:
         """
-        What follows this one, in *state*.
+        The next state, with *changes* of other fields.
         """
         assert self.state in PREVIOUS[state], f"{self.state} -> {state}"
         changes.setdefault("previous_producer_id", self.producer_id)

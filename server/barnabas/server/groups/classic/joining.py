@@ -1,16 +1,14 @@
 """
-JoinGroup, as a classic group answers it.
+JoinGroup, as a classic group answers it (Kafka's ``GroupMetadataManager.classicGroupJoin``).
 
-Who is asking decides most:
+The ids in the request decide most:
 
 =====================  ========================================================================
-no id, no instance id  v4+: is given an id to come back with (KIP-394); before: becomes a member
-no id, an instance id  becomes a member, or takes the place of its former self (KIP-345)
-an id given out        becomes a member
+no id, no instance id  v4+: gets an id to join with (KIP-394); before: becomes a member
+no id, an instance id  becomes a member, or replaces its previous incarnation (KIP-345)
+a pending id           becomes a member
 a member's id          rejoins: a new round, or the answer of the round that it has missed
 =====================  ========================================================================
-
-Follows Kafka's ``GroupMetadataManager.classicGroupJoin``.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ SKIP_ASSIGNMENT_SINCE: Final = 9
 
 class Caller(NamedTuple):
     """
-    Who sends a request, as far as a group cares.
+    The sender of a request.
     """
 
     version: int
@@ -58,7 +56,7 @@ class Caller(NamedTuple):
 
 class _Join(NamedTuple):
     """
-    A JoinGroup that is being looked at.
+    A JoinGroup in progress.
     """
 
     caller: Caller
@@ -82,7 +80,7 @@ class _Join(NamedTuple):
 
 class _Replacement(NamedTuple):
     """
-    A static member that has come back.
+    A static member and its next incarnation.
     """
 
     before: Member
@@ -92,8 +90,8 @@ class _Replacement(NamedTuple):
 
 def protocols_of(request: JoinGroupRequest) -> Steps[Protocols]:
     """
-    What the member offers. A protocol that it names twice counts once: its vote would otherwise be
-    one of more members than there are, and no protocol would be everybody's.
+    The protocols that the member offers. A protocol that is named twice counts once: it would have
+    more votes than there are members, and no protocol would be offered by all.
     """
     protocols: dict[str, MemberProtocol] = {}
     for protocol in request.protocols:
@@ -104,7 +102,7 @@ def protocols_of(request: JoinGroupRequest) -> Steps[Protocols]:
 
 class Joining:
     """
-    Takes JoinGroup requests to the groups of one partition.
+    Handles JoinGroup for the groups of one partition.
     """
 
     def __init__(self, groups: Groups, rebalance: Rebalance, options: GroupOptions) -> None:
@@ -121,10 +119,10 @@ class Joining:
         protocols: Protocols | None = None,
     ) -> CoordinatorResult:
         """
-        Let somebody in, or answer why not; the reply may be called much later.
+        Add a member, or refuse it. The reply is called at once, or at the end of the round.
 
         Args:
-            protocols: what ``protocols_of`` the request says, if it was asked.
+            protocols: the result of ``protocols_of`` the request, if the caller has it.
         """
         join = _Join(
             caller,
@@ -143,7 +141,7 @@ class Joining:
         if request.member_id != NO_MEMBER_ID:
             join.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
             return NOTHING
-        # Of a group of another protocol only the offsets stay.
+        # The offsets of a group of another protocol stay.
         tombstones = [] if group is None else group_tombstones(group)
         return self._join_new_group(join, tombstones, now_ms)
 
@@ -151,7 +149,7 @@ class Joining:
         self, join: _Join, tombstones: list[Record], now_ms: int
     ) -> CoordinatorResult:
         """
-        Make the group, whatever becomes of the join: Kafka writes it even if that is refused.
+        Create the group; as in Kafka also if the join is refused.
         """
         group_id = join.request.group_id
         before = self._groups.get(group_id)
@@ -186,7 +184,7 @@ class Joining:
         elif join.request.group_instance_id is None:
             return self._add(join, group, member_id, now_ms)
         else:
-            # Ids are given out to dynamic members only. Kafka trips over this one.
+            # Only dynamic members have pending ids. Kafka fails with this error, too.
             join.refuse(ErrorCode.UNKNOWN_SERVER_ERROR, NO_MEMBER_ID)
         return NOTHING
 
@@ -194,8 +192,8 @@ class Joining:
         """
         Whether ``group.max.size`` leaves room.
 
-        In a round of joins it is those in the round who count: where the limit was lowered, the
-        last ones to rejoin are the ones to go.
+        During a round of joins the members in the round count: after the limit was lowered, the
+        last ones to rejoin are refused.
         """
         most = self._options.group_max_size
         match group.state:
@@ -207,7 +205,7 @@ class Joining:
             case _:
                 return True
 
-    # Somebody new.
+    # New members.
 
     def _join_somebody_new(
         self, join: _Join, group: ClassicGroup, now_ms: int
@@ -242,15 +240,14 @@ class Joining:
         if group.state is S.PREPARING_REBALANCE and group.previous_state is S.EMPTY:
             group.new_member_added = True
         group.add(member, join.reply)
-        # It cannot send heartbeats before it knows its id, so its session timeout says nothing
-        # yet. But a client that gives up during a long round and tries again comes as somebody
-        # else, and the one it was must not stay for ever.
+        # Before it knows its id, the member cannot send heartbeats within its session timeout. The
+        # longer timeout removes a member whose client has given up and joined under another id.
         self._rebalance.prolong_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         return self._rebalance.begin_or_complete(
             group, f"{member_id} joins; client reason: {join.reason}", now_ms
         )
 
-    # A static member comes back.
+    # Static members that return.
 
     def _replace(
         self, join: _Join, group: ClassicGroup, old_id: str, new_id: str, now_ms: int
@@ -269,7 +266,7 @@ class Joining:
             case S.STABLE:
                 return self._rebalance.begin_or_complete(group, reason, now_ms)
             case S.COMPLETING_REBALANCE:
-                # The leader may have seen the old id already: its assignment would name nobody.
+                # The leader may have seen the old id already, and would assign to it.
                 return self._rebalance.begin(group, reason, now_ms)
             case S.PREPARING_REBALANCE:
                 return self._rebalance.complete_if_possible(group, now_ms)
@@ -297,7 +294,7 @@ class Joining:
                 answer = Rebalance.joined(group, member, skip_assignment=is_leader)
                 group.answer_join(member, answer)
             else:
-                # A leader of before that would assign anew if it knew that it leads.
+                # An older leader would assign again if it knew that it is the leader.
                 answer = Rebalance.joined(
                     group, member, tell_members=False, leader_id=replacement.old_leader
                 )
@@ -332,7 +329,7 @@ class Joining:
         restored = group.replace_static_member(instance_id, member.member_id, before.member_id)
         self._rebalance.prolong_session(group, restored)
 
-    # A member joins again.
+    # Members that join again.
 
     def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         member_id = join.request.member_id
@@ -345,15 +342,15 @@ class Joining:
         is_unchanged = member.protocols == join.protocols
         match group.state:
             case S.COMPLETING_REBALANCE if is_unchanged:
-                # It has probably missed the answer to its first join.
+                # The answer to its first join was probably lost.
                 join.reply(Rebalance.joined(group, member))
                 return NOTHING
             case S.STABLE if is_unchanged and not group.is_leader(member_id):
                 join.reply(Rebalance.joined(group, member))
                 return NOTHING
             case S.PREPARING_REBALANCE | S.COMPLETING_REBALANCE | S.STABLE:
-                # A leader that joins again always begins a rebalance: it may know of changes that
-                # its own metadata do not show, such as new partitions of a topic.
+                # A leader that joins again always begins a rebalance: its reason may be a change
+                # that its metadata do not show, such as new partitions of a topic.
                 reason = f"{member_id} rejoins; client reason: {join.reason}"
                 self._update(join, group, member)
                 return self._rebalance.begin_or_complete(group, reason, now_ms)

@@ -35,7 +35,7 @@ S = GroupState
 
 class Membership:
     """
-    Takes what members have to say, once they are members, to the groups of one partition.
+    Handles SyncGroup, Heartbeat and LeaveGroup for the groups of one partition.
     """
 
     def __init__(self, groups: Groups, rebalance: Rebalance) -> None:
@@ -46,8 +46,8 @@ class Membership:
 
     def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> CoordinatorResult:
         """
-        Take the assignment from the leader, and give everybody theirs; the reply may be called much
-        later.
+        Take the assignment from the leader, and answer each member with its own part. The reply is
+        called at once, or when the leader's assignment is committed.
         """
         group = self._groups.get_classic(request.group_id)
         error = _reason_not_to_sync(group, request)
@@ -77,7 +77,7 @@ class Membership:
 
     def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> CoordinatorResult:
         """
-        Write what the leader has assigned; whom it has forgotten gets nothing.
+        Write the leader's assignment; a member that is missing in it gets an empty one.
         """
         assignment = {
             member_id: assignment.get(member_id, NO_ASSIGNMENT) for member_id in group.members
@@ -86,8 +86,7 @@ class Membership:
 
         def written(error: ErrorCode | None, now_ms: int) -> None:
             if group.state is not S.COMPLETING_REBALANCE or group.generation_id != generation_id:
-                # Somebody came or went meanwhile. They all know, and will join again.
-                return
+                return  # The members have changed meanwhile, and all of them join again.
             if error is None:
                 self._rebalance.assign(group, assignment, now_ms)
                 return
@@ -104,12 +103,13 @@ class Membership:
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         """
-        Take note of a sign of life.
+        Prolong the session of a member.
 
         Raises:
-            UnknownMemberId: there is no such group, or no such member.
-            FencedInstanceId, IllegalGeneration, CoordinatorNotAvailable: as the group has it.
-            RebalanceInProgress: the member is well, and should join.
+            UnknownMemberId: the group or the member does not exist.
+            FencedInstanceId, IllegalGeneration, CoordinatorNotAvailable: see
+                ``ClassicGroup.validate_generation``.
+            RebalanceInProgress: the session is prolonged, and the member has to join.
         """
         group = self._groups.get_classic(request.group_id)
         if group is None:
@@ -127,11 +127,10 @@ class Membership:
         self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
     ) -> Steps[tuple[CoordinatorResult, LeaveGroupResponse]]:
         """
-        Let members go.
+        Remove members.
 
         Raises:
-            UnknownMemberId: there is no such group.
-            CoordinatorNotAvailable: the group is dead.
+            UnknownMemberId: the group does not exist.
         """
         responses = yield from map_in_steps(_unknown, leaving)
         group = self._groups.get_classic(group_id)
@@ -141,7 +140,7 @@ class Membership:
             return NOTHING, LeaveGroupResponse(
                 error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, members=[]
             )
-        # Nobody comes between the members that leave, nor before what they change is written.
+        # There is no step between the members that leave, nor before their records are written.
         for number, member in enumerate(leaving):
             error = self._leave(group, member)
             if error is not ErrorCode.UNKNOWN_MEMBER_ID:
@@ -159,7 +158,7 @@ class Membership:
     def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
         member_id = leaving.member_id
         if member_id == NO_MEMBER_ID:
-            # An administrator removes a static member, of whom only the instance id is known.
+            # An administrator names a static member by its instance id only.
             instance_id = leaving.group_instance_id
             current = None if instance_id is None else group.static_members.get(instance_id)
             if current is None:

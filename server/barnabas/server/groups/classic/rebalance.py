@@ -1,5 +1,5 @@
 """
-Rebalances of classic groups: what begins one, what completes it, and what happens if time runs out.
+Rebalances of classic groups: their begin, their end, and their timeouts.
 
 A rebalance is a round of joins and a round of syncs::
 
@@ -10,11 +10,11 @@ A rebalance is a round of joins and a round of syncs::
       |                                                     SYNC ran out: who is missing   |
       +------------------ is removed, or somebody joins, leaves, or its SESSION ran out ---+
 
-The first round of an empty group is special: it waits a while for more members
-(``group.initial.rebalance.delay.ms``), and waits again for as long as new ones keep coming.
+The first round of an empty group waits for more members (``group.initial.rebalance.delay.ms``), and
+waits again as long as new ones join.
 
-Follows Kafka's ``GroupMetadataManager``. Time comes as an argument, in ms since the epoch; what has
-to happen later is asked of ``Timers``.
+Follows Kafka's ``GroupMetadataManager``. Times are arguments, in ms since the epoch; ``Timers`` run
+the timeouts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ S = GroupState
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
 """
-How long a new member may wait in its first round of joins.
+The session timeout of a new member in its first round of joins, as in Kafka.
 """
 
 
@@ -62,7 +62,7 @@ class Rebalance:
         self, group: ClassicGroup, member: Member, timeout_ms: int | None = None
     ) -> None:
         """
-        Take note of a sign of life.
+        Start the session of a member again.
         """
         if timeout_ms is None:
             timeout_ms = member.session_timeout_ms
@@ -70,7 +70,7 @@ class Rebalance:
 
     def watch(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         """
-        Remove a member, or an id that was given out, unless it is heard of within that time.
+        Remove a member or a pending id after *timeout_ms*, unless its session is prolonged.
         """
         self._timers.schedule(
             (Timeout.SESSION, group.group_id, member_id),
@@ -80,13 +80,13 @@ class Rebalance:
 
     def unwatch(self, group: ClassicGroup, member_id: str) -> None:
         """
-        Expect nothing more of a member.
+        End the session of a member.
         """
         self._timers.cancel((Timeout.SESSION, group.group_id, member_id))
 
     def watch_all(self, group: ClassicGroup) -> None:
         """
-        Begin the sessions of the members of a group that was just loaded.
+        Begin the sessions of all members of a group that is loaded.
         """
         for member in group.members.values():
             self.prolong_session(group, member)
@@ -101,15 +101,15 @@ class Rebalance:
         member = group.members.get(member_id)
         if member is None or member.is_excused_from_heartbeats:
             return NOTHING
-        log.info("Group %s: the session of %s has run out", group_id, member_id)
+        log.info("Group %s: the session of %s has expired", group_id, member_id)
         group.remove(member_id)
-        return self.after_departure(group, f"session of {member_id} ran out", now_ms)
+        return self.after_departure(group, f"the session of {member_id} has expired", now_ms)
 
     # The round of joins.
 
     def begin_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
-        Begin a rebalance; where one has begun already, complete it if everybody has joined.
+        Begin a rebalance; if one has begun already, complete it once all members have joined.
         """
         if group.can_rebalance:
             return self.begin(group, reason, now_ms)
@@ -117,7 +117,7 @@ class Rebalance:
 
     def after_departure(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
-        Go on without members that have just been removed.
+        Continue without members that have been removed.
         """
         if group.state in {S.STABLE, S.COMPLETING_REBALANCE}:
             return self.begin_or_complete(group, reason, now_ms)
@@ -152,7 +152,7 @@ class Rebalance:
 
     def complete_if_possible(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         """
-        Complete the round of joins if everybody is in it, unless it is a group's first.
+        Complete the round of joins if all members have joined, unless it is the group's first.
         """
         if group.previous_state is S.EMPTY:
             return NOTHING
@@ -165,7 +165,7 @@ class Rebalance:
 
     def complete_join(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         """
-        End the round of joins with those who are in it, and begin the next generation.
+        End the round of joins with the members in it, and begin the next generation.
         """
         self._timers.cancel((Timeout.JOIN, group.group_id, ""))
         for member in group.not_yet_rejoined():
@@ -176,7 +176,7 @@ class Rebalance:
         if group.state is S.DEAD:
             return NOTHING
         if not group.elect_leader_who_joined() and group.members:
-            # Static members only, and none of them there: their sessions decide.
+            # All are static members that have not joined: only their sessions remove them.
             self._wait_for_joins(group)
             return NOTHING
         group.begin_generation(now_ms)
@@ -205,7 +205,7 @@ class Rebalance:
         leader_id: str | None = None,
     ) -> JoinGroupResponse:
         """
-        What a member is told of its generation; the leader is told of the others, too.
+        The JoinGroup response for a member of this generation; the leader's lists the members.
         """
         is_leader = group.is_leader(member.member_id)
         return JoinGroupResponse(
@@ -257,7 +257,7 @@ class Rebalance:
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """
-        Take note that a member has sent its SyncGroup.
+        Note that a member has sent its SyncGroup.
         """
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:
@@ -273,7 +273,8 @@ class Rebalance:
 
     def assign(self, group: ClassicGroup, assignment: dict[str, bytes], now_ms: int) -> None:
         """
-        Hand out the leader's assignment, which has been written: the group is stable.
+        Answer all parked syncs with the leader's assignment, which is committed: the group is
+        stable.
         """
         for member in group.members.values():
             member.assignment = assignment.get(member.member_id, NO_ASSIGNMENT)
@@ -289,7 +290,7 @@ class Rebalance:
             assignment=member.assignment,
         )
         if group.answer_sync(member, response):
-            # Its session may have run out while it was parked, and nobody has watched it since.
+            # Its session may have expired while the request was parked.
             self.prolong_session(group, member)
 
     def _syncs_ran_out(self, group_id: str, generation_id: int, now_ms: int) -> CoordinatorResult:

@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 METADATA_MAINTENANCE = 60.0
 """
-Seconds between looks at whether the metadata log needs a snapshot, or may lose what is behind one.
+Seconds between two checks whether the metadata log needs a snapshot, or has an expired one.
 """
 
 
@@ -70,9 +70,9 @@ class Broker:
 
     Invariants:
 
-    1. Nothing is read or written before the directories are locked, and no connection is served
-       before everything that was acknowledged can be read.
-    2. ``stop`` may be called at any time and as often as one likes; it waits for the first call.
+    1. No file is read or written before the directories are locked, and no connection is served
+       before all acknowledged records can be read.
+    2. ``stop`` may be called at any time, and repeatedly: all calls wait for the same stop.
     3. A broker is started once.
     """
 
@@ -86,9 +86,9 @@ class Broker:
     ) -> None:
         """
         Args:
-            files: another file system than the real one.
-            clock: another clock than the real one.
-            ephemeral: keep the data in a temporary directory that goes when the broker stops.
+            files: a file system in place of the real one.
+            clock: a clock in place of the real one.
+            ephemeral: keep the data in a temporary directory, which the stop removes.
         """
         self._temporary: Path | None = None
         if ephemeral:
@@ -120,7 +120,7 @@ class Broker:
     @property
     def listeners(self) -> Sequence[Listener]:
         """
-        Where the broker listens, with the ports it really has.
+        The listeners, with the actual port in place of port 0.
         """
         return self._listening.listeners
 
@@ -131,7 +131,7 @@ class Broker:
         Start, serve until the event is set, and stop; *ready* is called when clients are served.
 
         Raises:
-            Exception: why it could not start, or could not go on.
+            Exception: the start, or an essential part, has failed.
         """
         try:
             await self.start()
@@ -153,10 +153,10 @@ class Broker:
         Raises:
             CannotListen: a listener's address cannot be taken.
             LogDirectoryLocked: another broker uses a log directory.
-            KafkaError: what is in the directories cannot be served.
+            KafkaError: the files in the directories cannot be served.
         """
         began = self.clock.monotonic()
-        # Taken first: it tells most quickly that a broker runs here already.
+        # First, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
@@ -247,7 +247,7 @@ class Broker:
 
     async def stop(self) -> None:
         """
-        Stop all parts, in a few seconds whatever they do; what was acknowledged stays.
+        Stop all parts within a few seconds. Acknowledged records stay.
         """
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._stop())
@@ -257,19 +257,18 @@ class Broker:
         began = self.clock.monotonic()
         # Accept no more connections.
         self._listening.close()
-        # Answer those who wait: fetches with what there is, members with the advice to look for
-        # another coordinator.
+        # Answer waiting requests: fetches with the bytes there are, members with NOT_COORDINATOR.
         self.fetches.wake_all()
         if self._coordinators is not None:
             self._coordinators.stop()
-        # Answer what was asked, and close the connections.
+        # Answer the requests in progress, and close the connections.
         if self.connections is not None:
             await self.connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
         # Stop the loops.
         await self.background.stop()
         if self._failure_handler is not None:
             self._failure_handler.stop()
-        # Note in the metadata that this broker leads nothing any more.
+        # Resign in the metadata from all partitions.
         if self._controller is not None:
             await self._quietly("the controller", self._controller.stop())
         # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
@@ -295,8 +294,8 @@ class Broker:
 
     def _lock_directories(self) -> LogManager:
         """
-        Make the log manager, which locks the directories, before anything in them is opened. What
-        the metadata says of topics' defaults it is told later.
+        Create the log manager, which locks the directories before any file in them is opened. It
+        gets the defaults of topics that the metadata has later.
         """
         config = self.config
         nothing = MetadataImage()
@@ -348,7 +347,7 @@ class Broker:
 
     def _watch(self, log_manager: LogManager) -> None:
         """
-        Begin to look after the logs, and after the health of their directories.
+        Start the maintenance of the logs, and the reaction to failed directories.
         """
         log_manager.start()
         self._failure_handler = LogDirFailureHandler(
@@ -382,8 +381,8 @@ class Broker:
         self, controller: Controller, configs: TopicConfigs, log_manager: LogManager
     ) -> ConfigAdmin:
         """
-        What clients change configs with, and the parts that go by them while they run. It is made
-        for the first who asks for configs.
+        The admin of configs, with the parts that take new values; created by the first request for
+        configs.
         """
         from barnabas.server.dynamic_config.admin import ConfigAdmin  # noqa: PLC0415  # few ask
 
@@ -405,7 +404,7 @@ class Broker:
 
     def _maintain(self, controller: Controller) -> None:
         """
-        Begin to look after the metadata log.
+        Start the maintenance of the metadata log.
         """
         self.background.every("metadata-maintenance", METADATA_MAINTENANCE, controller.maintain)
         idle_ms = self.config.metadata_max_idle_interval_ms
@@ -443,7 +442,7 @@ class Broker:
 
     async def _quietly(self, name: str, work: Awaitable[None]) -> None:
         """
-        Do a step of stopping; if it fails the next ones have their turn all the same.
+        Do one step of the stop, and log its failure: the next steps run in any case.
         """
         try:
             await work

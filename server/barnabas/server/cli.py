@@ -1,8 +1,7 @@
 """
 The ``barnabas`` command.
 
-Each subcommand imports what it needs when it runs: a tool that reads a file should not wait for a
-server to be loaded.
+Each subcommand imports its modules when it runs: a tool that reads a file need not load the server.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["dump-log"]:
-        # Its options are read as those of Apache Kafka's tool are, help and mistakes included.
+        # It parses its options as Apache Kafka's tool does, including help and errors.
         from barnabas.storage.dump.command import main as dump_log  # noqa: PLC0415  # only here
 
         return dump_log(given[1:])
@@ -42,16 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command_in(given: Sequence[str]) -> str | None:
     """
-    The command, if an option does not come before it: then it is for the help on all of them.
+    The command; None if an option comes first, such as --help for all commands.
     """
     return given[0] if given and not given[0].startswith("-") else None
 
 
 def _parser(command: str | None) -> argparse.ArgumentParser:
     """
-    What reads a command line with *command*; the options of the others are not loaded.
+    The parser of a command line with *command*; the options of other commands are not loaded.
 
-    It ends with a sentence if there is no such command, naming the one that may have been meant.
+    An unknown command ends the process with an error that suggests the nearest one.
     """
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
@@ -80,7 +79,7 @@ class _Help(argparse.HelpFormatter):
     """
     Help as wide as the terminal.
 
-    argparse makes one for each option, to check it, and asks ``shutil`` for the width, which loads
+    argparse makes a formatter for each option, and gets the width from ``shutil``, which imports
     archivers.
     """
 
@@ -96,7 +95,7 @@ def _columns() -> int:
 
 class _Version(argparse.Action):
     """
-    ``--version``, which takes a tenth of the time of a start to find out.
+    ``--version``; to look it up takes a tenth of the time of a start.
     """
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
@@ -132,7 +131,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    # Hardly anything that start-up makes is garbage. The broker turns the collector on again.
+    # A start makes hardly any garbage. The broker enables the collector again.
     gc.disable()
     from barnabas.server.config import load_settings  # noqa: PLC0415  # only this command needs it
     from barnabas.server.log_setup import set_up_logging  # noqa: PLC0415  # the same
@@ -258,5 +257,5 @@ _COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], Non
     "options": ("list every option of the broker", _add_options),
 }
 """
-What each command is for, and what adds its options to its parser.
+The help of each command, and the function that adds its options to its parser.
 """

@@ -1,8 +1,8 @@
 """
-The coordinators of a broker, made when there is something to coordinate.
+The coordinators of a broker, created when they have something to coordinate.
 
-They are a fifth of the modules that a broker may load, and many brokers never hear of a group or a
-transaction. What has a log is coordinated from the start on; the rest when a request first asks.
+They are a fifth of the modules of a broker, and many brokers have neither groups nor transactions.
+A coordinator whose topic exists is created at the start, another one by its first request.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 class Coordinators:
     """
-    The coordinator of groups, that of transactions, and what writes its markers.
+    The group coordinator, the transaction coordinator, and its writer of markers.
 
     Invariants:
 
-    1. From ``start`` to ``stop`` each of them is there as long as the topic of its log is.
-    2. One that was made takes requests until ``stop``.
+    1. From ``start`` to ``stop`` a coordinator exists if its topic does.
+    2. A coordinator takes requests from its creation until ``stop``.
 
-    Belongs to the event loop.
+    Used on the event loop's thread only.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Coordinators:
     ) -> None:
         """
         Args:
-            server_version: the cluster's ``transaction.version``, as it is now.
+            server_version: returns the ``transaction.version`` of the cluster.
         """
         self._options = options
         self._clock = clock
@@ -108,7 +108,7 @@ class Coordinators:
 
     def start(self) -> None:
         """
-        Coordinate what the logs have, now and when they come.
+        Create the coordinators whose topics exist, and later those whose topics are created.
         """
         self._topics.on_topic_created.append(self._created)
         for topic in self._topics:
@@ -122,7 +122,7 @@ class Coordinators:
 
     def resign(self, partitions: Iterable[TopicPartition]) -> None:
         """
-        Coordinate no more what the logs of these *partitions* have, which are lost.
+        Resign from *partitions*, whose logs are lost.
         """
         made = vars(self)
         for topic, index in partitions:
@@ -133,7 +133,7 @@ class Coordinators:
 
     def stop(self) -> None:
         """
-        Take no more requests; whoever waits is told to look for another coordinator.
+        Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
         """
         made = vars(self)
         for name in ("transactions", "groups"):

@@ -1,11 +1,11 @@
 """
-When Python's collector of cycles looks at what: never at the many objects of a large request.
+The schedule of Python's collector of cycles, which never visits the objects of a large request.
 
-A collection visits all objects of its generations, and all that they refer to: one list of 100,000
-structs keeps it for 10 to 40 ms, though it is young and no garbage. So while large requests are
-served nothing is collected; reference counts free nearly everything. What is left when they have
-ended is set aside, unseen (``gc.freeze``), and a full collection looks at that in a moment when
-nobody asks for anything::
+A collection visits all objects of its generations and all that they refer to: a list of 100,000
+structs takes 10 to 40 ms, though it is young and no garbage. While large requests are served,
+nothing is collected; reference counts free nearly everything. The objects that are left afterwards
+are set aside without a visit (``gc.freeze``), and a full collection visits them when no client is
+served::
 
     served:   | small ... | large     large | small ...            | nobody      |
     collects: | as Python |                 | as Python, but what  | everything  |
@@ -21,45 +21,50 @@ from typing import Final, Protocol
 
 COLLECT_AFTER: Final = 20_000
 """
-New objects after which the young ones are looked at. A request makes a few dozen, hardly any of
-them in cycles.
+New objects after which the young generation is collected. A request makes a few dozen, hardly any
+of them in cycles, so that this is once in some hundred requests.
 """
 THRESHOLDS: Final = (10, 10)
 """
-Collections of the young before one of the older, and so on: Python's.
+The collections of a generation before one of the next: Python's own thresholds.
 """
 LOOK_EVERY_S: Final = 1.0
+"""
+The time between two checks for a quiet moment.
+"""
 MANY: Final = 2_000_000
 """
-After so many objects were set aside, all are looked at without waiting for a quiet moment. Python
-does so for a fourth of what there is; the larger number counts.
+After so many objects were set aside, or a fourth of all (Python's own rule) if that is more, a full
+collection does not wait for a quiet moment.
 """
 PART: Final = 4
 
 
 class Timers(Protocol):
     """
-    What calls later: an event loop.
+    The timers of an event loop.
     """
 
     def call_later(self, delay: float, callback: Callable[[], object], /) -> object:
         """
-        Call back once, after *delay* seconds.
+        Call *callback* after *delay* seconds.
         """
 
 
 class Collector:
     """
-    Decides when cycles are collected. Used on one thread only.
+    Decides when cycles are collected.
+
+    Used on the event loop's thread only.
     """
 
     def __init__(self, timers: Timers, activity: Callable[[], int] = lambda: 0) -> None:
         """
         Args:
-            activity: another number whenever somebody was served.
+            activity: returns another number whenever a client was served since the last call.
         """
         self.longest_s = 0.0
-        """How long the longest full collection has taken."""
+        """The duration of the longest full collection."""
         self._timers = timers
         self._activity = activity
         self._before = 0
@@ -70,8 +75,8 @@ class Collector:
 
     def start(self) -> None:
         """
-        Look at everything once, and from now on only at what comes: what a start makes lives as
-        long as the process, and there may be very much of it.
+        Collect everything once, and from now on new objects only: those of the start live as long
+        as the process, and may be very many.
         """
         self._collect_all()
         gc.set_threshold(COLLECT_AFTER, *THRESHOLDS)
@@ -80,7 +85,7 @@ class Collector:
 
     def be_busy(self, is_busy: bool) -> None:
         """
-        Large requests are served from now on, or no longer.
+        Stop collecting while large requests are served, or start again.
         """
         self._is_busy = is_busy
         if is_busy:
@@ -92,7 +97,7 @@ class Collector:
 
     def pause(self) -> None:
         """
-        No large request is being served at this moment, though the next ones may wait.
+        Use the moment between two large requests, of which more may wait.
         """
         self._set_new_aside(MANY)
         if self._is_too_much:
@@ -104,9 +109,9 @@ class Collector:
 
     def _set_new_aside(self, least: int) -> None:
         """
-        Look no more at what there is, if *least* objects have come that did not go.
+        Set all objects aside if at least *least* are new.
         """
-        # The youngest generation counts what is made less what is freed.
+        # The count of the youngest generation: objects made, less those that were freed.
         new = gc.get_count()[0]
         if new >= least:
             gc.freeze()

@@ -1,9 +1,8 @@
 """
-Work that goes on beside the requests.
+Tasks beside the requests: loops, and jobs that run once.
 
-Loops and one-off jobs are named tasks of one ``Background``. A loop survives a failed round; a part
-that cannot live without its task declares it essential, and its death ends the broker rather than
-leave it serving wrong.
+All of them are named tasks of one ``Background``. A loop survives a failed round. If an essential
+task fails, the broker ends rather than serve without it.
 """
 
 from __future__ import annotations
@@ -31,10 +30,10 @@ class Background:
 
     def spawn(self, name: str, work: Coroutine[Any, Any, None], *, essential: bool = False) -> None:
         """
-        Run *work* beside everything else. Its failure is logged.
+        Run *work* as a task; its failure is logged.
 
         Args:
-            essential: the broker cannot go on without it; see ``failure``.
+            essential: its failure ends the broker; see ``failure``.
         """
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -42,15 +41,15 @@ class Background:
 
     def every(self, name: str, seconds: float, work: Callable[[], Awaitable[None] | None]) -> None:
         """
-        Do *work* again and again, the first time after *seconds*.
+        Run *work* every *seconds*, the first time after *seconds*.
 
-        A round that fails is logged and the next one still happens.
+        The failure of a round is logged, and the next round runs.
         """
         self.spawn(name, self._loop(name, seconds, work))
 
     async def failure(self) -> BaseException:
         """
-        Return when an essential task has died, with what it died of.
+        Wait for the failure of an essential task, and return its error.
         """
         await self._failed.wait()
         assert self._failure is not None
@@ -58,14 +57,14 @@ class Background:
 
     def fail(self, error: BaseException) -> None:
         """
-        Say that something the broker cannot go on without has failed, though it was no task.
+        Report the failure of an essential part that is no task.
         """
         self._failure = self._failure or error
         self._failed.set()
 
     async def stop(self) -> None:
         """
-        End all tasks and wait until they have ended.
+        Cancel all tasks, and wait until they have ended.
         """
         tasks = tuple(self._tasks)
         for task in tasks:
@@ -89,6 +88,6 @@ class Background:
         error = None if task.cancelled() else task.exception()
         if error is None:
             return
-        logger.error("%s died", task.get_name(), exc_info=error)
+        logger.error("%s failed", task.get_name(), exc_info=error)
         if essential:
             self.fail(error)

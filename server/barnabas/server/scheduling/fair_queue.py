@@ -1,17 +1,17 @@
 """
-A thread that many clients want: whoever has used it least is next.
+One thread for the work of many clients: the client that has used it least is next.
 
-Each piece of work has a place on a line of time that moves with the work which is done (start-time
-fair queueing). A client's next piece stands as far behind its last one as that has taken, but never
-behind the present::
+Each piece of work has a place on a line of virtual time, which advances with the work that is done
+(start-time fair queueing). The place of a client's next piece is that of its last one plus the time
+which that took, but never before the present::
 
     a, 0.5 s each   |----------|----------|----------|
     b, 0.1 s each   |--|--|--|--|--|                    order: a b b b b b a ...
     present            ^
 
-So a client that asks for little waits for what is under way, however many ask for much. Who has
-never been served stands a little behind the present: otherwise a crowd that connects anew for each
-piece would come before all that stay.
+A client with little work waits for the current piece only, however much work others have. New
+clients start a little after the present: otherwise a crowd that opens a connection for each piece
+would always be first.
 """
 
 from __future__ import annotations
@@ -27,33 +27,37 @@ T = TypeVar("T")
 
 NEWCOMER_S: Final = 0.1
 """
-How far behind the present the first work of a client stands, in seconds of work.
+How far after the present a new client starts, in seconds of work: known clients with short pieces,
+such as batches of a few MiB, go first.
 """
 LEFT_BEHIND_BYTES: Final = 16 * 1024 * 1024
+"""
+The most bytes of work that is done for clients that are gone (``long-left-behind`` in the limits).
+"""
 LEAST_BYTES: Final = 64 * 1024
 """
-What any piece of work counts at least, for it is more than its bytes.
+The least size of a piece, which has its own objects beside its bytes.
 """
 
 
 class Client(Protocol):
     """
-    One that work is done for.
+    A client of the queue.
     """
 
     queue_place: float
-    """Where the next work of this client stands; negative before the first. The queue's own."""
+    """The place of the client's next piece; negative before the first. Only the queue uses it."""
 
     @property
     def is_closing(self) -> bool:
         """
-        Whether the client is gone.
+        Whether the client has closed its connection.
         """
 
 
 class _Piece:
     """
-    Work that waits for its turn.
+    One piece of work.
     """
 
     __slots__ = ("client", "done", "number", "place", "size", "work")
@@ -74,9 +78,9 @@ class FairQueue:
     """
     Does one piece of work at a time in a thread.
 
-    What clients have left behind that are gone is done as well, up to ``LEFT_BEHIND_BYTES``; the
-    rest of it is dropped, the last in the line first. A client waits for each piece before it asks
-    for the next one, so that all else there is is one piece of each client.
+    Pieces of clients that are gone are done as well, up to ``LEFT_BEHIND_BYTES``; the rest of them,
+    from the end of the line, is dropped. A client waits for each piece before it submits the next
+    one, so that the queue has one piece of each other client at most.
 
     Used on the event loop's thread only.
     """
@@ -84,8 +88,8 @@ class FairQueue:
     def __init__(self, executor: Executor, now: Callable[[], float] = perf_counter) -> None:
         """
         Args:
-            executor: one thread.
-            now: a time in seconds.
+            executor: has one thread.
+            now: returns a time in seconds.
         """
         self.executor = executor
         self._now = now
@@ -96,14 +100,14 @@ class FairQueue:
 
     async def do(self, client: Client, work: Callable[[], T], size: int) -> T:
         """
-        The result of *work*, which may block.
+        Run *work*, which may block, and return its result.
 
         Args:
-            size: the bytes that are kept until the work is done.
+            size: the bytes that are held until the work is done.
 
         Raises:
-            Exception: what the work raises.
-            asyncio.CancelledError: the client is gone, and too many others are.
+            Exception: *work* raised it.
+            asyncio.CancelledError: the piece was dropped: its client is gone.
         """
         piece = _Piece(client, work, size)
         self._number += 1
@@ -142,7 +146,7 @@ class FairQueue:
 
     def _drop_some(self) -> None:
         """
-        Drop what was left behind by too many clients.
+        Drop pieces of clients that are gone, beyond ``LEFT_BEHIND_BYTES``.
         """
         left = sorted(piece for piece in self._waiting if piece.client.is_closing)
         kept = 0
@@ -160,7 +164,7 @@ def _copy(source: asyncio.Future[Any], target: asyncio.Future[Any]) -> None:
         target.cancel()
         return
     error = source.exception()
-    if target.done():  # nobody waits for it any more
+    if target.done():  # it was cancelled
         return
     if error is None:
         target.set_result(source.result())

@@ -1,17 +1,15 @@
 """
-Large work in turns of the event loop, so that nobody waits long for anybody's request.
+Large work in turns of the event loop, so that no request holds it up for long.
 
-A generator is work in steps: it yields wherever others may come between, and its last word is its
-result::
+Work in steps is a generator: it yields where other work may run, and returns its result::
 
     steps:   | a a a a . . . . | . . . . . . . | a a a a | ...
     others:            reads, answers, timers            one turn is at most TURN_S
 
-Most of it ends within its first turn, at once and without a future. The rest takes its turns when
-the loop comes round, all of it together one turn each time; while others are served, they have the
-loop to themselves for some turns after each. The smallest is first, and what has
-begun ends before what is not much smaller begins: what is under way at the same time is at most
-twice as large as the largest of it.
+Most work ends within its first turn, at once and without a future. All other work together has one
+turn in each round of the loop; while clients are served, each turn is followed by a pause for them.
+The smallest work is first, and work that has begun ends before work begins that is not much
+smaller, so that all work in progress is at most twice as large as its largest part.
 """
 
 from __future__ import annotations
@@ -28,26 +26,26 @@ Steps: TypeAlias = Generator[None, None, T]
 
 TURN_S: Final = 0.001
 """
-How long large work may hold the event loop at a time, in seconds.
+The longest turn, in seconds; ``tests/server/requests/test_absurd_requests.py`` measures it.
 """
 PAUSE_S: Final = 0.004
 """
-How long others have the loop to themselves after each turn, while there are some, in seconds.
+The pause after a turn while clients are served, in seconds: large work gets a fifth of the time.
 """
 CALM_S: Final = 1.0
 """
-How long after the last large work it is told that there is none: what has several parts, with
-waits between them, is still there.
+The time without large work after which ``on_busy`` is called, in seconds: a request with several
+parts may wait between them.
 """
 AS_MUCH_SMALLER: Final = 2
 """
-How many times smaller work has to be to come before what has begun.
+How many times smaller than the work in progress new work has to be to interrupt it.
 """
 
 
 class Work(Generic[T]):
     """
-    Steps, and what has become of them.
+    Steps in progress, and their result.
     """
 
     __slots__ = ("_error", "_future", "_result", "is_done", "size", "steps")
@@ -62,10 +60,10 @@ class Work(Generic[T]):
 
     def result(self) -> T:
         """
-        What the steps have returned.
+        The result of the steps, which have ended.
 
         Raises:
-            Exception: what they have raised.
+            Exception: the steps raised it.
         """
         assert self.is_done
         error, self._error = self._error, None
@@ -73,13 +71,13 @@ class Work(Generic[T]):
             try:
                 raise error
             finally:
-                # What an error has gone through it refers to: this work, and the request with it.
+                # Its traceback refers to this frame, and so to the work and its request.
                 del error
         return self._result  # type: ignore[return-value]  # it is done
 
     def future(self) -> asyncio.Future[T]:
         """
-        What has the result, or the error, when the steps have ended.
+        A future of the result, or of the error.
         """
         if self._future is None:
             self._future = asyncio.get_running_loop().create_future()
@@ -88,7 +86,7 @@ class Work(Generic[T]):
 
     def go_on(self, now: Callable[[], float], end: float) -> None:
         """
-        Take steps until it is *end*, or there are no more.
+        Take steps until *end*, or until they have ended.
         """
         steps = self.steps
         try:
@@ -96,7 +94,7 @@ class Work(Generic[T]):
                 next(steps)
         except StopIteration as ended:
             self._result = ended.value
-        except Exception as error:  # whoever waits for the result gets it
+        except Exception as error:  # raised again by ``result``
             self._error = error
         else:
             return
@@ -115,7 +113,7 @@ class Work(Generic[T]):
 
 class Turns:
     """
-    Lets large work take turns with all that the event loop does.
+    Lets large work take turns with all other work of the event loop.
 
     Used on the event loop's thread only.
     """
@@ -123,15 +121,15 @@ class Turns:
     def __init__(self, now: Callable[[], float] = perf_counter, calm_s: float = CALM_S) -> None:
         """
         Args:
-            now: a time in seconds.
-            calm_s: how long after the last large work there is none.
+            now: returns a time in seconds.
+            calm_s: see ``CALM_S``.
         """
         self.on_busy: Callable[[bool], None] = lambda _: None
-        """Hears when work goes beyond its first turn, and when none was left for a while."""
+        """Called with true when work exceeds its first turn, and with false after ``calm_s``."""
         self.on_pause: Callable[[], None] = lambda: None
-        """Hears when none is begun that has not ended, though more may wait."""
+        """Called when all work that has begun has ended, though more may wait."""
         self.activity: Callable[[], int] = lambda: 0
-        """Another number whenever somebody was served."""
+        """Returns another number whenever a client was served since the last call."""
         self._activity = 0
         self._now = now
         self._calm_s = calm_s
@@ -143,10 +141,10 @@ class Turns:
 
     def start(self, steps: Steps[T], size: int = 0) -> Work[T]:
         """
-        Begin work, at once unless it is large and other work waits.
+        Begin work, at once unless it has a size and other work waits.
 
         Args:
-            size: the smallest is first; in bytes or entries, roughly.
+            size: about how many bytes or entries the work has; the smallest is first.
         """
         work = Work(steps, size)
         if not (size and (self._begun or self._waiting)):
@@ -163,17 +161,17 @@ class Turns:
 
     async def finish(self, steps: Steps[T], size: int = 0) -> T:
         """
-        The result of *steps*.
+        Take the *steps* in turns, and return their result.
 
         Raises:
-            Exception: what they raise.
+            Exception: the steps raised it.
         """
         work = self.start(steps, size)
         return work.result() if work.is_done else await work.future()
 
     async def between(self, items: Iterable[T]) -> AsyncIterator[T]:
         """
-        The *items*, one after the other; others come between those that take long.
+        The *items*; other work runs between two of them once ``TURN_S`` has passed.
         """
         end = self._now() + TURN_S
         for item in items:
@@ -221,7 +219,7 @@ class Turns:
 
 def finished(steps: Steps[T]) -> T:
     """
-    What *steps* return, all taken at once: where the event loop does not wait for them.
+    Take all *steps* at once, where the event loop does not wait for them, and return their result.
     """
     try:
         while True:
@@ -232,7 +230,7 @@ def finished(steps: Steps[T]) -> T:
 
 def each_in_steps(make: Callable[[T], Steps[R]], items: Iterable[T]) -> Steps[list[R]]:
     """
-    What the steps that *make* makes of each of *items* return, one after the other.
+    The results of the steps that *make* returns for each of *items*.
     """
     made = []
     for item in items:
@@ -243,7 +241,7 @@ def each_in_steps(make: Callable[[T], Steps[R]], items: Iterable[T]) -> Steps[li
 
 def map_in_steps(make: Callable[[T], R], items: Iterable[T]) -> Steps[list[R]]:
     """
-    What *make* makes of each of *items*; others may come between any two.
+    The results of *make* for each of *items*; other work may run between two of them.
     """
     made = []
     for item in items:

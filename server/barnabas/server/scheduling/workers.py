@@ -1,17 +1,17 @@
 """
-The threads for what blocks, in pools that do not wait for each other.
+Pools of threads for blocking work, which do not wait for each other.
 
 ===========  ==================================================================================
-``reads``    what clients read and the page cache lacks
-``syncs``    what acknowledgements wait for
-``batches``  batches that take long to examine; they take much memory as well: one at a time, and
-             no client before all others
-``changes``  the metadata log, logs that are made and deleted, the start and the stop
-``upkeep``   loading coordinators, and other work of which there is little or which is long
+``reads``    reads of clients that the page cache lacks
+``syncs``    fsyncs that acknowledgements wait for
+``batches``  the validation of large batches: one at a time, since it takes much memory, and
+             fairly among the clients
+``changes``  the metadata log, creation and deletion of logs, the start and the stop
+``upkeep``   loading coordinators, and other work that is rare or long
 ===========  ==================================================================================
 
-A disk that is busy with reads can then delay reads only, as far as the broker decides it. A pool
-has no thread until something is submitted to it, and no second one while the first is idle.
+A disk that is busy with reads delays only reads, as far as the broker is concerned. A pool starts
+its first thread for its first work, and no second one while the first is idle.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from barnabas.server.scheduling.fair_queue import FairQueue
 
 class Pool(ThreadPoolExecutor):
     """
-    Threads of which there can be more or fewer later.
+    A pool that can be resized.
     """
 
     def resize(self, threads: int) -> None:
         """
-        Have up to so many *threads* from now on; those above stay, with less to do, until the end.
+        Use up to *threads* from now on. Threads beyond that stay, with less work, until the end.
         """
-        # Compared with the threads that there are whenever work is submitted.
+        # ThreadPoolExecutor compares this with its threads whenever work is submitted.
         self._max_workers = threads
 
 
 class Workers:
     """
-    The pools of a broker, each with up to ``background.threads``, but for ``batches``.
+    The pools of a broker, each with up to ``background.threads``; ``batches`` has one thread.
     """
 
     def __init__(self, threads: int) -> None:
@@ -49,20 +49,20 @@ class Workers:
     @property
     def pools(self) -> tuple[Pool, ...]:
         """
-        Those of several threads.
+        The pools with several threads.
         """
         return self.reads, self.syncs, self.changes, self.upkeep
 
     def resize(self, threads: int) -> None:
         """
-        Have up to so many *threads* in each of the ``pools`` from now on.
+        Resize each of the ``pools``.
         """
         for pool in self.pools:
             pool.resize(threads)
 
     def shutdown(self) -> None:
         """
-        Begin nothing more. What is under way is not waited for.
+        Start no more work, and do not wait for the running one.
         """
         for pool in (*self.pools, self.batches.executor):
             pool.shutdown(wait=False, cancel_futures=True)

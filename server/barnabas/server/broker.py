@@ -24,9 +24,10 @@ from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.coordinators import Coordinators
+from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
 from barnabas.server.dynamic_config.settings import configure_parts
-from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
+from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.fetch.delayed import FetchPurgatory
 from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.metrics import Metrics
@@ -97,7 +98,7 @@ class Broker:
             self._temporary = Path(tempfile.mkdtemp(prefix="barnabas-"))
             config = config.replaced(log_dirs=(str(self._temporary),))
         self.config = config
-        self.node_id = config.own_node_id
+        self.node_id = config.node_id
         self.clock: ServerClock = clock or SystemClock()
         self.metrics = Metrics()
         self.partitions = Partitions()

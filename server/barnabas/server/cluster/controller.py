@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence, Sized
 from concurrent.futures import Executor
 from typing import Final, TypeVar
 from uuid import UUID
 
+from barnabas.protocol.errors import InvalidConfig, PolicyViolation
 from barnabas.protocol.internal_topics.metadata_records import NoOpRecord
 from barnabas.server.cluster import lifecycle
 from barnabas.server.cluster.image import MetadataImage, Versioned
@@ -27,8 +28,34 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 MAX_RECORDS_PER_REQUEST: Final = 10_000
+MAX_CONFIG_VALUE_LENGTH: Final = 32_767
 
 NO_BROKER_EPOCH: Final = -1
+
+
+def check_size(records: Sized) -> None:
+    """
+    Check the number of records, or of topics, of one request (Kafka's ``QuorumController``).
+
+    Raises:
+        PolicyViolation: there are too many.
+    """
+    if len(records) > MAX_RECORDS_PER_REQUEST:
+        raise PolicyViolation("Unable to perform excessively large batch operation.")
+
+
+def check_config_value(value: str) -> None:
+    """
+    Check the length of a config (Kafka's ``ConfigurationControlManager``).
+
+    Raises:
+        InvalidConfig: it is too long.
+    """
+    if len(value) > MAX_CONFIG_VALUE_LENGTH:
+        raise InvalidConfig(
+            "The configuration value cannot be added because it exceeds the maximum value size of"
+            f" {MAX_CONFIG_VALUE_LENGTH} bytes."
+        )
 
 
 class Controller:
@@ -48,17 +75,11 @@ class Controller:
         self.log = log
         self.broker_epoch = NO_BROKER_EPOCH
         self._broker_id = NO_BROKER_EPOCH
-        self._defaults = defaults
+        self.defaults = defaults
+        """The topic configs for elections where neither topic nor cluster has a value."""
         self._io = io
         self._turns = turns
         self._lock = asyncio.Lock()
-
-    @property
-    def defaults(self) -> Defaults:
-        """
-        The topic configs that elections go by where nothing else is said.
-        """
-        return self._defaults
 
     @property
     def image(self) -> MetadataImage:
@@ -149,7 +170,7 @@ class Controller:
             bootstrap = await self.run(read_bootstrap) if self.image.is_empty else ()
             await self.write(
                 lifecycle.activation_records(
-                    self.image, bootstrap, self._defaults, in_transaction=in_transaction
+                    self.image, bootstrap, self.defaults, in_transaction=in_transaction
                 )
             )
 
@@ -173,7 +194,7 @@ class Controller:
             if last is not None and not clean:
                 logger.info("Broker %d was not stopped cleanly the last time", node.node_id)
             made = lifecycle.broker_shutdown(
-                self.image, node.node_id, clean=clean, defaults=self._defaults
+                self.image, node.node_id, clean=clean, defaults=self.defaults
             )
             await self.write(made, atomic=False)
             self.broker_epoch = self.log.end_offset
@@ -188,7 +209,7 @@ class Controller:
         """
         for broker_id, broker in list(self.image.brokers.items()):
             if broker_id != self._broker_id and not broker.fenced:
-                made = lifecycle.fencing(self.image, broker_id, self._defaults)
+                made = lifecycle.fencing(self.image, broker_id, self.defaults)
                 await self.write(made, atomic=False)
 
     async def unfence(self) -> None:
@@ -197,7 +218,7 @@ class Controller:
         """
 
         async def unfence() -> None:
-            made = lifecycle.unfencing(self.image, self._broker_id, self._defaults)
+            made = lifecycle.unfencing(self.image, self._broker_id, self.defaults)
             await self.write(made, atomic=False)
 
         await self.change(unfence)
@@ -208,7 +229,7 @@ class Controller:
         """
 
         async def lose() -> None:
-            made = lifecycle.failed_directories(self.image, self._broker_id, online, self._defaults)
+            made = lifecycle.failed_directories(self.image, self._broker_id, online, self.defaults)
             await self.write(made, atomic=False)
 
         await self.change(lose)
@@ -221,9 +242,9 @@ class Controller:
         async def stop() -> None:
             broker = self.image.brokers.get(self._broker_id)
             if broker is not None and not broker.fenced:
-                made = lifecycle.controlled_shutdown(self.image, self._broker_id, self._defaults)
+                made = lifecycle.controlled_shutdown(self.image, self._broker_id, self.defaults)
                 await self.write(made, atomic=False)
-                await self.write(lifecycle.fencing(self.image, self._broker_id, self._defaults))
+                await self.write(lifecycle.fencing(self.image, self._broker_id, self.defaults))
             await self.run(self.log.close)
 
         await self.change(stop)

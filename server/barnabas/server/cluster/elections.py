@@ -55,7 +55,7 @@ class _Outcome:
     last_known: list[int] | None = None
 
 
-def partition_change(
+def build_change(
     partition: PartitionRegistration,
     topic_id: UUID,
     partition_id: int,

@@ -29,6 +29,16 @@ A record and the version to write it in.
 """
 
 
+def config_record(resource_type: int, name: str, option: str, value: str | None) -> Versioned:
+    """
+    The record that sets an option of a resource, or removes it.
+    """
+    record = records.ConfigRecord(
+        resource_type=resource_type, resource_name=name, name=option, value=value
+    )
+    return record, 0
+
+
 class ResourceType(IntEnum):
     """
     What a config belongs to, with Kafka's numbers (``ConfigResource.Type``).
@@ -170,13 +180,7 @@ class MetadataImage:
     def _config_records(self) -> Iterator[Versioned]:
         for (resource_type, resource_name), config in self.configs.items():
             for name, value in config.items():
-                record = records.ConfigRecord(
-                    resource_type=resource_type,
-                    resource_name=resource_name,
-                    name=name,
-                    value=value,
-                )
-                yield record, 0
+                yield config_record(resource_type, resource_name, name, value)
 
     def _kept(self, kind: type[Message]) -> Iterator[Versioned]:
         return ((record, 0) for record in self.kept.of_type(kind))

@@ -29,7 +29,13 @@ from uuid import UUID
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster import features
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
+from barnabas.server.cluster.image import (
+    MetadataImage,
+    ResourceType,
+    Topic,
+    Versioned,
+    config_record,
+)
 from barnabas.server.cluster.partition_changes import (
     MIN_INSYNC_REPLICAS,
     Defaults,
@@ -99,13 +105,8 @@ def activation_records(
     made += bootstrap
     if levels.get(features.ELIGIBLE_LEADER_REPLICAS, 0) > 0:
         # Who is eligible depends on it, so that it must be the same on all brokers (KIP-966).
-        cluster_wide = records.ConfigRecord(
-            resource_type=ResourceType.BROKER,
-            resource_name="",
-            name=MIN_INSYNC_REPLICAS,
-            value=defaults[MIN_INSYNC_REPLICAS],
-        )
-        made.append((cluster_wide, 0))
+        minimum = defaults[MIN_INSYNC_REPLICAS]
+        made.append(config_record(ResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
     made.append((records.EndTransactionRecord(), 0))
     return made
 
@@ -114,7 +115,7 @@ def controller_registration(image: MetadataImage, node: ThisNode) -> list[Versio
     """
     The registration of this node as the controller.
     """
-    if not features.supports_controller_registration(image.metadata_version):
+    if image.metadata_version < features.CONTROLLER_REGISTRATION_SINCE:
         return []
     registration = records.RegisterControllerRecord(
         controller_id=node.node_id,
@@ -202,7 +203,7 @@ def no_cordoned_directories(image: MetadataImage, broker_id: int) -> list[Versio
     The report of a broker that takes new partitions in all of its directories (KIP-1066).
     """
     broker = image.brokers[broker_id]
-    if not features.supports_cordoned_directories(image.metadata_version):
+    if image.metadata_version < features.CORDONED_DIRECTORIES_SINCE:
         return []
     if broker.cordoned_log_dirs == []:
         return []

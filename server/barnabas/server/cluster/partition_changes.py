@@ -13,7 +13,7 @@ from uuid import UUID
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
 from barnabas.server.cluster.assignments import Assignment
-from barnabas.server.cluster.elections import ElectionRules, partition_change
+from barnabas.server.cluster.elections import ElectionRules, build_change
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
 from barnabas.server.cluster.partition_registration import (
     MIGRATING_DIRECTORY,
@@ -76,7 +76,7 @@ def change_partition(
             return False
         return _is_online(partition, broker)
 
-    change = partition_change(
+    change = build_change(
         partition,
         topic.id,
         index,

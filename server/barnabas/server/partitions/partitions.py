@@ -155,13 +155,6 @@ class Partitions:
             partition.close()
         return list(known.open.values())
 
-    def close(self, error: KafkaError) -> None:
-        """
-        Serve nothing more, with that error.
-        """
-        for partition in self:
-            partition.close(error)
-
     def _topic(self, name: str, topic_id: UUID) -> _Topic:
         known = self._by_name.get(name)
         if known is None:

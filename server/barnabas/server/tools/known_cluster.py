@@ -19,7 +19,8 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.metadata_log import DIRECTORY_NAME, MetadataLog, log_config
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.sources import Settings, load_settings
-from barnabas.server.dynamic_config.topics import BrokerConfigs, ConfigSource, TopicConfigs
+from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource
+from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, UnknownOption
@@ -121,7 +122,7 @@ class KnownCluster:
                 continue
             if properties is not None and properties.node_id is not None:
                 return properties.node_id
-        return self._config.own_node_id
+        return self._config.node_id
 
     @cached_property
     def _image(self) -> MetadataImage | None:

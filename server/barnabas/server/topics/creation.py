@@ -26,15 +26,14 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import fresh, struct
-from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
+from barnabas.server.cluster.controller import check_config_value, check_size
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
+from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
 from barnabas.server.scheduling.turns import Steps
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
-MAX_CONFIG_VALUE_LENGTH: Final = 32_767
-MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
 Assignment = Mapping[int, Sequence[int]]
 """
@@ -97,8 +96,7 @@ def plan_creation(
             _plan_topic(image, topic, rules, plan)
         except KafkaError as error:
             plan.errors[topic.name] = without_frames(error)
-    if len(plan.records) > MAX_RECORDS_PER_REQUEST:
-        raise PolicyViolation("Unable to perform excessively large batch operation.")
+    check_size(plan.records)
     return plan
 
 
@@ -154,11 +152,8 @@ def _check_configs(topic: CreatableTopic, rules: CreationRules) -> Mapping[str, 
             configs[config.name] = config.value
     if missing:
         raise InvalidConfig(f"Null value not supported for topic configs: {','.join(missing)}")
-    if any(len(value) > MAX_CONFIG_VALUE_LENGTH for value in configs.values()):
-        raise InvalidConfig(
-            "The configuration value cannot be added because it exceeds the maximum value size of"
-            f" {MAX_CONFIG_VALUE_LENGTH} bytes."
-        )
+    for value in configs.values():
+        check_config_value(value)
     rules.check_config(configs)
     return configs
 
@@ -166,17 +161,11 @@ def _check_configs(topic: CreatableTopic, rules: CreationRules) -> Mapping[str, 
 def _config_records(
     image: MetadataImage, topic: str, configs: Mapping[str, str]
 ) -> list[Versioned]:
-    made: list[Versioned] = [
-        (
-            records.ConfigRecord(
-                resource_type=ResourceType.TOPIC, resource_name=topic, name=name, value=value
-            ),
-            0,
-        )
-        for name, value in configs.items()
+    made = [
+        config_record(ResourceType.TOPIC, topic, name, value) for name, value in configs.items()
     ]
     if MIN_INSYNC_REPLICAS in configs and image.elr_enabled:
-        # Who is eligible depends on it, so Kafka starts over whenever it is set (KIP-966).
+        # The eligible leader replicas depend on it: they are cleared whenever it is set (KIP-966).
         made.append((records.ClearElrRecord(topic_name=topic), 0))
     return made
 

@@ -19,12 +19,11 @@ from uuid import UUID
 from barnabas.protocol.errors import (
     KafkaError,
     NotLeaderOrFollower,
-    PolicyViolation,
     UnknownTopicId,
 )
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
-from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
+from barnabas.server.cluster.controller import Controller, check_size
 from barnabas.server.cluster.image import Topic, Versioned
 from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
 from barnabas.server.cluster.partition_registration import PartitionRegistration
@@ -137,13 +136,6 @@ class Topics:
     def __len__(self) -> int:
         return len(self._image.topics_by_name)
 
-    @property
-    def metadata_version(self) -> int:
-        """
-        The level of ``metadata.version`` that the cluster is finalized at.
-        """
-        return self._image.metadata_version
-
     def is_stray(self, topic_id: UUID | None, partition: TopicPartition) -> bool:
         """
         Whether a directory holds a log that the cluster does not know here: of a topic that was
@@ -227,8 +219,7 @@ class Topics:
         async def change() -> T:
             plan = PartitionPlan(self._image, self._controller.defaults)
             result = await self._controller.in_turns(work(plan))
-            if len(plan.records) > MAX_RECORDS_PER_REQUEST:
-                raise PolicyViolation("Unable to perform excessively large batch operation.")
+            check_size(plan.records)
             await self._controller.write(plan.records)
             await self._follow(plan.changed)
             return result
@@ -298,8 +289,7 @@ class Topics:
                 errors[topic_id] = UnknownTopicId()
             else:
                 topics.append(topic)
-        if len(topics) > MAX_RECORDS_PER_REQUEST:
-            raise PolicyViolation("Unable to perform excessively large batch operation.")
+        check_size(topics)
         await self._controller.write(
             [(records.RemoveTopicRecord(topic_id=topic.id), 0) for topic in topics]
         )
@@ -434,7 +424,7 @@ class Topics:
         What the metadata has to be told of the directories that the logs lie in (KIP-858).
         """
         version = self._image.metadata_version
-        if not features.supports_directory_ids(version):
+        if version < features.DIRECTORY_IDS_SINCE:
             return []
         made: list[Versioned] = []
         ids = self._log_manager.directories.ids

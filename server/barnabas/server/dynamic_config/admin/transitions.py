@@ -1,9 +1,9 @@
 """
-How far a running broker's options may move at a time.
+The limits for changes of a running broker's options.
 
-Threads are added and taken away in small steps, and what has to fit together must go on doing so
-(the ``validateReconfiguration`` of Kafka's ``DynamicThreadPool``, ``LogCleaner`` and
-``DynamicLogConfig``).
+A number of threads may be halved or doubled at most, and options that depend on each other must
+stay consistent (the ``validateReconfiguration`` of Kafka's ``DynamicThreadPool``, ``LogCleaner``
+and ``DynamicLogConfig``).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _THREADS: Final = (
 _UNLIMITED: Final = -1
 _SAME: Final = -2
 """
-What a local retention is that follows the retention of the whole log.
+The local retention that equals the retention of the whole log.
 """
 
 
 def check_transition(old: BrokerConfigs, new: BrokerConfigs) -> None:
     """
     Raises:
-        ConfigError: a broker that goes by *old* may not go by *new* without a restart.
+        ConfigError: a running broker cannot change from *old* to *new*.
     """
     for name in _THREADS:
         _check_threads(name, old.effective(name), new.effective(name))

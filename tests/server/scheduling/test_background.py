@@ -65,7 +65,7 @@ async def test_stopping_ends_what_runs() -> None:
     assert ["ended"] == ended
 
 
-async def test_only_the_death_of_an_essential_task_is_told(
+async def test_the_failure_of_an_essential_task_is_reported(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     background = Background(ManualClock())
@@ -79,5 +79,5 @@ async def test_only_the_death_of_an_essential_task_is_told(
     background.spawn("acceptor", die(failure), essential=True)
 
     assert failure is await background.failure()
-    assert ["helper died", "acceptor died"] == caplog.messages
+    assert ["helper failed", "acceptor failed"] == caplog.messages
     await background.stop()

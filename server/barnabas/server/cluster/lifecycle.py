@@ -1,7 +1,7 @@
 """
-What a node writes into the metadata log when it starts, loses a log directory, and stops.
+The records of a node's start, of the failure of a log directory, and of a stop.
 
-An Apache Kafka that combines broker and controller writes the same records in the same order::
+An Apache Kafka that is both broker and controller writes the same records in the same order::
 
     start   LEADER_CHANGE (a control batch, by MetadataLog)
             a fresh log:  BEGIN_TRANSACTION, the records of bootstrap.checkpoint,
@@ -16,7 +16,7 @@ An Apache Kafka that combines broker and controller writes the same records in t
     stop    BROKER_REGISTRATION_CHANGE: in controlled shutdown, PARTITION_CHANGE: without a leader
             BROKER_REGISTRATION_CHANGE: fenced
 
-Everything here is a function of the image (Kafka's ``ActivationRecordsGenerator``,
+All functions here are pure functions of the image (Kafka's ``ActivationRecordsGenerator``,
 ``ClusterControlManager`` and ``ReplicationControlManager``).
 """
 
@@ -54,7 +54,7 @@ IN_CONTROLLED_SHUTDOWN: Final = 1
 @struct
 class Endpoint:
     """
-    Where a node can be reached under a listener's name.
+    The address of a node for a listener.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Endpoint:
 @struct(kw_only=True)
 class ThisNode:
     """
-    What a node says about itself when it registers.
+    The registration data of a node.
     """
 
     node_id: int
@@ -85,11 +85,11 @@ def activation_records(
     in_transaction: bool,
 ) -> list[Versioned]:
     """
-    What a new leader writes before anything else.
+    The first records of a new leader.
 
     Args:
         bootstrap: the records of ``bootstrap.checkpoint``.
-        in_transaction: whether the log ends within a transaction, whose END will never come.
+        in_transaction: whether the log ends within a transaction, which is aborted.
     """
     made: list[Versioned] = []
     if in_transaction:
@@ -104,7 +104,7 @@ def activation_records(
     made.append((records.BeginTransactionRecord(name=BOOTSTRAP_TRANSACTION), 0))
     made += bootstrap
     if levels.get(features.ELIGIBLE_LEADER_REPLICAS, 0) > 0:
-        # Who is eligible depends on it, so that it must be the same on all brokers (KIP-966).
+        # The eligible leader replicas depend on it: it has to be the same on all brokers (KIP-966).
         minimum = defaults[MIN_INSYNC_REPLICAS]
         made.append(config_record(ResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
     made.append((records.EndTransactionRecord(), 0))
@@ -145,7 +145,7 @@ def broker_registration(image: MetadataImage, node: ThisNode, epoch: int) -> Ver
     The registration of this node as a broker, fenced until it is ready.
 
     Args:
-        epoch: the broker epoch, which is the offset that this record will have.
+        epoch: the broker epoch, which is the offset of this record.
     """
     version = features.register_broker_version(image.metadata_version)
     registration = records.RegisterBrokerRecord(
@@ -175,10 +175,10 @@ def broker_shutdown(
     image: MetadataImage, broker_id: int, *, clean: bool, defaults: Defaults
 ) -> list[Versioned]:
     """
-    What the last incarnation of a broker left behind, when it comes back.
+    The removal of a broker's last incarnation from the partitions, when the broker starts again.
 
     Args:
-        clean: whether it had stopped after writing everything to the disk.
+        clean: whether it was stopped cleanly, with all records on the disk.
     """
     killed = not clean and image.elr_enabled
     made: list[Versioned] = []
@@ -215,7 +215,8 @@ def no_cordoned_directories(image: MetadataImage, broker_id: int) -> list[Versio
 
 def unfencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
     """
-    A broker is ready: it leads again what has no leader and can be led by it.
+    The records of a broker that is ready: it leads the partitions without a leader that it can
+    lead.
     """
     broker = image.brokers[broker_id]
     unfence = records.BrokerRegistrationChangeRecord(
@@ -234,7 +235,7 @@ def controlled_shutdown(
     image: MetadataImage, broker_id: int, defaults: Defaults
 ) -> list[Versioned]:
     """
-    A broker is about to stop: it leads nothing any more.
+    The records of a broker that begins to stop: it resigns from all partitions.
     """
     broker = image.brokers[broker_id]
     made: list[Versioned] = []
@@ -250,7 +251,7 @@ def controlled_shutdown(
 
 def fencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
     """
-    A broker is gone.
+    The records of a broker that has stopped.
     """
     broker = image.brokers[broker_id]
     fence = records.BrokerRegistrationChangeRecord(
@@ -263,8 +264,8 @@ def failed_directories(
     image: MetadataImage, broker_id: int, online: Collection[UUID], defaults: Defaults
 ) -> list[Versioned]:
     """
-    Of the directories that a broker has registered, only those *online* still work: what is in
-    another one has no leader any more (KIP-858).
+    The records of a broker whose directories have failed, except those *online*: partitions in a
+    failed one have no leader any more (KIP-858).
     """
     broker = image.brokers[broker_id]
     lost = [directory for directory in broker.log_dirs if directory not in online]
@@ -285,7 +286,7 @@ def _removal(
     image: MetadataImage, broker_id: int, defaults: Defaults, directory: UUID | None = None
 ) -> list[Versioned]:
     """
-    A broker is in sync no more, or only what it has in a *directory*.
+    Remove a broker from the ISRs of all partitions, or of those in *directory*.
     """
     made: list[Versioned] = []
     for topic, index, partition in _partitions(image):

@@ -4,6 +4,8 @@ Options of logs: the defaults of topics, and background work.
 
 from __future__ import annotations
 
+import sys
+
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
     DAYS,
@@ -219,7 +221,7 @@ class CleanerOptions(Options):
         0.9, "The highest load factor of a table of keys.", update=NOW
     )
     log_cleaner_io_max_bytes_per_second: Double = option(
-        1.7976931348623157e308,
+        sys.float_info.max,
         "The most bytes a second that all cleaner threads read and write.",
         update=NOW,
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from barnabas.protocol.errors import InvalidConfig
 from barnabas.server.cluster.image import MetadataImage, ResourceType
@@ -23,13 +23,9 @@ from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, UNCLE
 from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource, ConfigValue, unit_of
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, Option
+from barnabas.storage.log.retention import UNLIMITED
 
 logger = logging.getLogger(__name__)
-
-UNLIMITED: Final = -1
-"""
-The value of every negative time.
-"""
 
 
 class TopicConfigs:

@@ -40,7 +40,7 @@ collection does not wait for a quiet moment.
 PART: Final = 4
 
 
-class Timers(Protocol):
+class EventLoop(Protocol):
     """
     The timers of an event loop.
     """
@@ -58,14 +58,14 @@ class Collector:
     Used on the event loop's thread only.
     """
 
-    def __init__(self, timers: Timers, activity: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, loop: EventLoop, activity: Callable[[], int] = lambda: 0) -> None:
         """
         Args:
             activity: returns another number whenever a client was served since the last call.
         """
         self.longest_s = 0.0
         """The duration of the longest full collection."""
-        self._timers = timers
+        self._loop = loop
         self._activity = activity
         self._before = 0
         self._is_busy = False
@@ -120,7 +120,7 @@ class Collector:
     def _look_later(self) -> None:
         if not self._is_looking and self._set_aside and not self._is_busy:
             self._is_looking = True
-            self._timers.call_later(LOOK_EVERY_S, self._look)
+            self._loop.call_later(LOOK_EVERY_S, self._look)
 
     def _look(self) -> None:
         self._is_looking = False

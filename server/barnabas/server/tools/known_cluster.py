@@ -1,8 +1,8 @@
 """
-What is known of a broker from its files and its configuration, without it running.
+The settings of a broker, from its files and its configuration while it does not run.
 
-Topic settings are read from the metadata log as a start reads them, on a file system whose changes
-stay in memory. What is only supposed (``explain --set``) comes on top.
+Topic configs are read from the metadata log as at a start, on a file system whose changes stay in
+memory. Supposed settings (``explain --set``) override them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _SOURCES: Final = {
 @struct
 class Suppositions:
     """
-    What is to be taken as set, though it is not.
+    Settings that are supposed, but not set.
     """
 
     of_topics: Mapping[str, str]
@@ -84,7 +84,7 @@ class Suppositions:
 
 class KnownCluster:
     """
-    The settings of a broker, with what is supposed and without.
+    The settings of a broker, with the supposed ones and without.
     """
 
     def __init__(
@@ -98,8 +98,8 @@ class KnownCluster:
     ) -> None:
         """
         Args:
-            settings: of the broker, as its file and its environment say.
-            data_dirs: its log directories; if none is named, those of *settings*.
+            settings: of the broker, from its file and its environment.
+            data_dirs: the log directories; by default those of *settings*.
 
         Raises:
             ConfigError: the settings are not acceptable.
@@ -213,7 +213,7 @@ class KnownCluster:
 
     def _counts(self, name: str, setting: Setting) -> bool:
         """
-        Whether a supposition about the broker gives an option of a topic its value.
+        Whether the value of a topic's option comes from a supposed option of the broker.
         """
         synonyms = LogConfig.options()[name].synonyms
         return setting.source == _SOURCES[ConfigSource.STATIC_BROKER] and any(
@@ -233,7 +233,7 @@ class KnownCluster:
 
 def read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> KnownCluster:
     """
-    The broker that the options of ``barnabas explain`` speak of, and the environment.
+    The broker that the options of ``barnabas explain`` and the environment describe.
 
     Raises:
         ConfigError: a name or a value is not acceptable.
@@ -249,7 +249,7 @@ def read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Kno
 
 def _as_settings(config: LogConfig) -> dict[str, Setting]:
     """
-    Of the metadata log, which is no topic: the broker's own options say what it goes by.
+    The settings of the metadata log, which is no topic: they come from options of the broker.
     """
     source = _SOURCES[ConfigSource.STATIC_BROKER]
     values = {

@@ -1,8 +1,8 @@
 """
-Which records create a topic, or why it cannot be created.
+The records that create topics, or the errors that refuse them.
 
-Nothing is changed here: a request and the image go in, records and errors come out. Rules, codes
-and the order of the checks are those of Kafka's ``ReplicationControlManager``.
+The functions here are pure, of a request and the image. Rules, codes and the order of the checks
+are those of Kafka's ``ReplicationControlManager``.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ The brokers of each partition, the first of them its leader.
 @struct(kw_only=True)
 class CreationRules:
     """
-    What creating topics depends on, besides the topics that exist.
+    The defaults and rules for new topics.
     """
 
     num_partitions: int
     replication_factor: int
-    clamp_replication_factor: bool  # take what is above the number of brokers as that number
-    directory: UUID  # where this node's replicas go
+    clamp_replication_factor: bool  # to the number of brokers
+    directory: UUID  # for the replicas of this node
     check_config: Callable[[Mapping[str, str]], None]  # raises InvalidConfig
     new_id: Callable[[], UUID]
 
@@ -58,7 +58,7 @@ class CreationRules:
 @struct(kw_only=True)
 class CreatedTopic:
     """
-    A topic as it will be.
+    A topic that the records of the plan create.
     """
 
     name: str
@@ -83,10 +83,10 @@ def plan_creation(
     image: MetadataImage, topics: Sequence[CreatableTopic], rules: CreationRules
 ) -> Steps[CreationPlan]:
     """
-    Decide on the topics of one request, whose names are distinct.
+    Plan the topics of one request, whose names are distinct.
 
     Raises:
-        PolicyViolation: the request as a whole is too large.
+        PolicyViolation: the request is too large.
     """
     _check_size(topics, rules)
     plan = CreationPlan()
@@ -190,10 +190,10 @@ def _assign(image: MetadataImage, topic: CreatableTopic, rules: CreationRules) -
 
 def place_replicas(image: MetadataImage, factor: int) -> Sequence[int]:
     """
-    The brokers of a new partition, those that can lead it first.
+    The brokers of a new partition; those that can lead it are first.
 
     Raises:
-        InvalidReplicationFactor: there are not so many, or none of them can.
+        InvalidReplicationFactor: there are fewer brokers, or none of them can lead.
     """
     registered = len(image.brokers)
     active = [broker for broker in image.brokers if is_active(image, broker)]
@@ -248,8 +248,8 @@ def check_manual_assignment(
 ) -> None:
     """
     Raises:
-        InvalidReplicaAssignment: *brokers* are not distinct registered brokers, as many of them as
-            earlier partitions have, or none of them can lead.
+        InvalidReplicaAssignment: *brokers* are not distinct registered brokers, their number is not
+            that of earlier partitions, or none of them can lead.
     """
     check_registered(image, brokers)
     if factor is not None and len(brokers) != factor:
@@ -287,7 +287,7 @@ def new_partition(
     image: MetadataImage, replicas: Sequence[int], directory: UUID
 ) -> PartitionRegistration:
     """
-    A partition on *replicas*, of which at least one can lead it.
+    A partition with these *replicas*, of which at least one can lead it.
     """
     active = tuple(broker for broker in replicas if is_active(image, broker))
     return PartitionRegistration(
@@ -300,7 +300,7 @@ def new_partition(
 
 def is_active(image: MetadataImage, broker_id: int) -> bool:
     """
-    Whether a broker can lead what is created now.
+    Whether a broker can lead a new partition.
     """
     broker = image.brokers[broker_id]
     return not broker.fenced and not broker.in_controlled_shutdown

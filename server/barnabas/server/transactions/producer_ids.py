@@ -13,9 +13,9 @@ from typing import Final
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.internal_topics.metadata_records import ProducerIdsRecord
 from barnabas.server.cluster.controller import Controller
+from barnabas.storage.config.options import LONG_MAX
 
 BLOCK_SIZE: Final = 1000
-MAX_PRODUCER_ID: Final = 2**63 - 1
 
 
 class ProducerIds:
@@ -55,7 +55,7 @@ class ProducerIds:
 
     async def _take_block(self) -> None:
         first = max(0, self._controller.image.next_producer_id)
-        if first > MAX_PRODUCER_ID - BLOCK_SIZE:
+        if first > LONG_MAX - BLOCK_SIZE:
             raise UnknownServerError(f"Exhausted all producer ids: the next block would be {first}")
         record = ProducerIdsRecord(
             broker_id=self._broker_id,

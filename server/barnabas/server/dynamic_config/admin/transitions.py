@@ -14,6 +14,7 @@ from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
 from barnabas.storage.config.options import HOURS, MINUTES
+from barnabas.storage.log.retention import UNLIMITED
 
 _THREADS: Final = (
     "background.threads",
@@ -26,7 +27,6 @@ _THREADS: Final = (
     "remote.log.manager.follower.thread.pool.size",
     "remote.log.reader.threads",
 )
-_UNLIMITED: Final = -1
 _SAME: Final = -2
 """
 The local retention that equals the retention of the whole log.
@@ -72,9 +72,9 @@ def _check_cleaner(old: BrokerConfigs, new: BrokerConfigs) -> None:
 
 def _check_local_retention(name: str, whole: str, new: BrokerConfigs, limit: int) -> None:
     local = new.effective(name)
-    if limit <= _UNLIMITED or local == _SAME:
+    if limit <= UNLIMITED or local == _SAME:
         return
-    if local == _UNLIMITED:
+    if local == UNLIMITED:
         raise InvalidValue(name, local, f"Value must not be -1 as {whole} value is set as {limit}.")
     if local > limit:
         raise InvalidValue(
@@ -90,5 +90,5 @@ def _retention_ms(configs: BrokerConfigs) -> int:
     ):
         value = configs.effective(name)
         if value is not None:
-            return _UNLIMITED if value < 0 else int(value) * unit
+            return UNLIMITED if value < 0 else int(value) * unit
     raise AssertionError("log.retention.hours has a default")

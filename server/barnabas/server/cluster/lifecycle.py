@@ -22,8 +22,8 @@ All functions here are pure functions of the image (Kafka's ``ActivationRecordsG
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.internal_topics import metadata_records as records
@@ -42,6 +42,8 @@ from barnabas.server.cluster.partition_changes import (
     change_partition,
 )
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
+
+T = TypeVar("T")
 
 PLAINTEXT: Final = 0
 BOOTSTRAP_TRANSACTION: Final = "Bootstrap records"
@@ -121,21 +123,8 @@ def controller_registration(image: MetadataImage, node: ThisNode) -> list[Versio
         controller_id=node.node_id,
         incarnation_id=node.incarnation_id,
         zk_migration_ready=False,
-        end_points=[
-            records.ControllerEndpoint(
-                name=endpoint.name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=endpoint.security_protocol,
-            )
-            for endpoint in node.controller_endpoints
-        ],
-        features=[
-            records.ControllerFeature(
-                name=name, min_supported_version=low, max_supported_version=high
-            )
-            for name, (low, high) in features.SUPPORTED_FEATURES.items()
-        ],
+        end_points=_endpoints(records.ControllerEndpoint, node.controller_endpoints),
+        features=_features(records.ControllerFeature),
     )
     return [(registration, 0)]
 
@@ -152,23 +141,31 @@ def broker_registration(image: MetadataImage, node: ThisNode, epoch: int) -> Ver
         broker_id=node.node_id,
         incarnation_id=node.incarnation_id,
         broker_epoch=epoch,
-        end_points=[
-            records.BrokerEndpoint(
-                name=endpoint.name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=endpoint.security_protocol,
-            )
-            for endpoint in node.endpoints
-        ],
-        features=[
-            records.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in features.SUPPORTED_FEATURES.items()
-        ],
+        end_points=_endpoints(records.BrokerEndpoint, node.endpoints),
+        features=_features(records.BrokerFeature),
         rack=node.rack,
         log_dirs=list(node.log_dirs) if version >= 3 else [],
     )
     return registration, version
+
+
+def _endpoints(make: Callable[..., T], endpoints: Sequence[Endpoint]) -> list[T]:
+    return [
+        make(
+            name=each.name,
+            host=each.host,
+            port=each.port,
+            security_protocol=each.security_protocol,
+        )
+        for each in endpoints
+    ]
+
+
+def _features(make: Callable[..., T]) -> list[T]:
+    return [
+        make(name=name, min_supported_version=low, max_supported_version=high)
+        for name, (low, high) in features.SUPPORTED_FEATURES.items()
+    ]
 
 
 def broker_shutdown(

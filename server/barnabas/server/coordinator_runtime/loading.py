@@ -90,8 +90,8 @@ class Loader:
 
 def load(playback: Playback, source: Log, buffer_bytes: int) -> None:
     """
-    Apply all batches of a log. The call blocks; nobody else may use the state, or append to the
-    log, until it returns.
+    Apply all batches of a log. The call blocks; the state must not be used, and the log not be
+    appended to, until it returns.
 
     Args:
         buffer_bytes: the size of a read; a larger batch is read whole.

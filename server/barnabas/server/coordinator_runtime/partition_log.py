@@ -92,14 +92,14 @@ class PartitionLog:
 
     def open(self) -> bool:
         """
-        Take requests, unless the shard has resigned meanwhile; the result tells.
+        Take requests, unless the shard has resigned meanwhile; return whether it takes them.
         """
         self._is_loaded = not self._is_closed
         return self._is_loaded
 
     def close(self) -> bool:
         """
-        Take no more requests; the result tells whether the log was open.
+        Take no more requests; return whether the log was open.
         """
         was_loaded, self._is_loaded, self._is_closed = self._is_loaded, False, True
         return was_loaded

@@ -158,7 +158,7 @@ class BrokerConfigs:
         if self._usable is None or self._usable[0] != stored:
             usable = tuple(_usable(values) for values in stored)
             every, this = _fitting(self.static, usable[0], usable[1])
-            # Copied, since the image goes on changing what it has.
+            # Copied, since the image changes its mappings in place.
             self._usable = ((dict(stored[0]), dict(stored[1])), (every, this))
         return self._usable[1]
 

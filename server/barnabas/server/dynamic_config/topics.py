@@ -1,7 +1,7 @@
 """
 The configs of topics: the source of each value, and the resulting configuration.
 
-A topic's option takes the first value it finds: what is stored for the topic, then the broker's
+The value of a topic's option is the first one of: the topic's stored config, then the broker's
 synonyms, most specific level first::
 
     1 topic   2 this broker, stored   3 all brokers, stored   4 configuration of this broker

@@ -129,7 +129,7 @@ class ShardState:
             if len(group.members) > self._options.group_max_size:
                 # The limit was lowered: the last members to rejoin are refused.
                 changes = self.rebalance.begin(group, "group.max.size was lowered", now_ms)
-                assert changes is NOTHING, "nobody has joined yet"
+                assert changes is NOTHING, "no member has joined yet"
 
     def unloaded(self, now_ms: int) -> None:
         """

@@ -7,7 +7,7 @@ nothing is collected; reference counts free nearly everything. The objects that 
 are set aside without a visit (``gc.freeze``), and a full collection visits them when no client is
 served::
 
-    served:   | small ... | large     large | small ...            | nobody      |
+    served:   | small ... | large     large | small ...            | none        |
     collects: | as Python |                 | as Python, but what  | everything  |
                                             | large ones have left |             |
 """

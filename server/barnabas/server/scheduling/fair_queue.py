@@ -126,7 +126,7 @@ class FairQueue:
         waiting = self._waiting
         while waiting:
             piece = heappop(waiting)
-            if not piece.done.done():  # nobody waits for what was cancelled
+            if not piece.done.done():  # else it was cancelled
                 self._begin(piece)
                 return
 

@@ -366,7 +366,7 @@ class Topics:
         """
         The log of each partition, or why there is none to serve it with.
 
-        Most of the time goes into waiting for the disk, for many logs at once as well as for one.
+        Most of the time is spent waiting for the disk, for many logs at once as well as for one.
         If there are many, their epochs are written when they are served already: Kafka too
         writes them one after the other while it serves those that it has come to.
         """
@@ -385,7 +385,7 @@ class Topics:
         if soon and not is_new:
             threads = 1  # All logs are loaded: there is nothing to wait for but other threads.
         if is_new and len(self._log_manager.directories.live) > 1:
-            # Each goes into the directory that has the fewest by then, so their order shows.
+            # Each log is created in the directory with the fewest logs, so that the order matters.
             threads = 1
         shares = [wanted[first::threads] for first in range(threads)]
         opened: _Opened = {}

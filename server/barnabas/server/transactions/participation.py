@@ -45,7 +45,7 @@ the time for all of them (Kafka's ``add.partitions.to.txn.retry.backoff.ms`` and
 
 class Participant(NamedTuple):
     """
-    A partition that a transactional append goes to.
+    A partition of a transactional append.
     """
 
     partition: Partition
@@ -98,9 +98,9 @@ def verify(
     try:
         codes = coordinator.verify_partitions(transactional_id, producer, partitions)
     except KafkaError as error:
-        return dict.fromkeys(partitions, told(error, protocol))
+        return dict.fromkeys(partitions, producer_error(error, protocol))
     return {
-        partition: told(error_for(code)(), protocol)
+        partition: producer_error(error_for(code)(), protocol)
         for partition, code in codes.items()
         if code is not ErrorCode.NONE
     }
@@ -128,12 +128,12 @@ async def add(
                 return error
             await clock.sleep(RETRY_BACKOFF_MS / 1000)
         except KafkaError as error:
-            return told(error, Protocol(adds=True, knows_abortable=True))
+            return producer_error(error, Protocol(adds=True, knows_abortable=True))
         else:
             return None
 
 
-def told(error: KafkaError, protocol: Protocol) -> KafkaError:
+def producer_error(error: KafkaError, protocol: Protocol) -> KafkaError:
     """
     Replace an error that producers of the protocol do not know.
     """

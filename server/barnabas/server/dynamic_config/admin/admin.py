@@ -44,7 +44,7 @@ class ConfigAdmin:
     Invariants:
 
     1. What a request changes of one resource is changed as a whole or not at all.
-    2. When a change is answered it is on the disk, and logs and listeners go by it.
+    2. When a change is answered it is on the disk, and logs and listeners have applied it.
     3. Listeners are called for one change at a time, in the order of the changes.
 
     Belongs to the event loop.
@@ -154,7 +154,7 @@ class ConfigAdmin:
                 "Changed configs of %s %r: %s",
                 ResourceType(one.type).name,
                 one.name,
-                ", ".join(change.name for change in one.changes) or "all of them are gone",
+                ", ".join(change.name for change in one.changes) or "all are removed",
             )
         types = {one.type for one in altered}
         if ResourceType.BROKER in types:

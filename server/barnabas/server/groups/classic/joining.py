@@ -289,7 +289,7 @@ class Joining:
                 # Meanwhile another round has begun; this join is part of it, and waits for it.
                 return
             elif join.caller.version >= SKIP_ASSIGNMENT_SINCE:
-                # The leader gets to know the members again, but is not to assign anew (KIP-814).
+                # The leader gets the members again, but must not assign again (KIP-814).
                 is_leader = group.is_leader(member.member_id)
                 answer = Rebalance.joined(group, member, skip_assignment=is_leader)
                 group.answer_join(member, answer)

@@ -4,11 +4,11 @@ Rebalances of classic groups: their begin, their end, and their timeouts.
 A rebalance is a round of joins and a round of syncs::
 
     begin -----> [joins are parked] -----> complete_join -----> [syncs are parked] -----> Stable
-      ^   all members have joined,     |                    ^      the leader's assignment |
-      |   or JOIN ran out: who is      |                    |      is written              |
-      |   missing is removed           +--> Empty           |                              |
-      |                                                     SYNC ran out: who is missing   |
-      +------------------ is removed, or somebody joins, leaves, or its SESSION ran out ---+
+      ^   all members have joined, or  |                    ^      the leader's assignment |
+      |   JOIN expired: the missing    |                    |      is written              |
+      |   members are removed          +--> Empty           |                              |
+      |                                     SYNC expired: the missing members are removed; |
+      +------------------------------------ a member joins, leaves, or its SESSION expired +
 
 The first round of an empty group waits for more members (``group.initial.rebalance.delay.ms``), and
 waits again as long as new ones join.

@@ -6,7 +6,7 @@ The states of a classic group, and which may follow which.
                     first join                      all have joined, or time is up
         Empty ---------------------> PreparingRebalance ---------------------> CompletingRebalance
           ^                             |   ^   ^                                 |        |
-          |      nobody is left         |   |   |   a member joins, leaves, fails |        |
+          |      the last member left   |   |   |   a member joins, leaves, fails |        |
           +-----------------------------+   |   +---------------------------------+        |
                                             |                                              |
                                             +------------------ Stable <-------------------+

@@ -169,47 +169,13 @@ class Broker:
         )
         log_manager.default_config = configs.default()
         configure_parts(configs.brokers, log_manager=log_manager, workers=self._workers)
-        controller = self._controller = Controller(
-            metadata_log,
-            defaults=configs.election_defaults(),
-            io=self._workers.changes,
-            turns=self.turns,
-        )
+        controller = self._controller = self._control(metadata_log, configs)
         await controller.activate(
             partial(read_bootstrap, self.config.metadata_directory, self.files)
         )
-        topics = Topics(
-            node_id=self.node_id,
-            controller=controller,
-            configs=configs,
-            log_manager=log_manager,
-            partitions=self.partitions,
-            io=self._workers.syncs,
-        )
-        clean_epoch = log_manager.directories.clean_shutdown_epoch()
-        report = await self._blocking(
-            lambda: log_manager.load(
-                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
-            )
-        )
-        await controller.register(
-            self._this_node(log_manager),
-            clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch,
-        )
-        await controller.unfence()
-        await topics.open()
+        topics, report = await self._load(controller, configs, log_manager)
         producer_ids = ProducerIds(controller, self.node_id)
-        coordinators = self._coordinators = Coordinators(
-            options=self.config,
-            clock=self.clock,
-            io=self._workers.upkeep,
-            background=self.background,
-            turns=self.turns,
-            topics=topics,
-            partitions=self.partitions,
-            producer_ids=producer_ids,
-            server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
-        )
+        coordinators = self._coordinators = self._coordinate(topics, producer_ids, metadata_log)
         coordinators.start()
         self._watch(log_manager)
         self._maintain(controller)
@@ -332,6 +298,57 @@ class Broker:
             files=self.files,
             clock=self.clock,
             failures=log_manager.failures,
+        )
+
+    def _control(self, metadata_log: MetadataLog, configs: TopicConfigs) -> Controller:
+        return Controller(
+            metadata_log,
+            defaults=configs.election_defaults(),
+            io=self._workers.changes,
+            turns=self.turns,
+        )
+
+    async def _load(
+        self, controller: Controller, configs: TopicConfigs, log_manager: LogManager
+    ) -> tuple[Topics, LoadReport]:
+        """
+        Load the logs, register this broker, and open the partitions that it leads.
+        """
+        topics = Topics(
+            node_id=self.node_id,
+            controller=controller,
+            configs=configs,
+            log_manager=log_manager,
+            partitions=self.partitions,
+            io=self._workers.syncs,
+        )
+        clean_epoch = log_manager.directories.clean_shutdown_epoch()
+        report = await self._blocking(
+            lambda: log_manager.load(
+                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
+            )
+        )
+        await controller.register(
+            self._this_node(log_manager),
+            clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch,
+        )
+        await controller.unfence()
+        await topics.open()
+        return topics, report
+
+    def _coordinate(
+        self, topics: Topics, producer_ids: ProducerIds, metadata_log: MetadataLog
+    ) -> Coordinators:
+        return Coordinators(
+            options=self.config,
+            clock=self.clock,
+            io=self._workers.upkeep,
+            background=self.background,
+            turns=self.turns,
+            topics=topics,
+            partitions=self.partitions,
+            producer_ids=producer_ids,
+            server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
         )
 
     def _this_node(self, log_manager: LogManager) -> ThisNode:

@@ -70,7 +70,7 @@ class Coordinators:
 
     @cached_property
     def groups(self) -> GroupCoordinator:
-        from barnabas.server.groups import coordinator as group_coordinator  # noqa: PLC0415  # see above
+        from barnabas.server.groups import coordinator as group_coordinator
 
         made = group_coordinator.GroupCoordinator(
             options=self._options,
@@ -85,13 +85,13 @@ class Coordinators:
 
     @cached_property
     def markers(self) -> MarkerWriter:
-        from barnabas.server.transactions import markers  # noqa: PLC0415  # see above
+        from barnabas.server.transactions import markers
 
         return markers.MarkerWriter(self._partitions, self.groups, self._clock)
 
     @cached_property
     def transactions(self) -> TransactionCoordinator:
-        from barnabas.server.transactions import coordinator  # noqa: PLC0415  # the same
+        from barnabas.server.transactions import coordinator
 
         made = coordinator.TransactionCoordinator(
             options=self._options,

@@ -171,7 +171,7 @@ class Topics:
 
         Illegal names and existing topics are left out. Failures are logged.
         """
-        from barnabas.server.topics.default_topics import default_topic  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.default_topics import default_topic
 
         config = self.configs.brokers.static
         wanted = [default_topic(name, config) for name in names if reason_invalid(name) is None]
@@ -213,7 +213,7 @@ class Topics:
             PolicyViolation: there are too many records; none was written.
             KafkaStorageError: the metadata log cannot be written.
         """
-        from barnabas.server.topics.reassignment import PartitionChanges  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.reassignment import PartitionChanges
 
         async def change() -> T:
             plan = PartitionChanges(self._image, self._controller.defaults)
@@ -236,7 +236,7 @@ class Topics:
         await self._controller.change(open_all)
 
     async def _create(self, topics: Sequence[CreatableTopic], validate_only: bool) -> CreationPlan:
-        from barnabas.server.topics.creation import plan_creation  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.creation import plan_creation
 
         steps = plan_creation(self._image, topics, self._rules())
         plan = await self._controller.in_turns(steps)
@@ -261,7 +261,7 @@ class Topics:
     async def _add_partitions(
         self, wanted: Sequence[CreatePartitionsTopic], validate_only: bool
     ) -> PartitionCreationPlan:
-        from barnabas.server.topics.partition_creation import plan_partition_creation  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.partition_creation import plan_partition_creation
 
         steps = plan_partition_creation(self._image, wanted, self._directory())
         plan = await self._controller.in_turns(steps)
@@ -301,7 +301,7 @@ class Topics:
         return errors
 
     def _rules(self) -> CreationRules:
-        from barnabas.server.topics.creation import CreationRules  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.creation import CreationRules
 
         config = self.configs.brokers.static
         return CreationRules(

@@ -421,8 +421,7 @@ class ClassicGroup:
         Raises:
             GroupIdNotFound: the group is dead.
         """
-        if self.state is S.DEAD:
-            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
+        self._check_exists()
 
     def validate_offset_delete(self) -> None:
         """
@@ -432,8 +431,7 @@ class ClassicGroup:
             GroupIdNotFound: the group is dead.
             NonEmptyGroup: it has members, whose subscriptions the coordinator cannot read.
         """
-        if self.state is S.DEAD:
-            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
+        self._check_exists()
         if not self.is_empty and self.protocol_type != CONSUMER:
             raise NonEmptyGroup
 
@@ -445,10 +443,13 @@ class ClassicGroup:
             GroupIdNotFound: the group is dead.
             NonEmptyGroup: it has members.
         """
-        if self.state is S.DEAD:
-            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
+        self._check_exists()
         if not self.is_empty:
             raise NonEmptyGroup
+
+    def _check_exists(self) -> None:
+        if self.state is S.DEAD:
+            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
 
     def __repr__(self) -> str:
         return (

@@ -20,7 +20,7 @@ from barnabas.server.cluster import lifecycle
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.cluster.partition_changes import Defaults
+from barnabas.server.cluster.partition_changes import ElectionDefaults
 from barnabas.server.scheduling.turns import Steps, Turns
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,9 @@ class Controller:
     Used on the event loop's thread only; syncs and snapshots run in the executor.
     """
 
-    def __init__(self, log: MetadataLog, *, defaults: Defaults, io: Executor, turns: Turns) -> None:
+    def __init__(
+        self, log: MetadataLog, *, defaults: ElectionDefaults, io: Executor, turns: Turns
+    ) -> None:
         self.log = log
         self.broker_epoch = NO_BROKER_EPOCH
         self._broker_id = NO_BROKER_EPOCH

@@ -22,7 +22,7 @@ from barnabas.server.cluster.features import (
     SUPPORTED_FEATURES,
 )
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
-from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, Defaults
+from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, ElectionDefaults
 
 
 class UpgradeType(IntEnum):
@@ -60,7 +60,10 @@ lose these (``MetadataVersion.didMetadataChange``).
 
 
 def feature_records(
-    image: MetadataImage, updates: Mapping[str, FeatureUpdate], defaults: Defaults, node_id: int
+    image: MetadataImage,
+    updates: Mapping[str, FeatureUpdate],
+    defaults: ElectionDefaults,
+    node_id: int,
 ) -> list[Versioned]:
     """
     The records that make all *updates*.
@@ -153,7 +156,7 @@ def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> N
             )
 
 
-def _safe_min_isr(image: MetadataImage, defaults: Defaults) -> list[Versioned]:
+def _safe_min_isr(image: MetadataImage, defaults: ElectionDefaults) -> list[Versioned]:
     """
     The records after which ``min.insync.replicas``, on which the eligible leader replicas depend,
     is the same on all brokers (KIP-966).

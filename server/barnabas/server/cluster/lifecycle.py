@@ -38,7 +38,7 @@ from barnabas.server.cluster.image import (
 )
 from barnabas.server.cluster.partition_changes import (
     MIN_INSYNC_REPLICAS,
-    Defaults,
+    ElectionDefaults,
     change_partition,
 )
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
@@ -82,7 +82,7 @@ class ThisNode:
 def activation_records(
     image: MetadataImage,
     bootstrap: Sequence[Versioned],
-    defaults: Defaults,
+    defaults: ElectionDefaults,
     *,
     in_transaction: bool,
 ) -> list[Versioned]:
@@ -169,7 +169,7 @@ def _features(make: Callable[..., T]) -> list[T]:
 
 
 def broker_shutdown(
-    image: MetadataImage, broker_id: int, *, clean: bool, defaults: Defaults
+    image: MetadataImage, broker_id: int, *, clean: bool, defaults: ElectionDefaults
 ) -> list[Versioned]:
     """
     The removal of a broker's last incarnation from the partitions, when the broker starts again.
@@ -210,7 +210,7 @@ def no_cordoned_directories(image: MetadataImage, broker_id: int) -> list[Versio
     return [(change, 3)]
 
 
-def unfencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+def unfencing(image: MetadataImage, broker_id: int, defaults: ElectionDefaults) -> list[Versioned]:
     """
     The records of a broker that is ready: it leads the partitions without a leader that it can
     lead.
@@ -229,7 +229,7 @@ def unfencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[
 
 
 def controlled_shutdown(
-    image: MetadataImage, broker_id: int, defaults: Defaults
+    image: MetadataImage, broker_id: int, defaults: ElectionDefaults
 ) -> list[Versioned]:
     """
     The records of a broker that begins to stop: it resigns from all partitions.
@@ -246,7 +246,7 @@ def controlled_shutdown(
     return made + _removal(image, broker_id, defaults)
 
 
-def fencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+def fencing(image: MetadataImage, broker_id: int, defaults: ElectionDefaults) -> list[Versioned]:
     """
     The records of a broker that has stopped.
     """
@@ -258,7 +258,7 @@ def fencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Ve
 
 
 def failed_directories(
-    image: MetadataImage, broker_id: int, online: Collection[UUID], defaults: Defaults
+    image: MetadataImage, broker_id: int, online: Collection[UUID], defaults: ElectionDefaults
 ) -> list[Versioned]:
     """
     The records of a broker whose directories have failed, except those *online*: partitions in a
@@ -280,7 +280,7 @@ def failed_directories(
 
 
 def _removal(
-    image: MetadataImage, broker_id: int, defaults: Defaults, directory: UUID | None = None
+    image: MetadataImage, broker_id: int, defaults: ElectionDefaults, directory: UUID | None = None
 ) -> list[Versioned]:
     """
     Remove a broker from the ISRs of all partitions, or of those in *directory*.

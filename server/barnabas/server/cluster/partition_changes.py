@@ -26,7 +26,7 @@ UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 UNASSIGNED_DIRECTORY: Final = UUID(int=1)
 LOST_DIRECTORY: Final = UUID(int=2)
 
-Defaults = Mapping[str, str]
+ElectionDefaults = Mapping[str, str]
 """
 The topic configs for elections in this node's own configuration, as text: the values where neither
 topic nor cluster has one.
@@ -50,7 +50,7 @@ def change_partition(
     index: int,
     partition: PartitionRegistration,
     *,
-    defaults: Defaults,
+    defaults: ElectionDefaults,
     added: int | None = None,
     removed: int | None = None,
     killed: int | None = None,
@@ -61,7 +61,7 @@ def change_partition(
     The record that adapts a partition to an event; an empty list if it stays as it is.
 
     Args:
-        defaults: see ``Defaults``.
+        defaults: see ``ElectionDefaults``.
         added: a broker that may lead from now on.
         removed, killed, assignment: see ``build_change``.
     """
@@ -99,14 +99,14 @@ def change_partition(
     return [(change, features.partition_version(image.metadata_version))]
 
 
-def may_be_unclean(image: MetadataImage, topic: str, defaults: Defaults) -> bool:
+def may_be_unclean(image: MetadataImage, topic: str, defaults: ElectionDefaults) -> bool:
     """
     Whether a replica of *topic* that is not in sync may lead, by its configuration.
     """
     return _config(image, topic, UNCLEAN_ELECTION, defaults).lower() == "true"
 
 
-def _config(image: MetadataImage, topic: str, name: str, defaults: Defaults) -> str:
+def _config(image: MetadataImage, topic: str, name: str, defaults: ElectionDefaults) -> str:
     cluster = image.config(ResourceType.BROKER, "")
     return image.config(ResourceType.TOPIC, topic).get(name) or cluster.get(name, defaults[name])
 

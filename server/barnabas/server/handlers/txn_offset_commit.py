@@ -37,7 +37,7 @@ from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.server.transactions.participation import (
     Participant,
-    Protocol,
+    TransactionProtocol,
     add,
     guard,
     verify,
@@ -90,7 +90,7 @@ async def _join(request: TxnOffsetCommitRequest, context: Context) -> Verificati
     Raises:
         KafkaError: it is not, and cannot be.
     """
-    protocol = Protocol(
+    protocol = TransactionProtocol(
         adds=context.version >= ADDING_SINCE, knows_abortable=context.version >= ABORTABLE_SINCE
     )
     if not (protocol.adds or context.config.transaction_partition_verification_enable):

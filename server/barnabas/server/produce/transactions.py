@@ -35,7 +35,7 @@ from barnabas.server.requests.context import Context
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.transactions.participation import (
     Participant,
-    Protocol,
+    TransactionProtocol,
     add,
     guard,
     verify,
@@ -66,7 +66,7 @@ class Participation:
 
     def __init__(self, transactional_id: str, version: int) -> None:
         self._transactional_id = transactional_id
-        self._protocol = Protocol(
+        self._protocol = TransactionProtocol(
             adds=version >= FIRST_ADDING_VERSION, knows_abortable=version >= FIRST_ABORTABLE_VERSION
         )
         self._producer: Producer | None = None

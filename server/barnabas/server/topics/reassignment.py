@@ -24,8 +24,8 @@ from barnabas.server.cluster.assignments import Assignment
 from barnabas.server.cluster.image import MetadataImage, Topic, Versioned
 from barnabas.server.cluster.partition_changes import (
     UNASSIGNED_DIRECTORY,
-    Defaults,
     Election,
+    ElectionDefaults,
     change_partition,
     may_be_unclean,
 )
@@ -42,10 +42,10 @@ class PartitionChanges:
     The records of a request about partitions, and the partitions that they change.
     """
 
-    def __init__(self, image: MetadataImage, defaults: Defaults) -> None:
+    def __init__(self, image: MetadataImage, defaults: ElectionDefaults) -> None:
         """
         Args:
-            defaults: see ``Defaults``.
+            defaults: see ``ElectionDefaults``.
         """
         self.records: list[Versioned] = []
         self.changed: list[tuple[Topic, int]] = []

@@ -57,7 +57,7 @@ The most partitions whose leader epochs are synced before they are served. Those
 are synced within a second, so that a start or a topic with many partitions need not wait.
 """
 
-Listener: TypeAlias = Callable[[T], Awaitable[None] | None]
+TopicListener: TypeAlias = Callable[[T], Awaitable[None] | None]
 """
 Called with a topic, or with several, on the event loop. An awaitable that it returns is awaited
 before the request is answered.
@@ -93,8 +93,8 @@ class Topics:
         io: Executor,
     ) -> None:
         self.configs = configs
-        self.on_topic_created: list[Listener[Topic]] = []
-        self.on_topics_deleted: list[Listener[Sequence[Topic]]] = []
+        self.on_topic_created: list[TopicListener[Topic]] = []
+        self.on_topics_deleted: list[TopicListener[Sequence[Topic]]] = []
         self._node_id = node_id
         self._controller = controller
         self._image = controller.image
@@ -453,7 +453,7 @@ def _all_of(topics: Iterable[Topic]) -> _Places:
     return [(topic, index) for topic in topics for index in topic.partitions]
 
 
-async def _tell(listeners: Iterable[Listener[T]], what: T, *names: str) -> None:
+async def _tell(listeners: Iterable[TopicListener[T]], what: T, *names: str) -> None:
     # A listener that is added meanwhile has looked at the existing topics, including this one.
     for listener in tuple(listeners):
         try:

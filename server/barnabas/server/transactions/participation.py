@@ -56,7 +56,7 @@ class Participant(NamedTuple):
         return TopicPartition(self.partition.topic, self.partition.index)
 
 
-class Protocol(NamedTuple):
+class TransactionProtocol(NamedTuple):
     """
     The transaction protocol of a producer, known from the version of its request.
     """
@@ -68,7 +68,7 @@ class Protocol(NamedTuple):
 
 
 def guard(
-    participant: Participant, producer: Producer, protocol: Protocol
+    participant: Participant, producer: Producer, protocol: TransactionProtocol
 ) -> VerificationGuard | None:
     """
     The guard of an append that the coordinator has to verify; None if that is not necessary.
@@ -90,7 +90,7 @@ def verify(
     transactional_id: str,
     producer: Producer,
     partitions: set[TopicPartition],
-    protocol: Protocol,
+    protocol: TransactionProtocol,
 ) -> Mapping[TopicPartition, KafkaError]:
     """
     The errors of the partitions that are not part of a transaction, as its producer knows them.
@@ -128,12 +128,12 @@ async def add(
                 return error
             await clock.sleep(RETRY_BACKOFF_MS / 1000)
         except KafkaError as error:
-            return producer_error(error, Protocol(adds=True, knows_abortable=True))
+            return producer_error(error, TransactionProtocol(adds=True, knows_abortable=True))
         else:
             return None
 
 
-def producer_error(error: KafkaError, protocol: Protocol) -> KafkaError:
+def producer_error(error: KafkaError, protocol: TransactionProtocol) -> KafkaError:
     """
     Replace an error that producers of the protocol do not know.
     """

@@ -79,14 +79,26 @@ class Shards(Generic[S]):
             partition_count: of the topic, as long as it does not exist.
             on_loaded: is called with each shard that had records to replay.
         """
-        self.is_active = False
-        """Whether the coordinator takes requests: from its start to its stop."""
         self._topic = topic
         self._default_partition_count = self._partition_count = partition_count
         self._make = make
         self._background = background
         self._on_loaded = on_loaded
         self._shards: dict[int, S] = {}
+        self._is_active = False
+
+    def start(self) -> None:
+        """
+        Take requests.
+        """
+        self._is_active = True
+
+    def stop(self) -> None:
+        """
+        Take no more requests, and resign from all partitions.
+        """
+        self._is_active = False
+        self._resign_all()
 
     def __iter__(self) -> Iterator[S]:
         return iter(tuple(self._shards.values()))
@@ -110,7 +122,7 @@ class Shards(Generic[S]):
         Raises:
             CoordinatorNotAvailable: the broker is starting, or stopping.
         """
-        if not self.is_active:
+        if not self._is_active:
             raise CoordinatorNotAvailable
 
     def of(self, key: str) -> S:
@@ -156,7 +168,7 @@ class Shards(Generic[S]):
             partition_count: of the topic, including the partitions that this broker does not lead
                 or could not open; 0 if the topic does not exist.
         """
-        self.close()
+        self._resign_all()
         # The topic is created when a client first looks for a coordinator.
         self._partition_count = partition_count or self._default_partition_count
         for partition in partitions:
@@ -181,10 +193,7 @@ class Shards(Generic[S]):
         if shard is not None:
             shard.close()
 
-    def close(self) -> None:
-        """
-        Resign from all partitions.
-        """
+    def _resign_all(self) -> None:
         for index in tuple(self._shards):
             self.resign(index)
 

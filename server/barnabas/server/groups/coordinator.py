@@ -115,7 +115,7 @@ class GroupCoordinator:
         """
         Take requests, and expire offsets.
         """
-        self.shards.is_active = True
+        self.shards.start()
         interval_ms = self._options.offsets_retention_check_interval_ms
         self._background.every("offset-expiry", interval_ms / 1000, self.expire_offsets)
 
@@ -134,8 +134,7 @@ class GroupCoordinator:
         """
         Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
         """
-        self.shards.is_active = False
-        self.shards.close()
+        self.shards.stop()
 
     def on_topics_deleted(self, topics: Sequence[DeletedTopic]) -> Awaitable[None]:
         """

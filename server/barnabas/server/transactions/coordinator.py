@@ -114,7 +114,7 @@ class TransactionCoordinator:
         """
         Take requests, and run the checks for timeouts and idle ids.
         """
-        self.shards.is_active = True
+        self.shards.start()
         options = self._options
         abort_ms = options.transaction_abort_timed_out_transaction_cleanup_interval_ms
         remove_ms = options.transaction_remove_expired_transaction_cleanup_interval_ms
@@ -125,8 +125,7 @@ class TransactionCoordinator:
         """
         Take no more requests. The next start completes prepared transactions.
         """
-        self.shards.is_active = False
-        self.shards.close()
+        self.shards.stop()
 
     # Requests
 

@@ -27,6 +27,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.named_tuple import NamedTuple
 from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.transactions.ending import TV2
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -121,7 +122,7 @@ async def add(
     while True:
         try:
             await coordinator.add_partitions(
-                transactional_id, producer, partitions, client_version=2
+                transactional_id, producer, partitions, client_version=TV2
             )
         except ConcurrentTransactions as error:
             if clock.now_ms() >= until_ms:

@@ -17,7 +17,7 @@ from barnabas.protocol.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.answers import NO_MEMBER_ID, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
@@ -58,14 +58,7 @@ class Membership:
         member = group.members[request.member_id]
         if group.state is S.STABLE:
             self._rebalance.synced(group, member.member_id)
-            reply(
-                SyncGroupResponse(
-                    error_code=ErrorCode.NONE,
-                    protocol_type=group.protocol_type,
-                    protocol_name=group.protocol_name,
-                    assignment=member.assignment,
-                )
-            )
+            reply(Rebalance.assigned(group, member))
             return NOTHING
         assert group.state is S.COMPLETING_REBALANCE, group
         group.park_sync(member, reply)

@@ -27,7 +27,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.answers import NO_LEADER
+from barnabas.server.groups.answers import NO_LEADER, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import NO_ASSIGNMENT, Member
 from barnabas.server.groups.classic.state import GroupState
@@ -269,7 +269,7 @@ class Rebalance:
         """
         for member in group.members.values():
             member.assignment = NO_ASSIGNMENT
-            self._answer_sync(group, member, error)
+            self._answer_sync(group, member, sync_error(error))
 
     def assign(self, group: ClassicGroup, assignment: dict[str, bytes], now_ms: int) -> None:
         """
@@ -278,17 +278,24 @@ class Rebalance:
         """
         for member in group.members.values():
             member.assignment = assignment.get(member.member_id, NO_ASSIGNMENT)
-            self._answer_sync(group, member, ErrorCode.NONE)
+            self._answer_sync(group, member, self.assigned(group, member))
         group.become(S.STABLE, now_ms)
 
-    def _answer_sync(self, group: ClassicGroup, member: Member, error: ErrorCode) -> None:
-        is_fine = error is ErrorCode.NONE
-        response = SyncGroupResponse(
-            error_code=error,
-            protocol_type=group.protocol_type if is_fine else None,
-            protocol_name=group.protocol_name if is_fine else None,
+    @staticmethod
+    def assigned(group: ClassicGroup, member: Member) -> SyncGroupResponse:
+        """
+        The SyncGroup response with a member's assignment.
+        """
+        return SyncGroupResponse(
+            error_code=ErrorCode.NONE,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
             assignment=member.assignment,
         )
+
+    def _answer_sync(
+        self, group: ClassicGroup, member: Member, response: SyncGroupResponse
+    ) -> None:
         if group.answer_sync(member, response):
             # Its session may have expired while the request was parked.
             self.prolong_session(group, member)

@@ -20,7 +20,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaStorageError
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.server.broker import Broker
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.network.acceptor import CannotListen
 from barnabas.storage.errors import InvalidLogDirectory, LogDirectoryLocked
 from tests.support.disk import FailingFiles, MemoryFiles

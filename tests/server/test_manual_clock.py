@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from barnabas.server.clock import ManualClock
+from barnabas.server.manual_clock import ManualClock
 
 HOUR = 3600.0
 

@@ -28,16 +28,17 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.server.config import BrokerConfig
-from barnabas.server.groups.changes import Changes
+from barnabas.server.coordinator_runtime.timers import TimerQueue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID
 from barnabas.server.groups.records import OffsetRecord, Record, decode_record, encode_record
+from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timers import TimerQueue
-from barnabas.server.turns import finished
+from barnabas.server.groups.timeouts import Operation, TimerKey
+from barnabas.server.scheduling.turns import finished
 
 R = TypeVar("R")
 
@@ -94,7 +95,7 @@ class Coordination:
     def __init__(self, **options: Any) -> None:
         self.options = BrokerConfig(**options)
         self.now_ms = START_MS
-        self.queue = TimerQueue(lambda: self.now_ms / 1000)
+        self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now_ms / 1000)
         self.state = ShardState(self.queue, self.options)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.batches: list[list[Record]] = []
@@ -104,11 +105,11 @@ class Coordination:
 
     # The log and the clock
 
-    def write_all(self, parts: Iterable[Changes]) -> None:
+    def write_all(self, parts: Iterable[CoordinatorResult]) -> None:
         for changes in parts:
             self.write(changes)
 
-    def write(self, changes: Changes) -> None:
+    def write(self, changes: CoordinatorResult) -> None:
         """
         What the shard does: append, apply, and tell, unless commits are slow.
         """
@@ -116,15 +117,15 @@ class Coordination:
             return
 
         def settle(error: ErrorCode | None) -> None:
-            if changes.written is not None:
-                changes.written(error, self.now_ms)
+            if changes.on_append is not None:
+                changes.on_append(error, self.now_ms)
 
         if self.append_error is not None:
             settle(self.append_error)
             return
         self.batches.append(list(changes.records))
         for record in changes.records:
-            if not changes.ahead:
+            if changes.replay_records:
                 self.state.apply(record, len(self.log), NO_PRODUCER_ID)
             self.log.append(encode_record(record))
         if self.is_slow:

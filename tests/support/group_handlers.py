@@ -15,7 +15,7 @@ from barnabas.protocol.codec.schema import Message
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.turns import Steps, Turns, finished
+from barnabas.server.scheduling.turns import Steps, Turns, finished
 from tests.support.group_world import World
 from tests.support.unconnected import unconnected
 

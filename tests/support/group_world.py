@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 from uuid import UUID
 
-from barnabas.server.background import Background
-from barnabas.server.clock import ManualClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
 from barnabas.server.groups.coordinator import GroupCoordinator
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
-from barnabas.server.turns import Turns
+from barnabas.server.scheduling.background import Background
+from barnabas.server.scheduling.turns import Turns
 from barnabas.storage.log.log import Log
 from tests.support.fragile_log import FragileLog
 
@@ -65,7 +65,7 @@ class World:
 
     def start(self) -> None:
         self.coordinator.start()
-        self.coordinator.lead(self.partitions(), len(self.partitions()))
+        self.coordinator.shards.lead(self.partitions(), len(self.partitions()))
 
     async def restart(self) -> None:
         self.coordinator.stop()

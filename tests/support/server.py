@@ -33,8 +33,9 @@ from barnabas.protocol.messages.produce import (
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
-from barnabas.server.clock import ManualClock, ServerClock
+from barnabas.server.clock import ServerClock
 from barnabas.server.config import BrokerConfig
+from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.fs.interface import Files
 from tests.support.disk import MemoryFiles
 from tests.support.wire_client import WireClient

@@ -22,7 +22,7 @@ from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
 )
 from barnabas.protocol.records.batch import batches
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from tests.support.group_requests import committed_request, coordinator_request
 from tests.support.server import (
     PATIENCE,

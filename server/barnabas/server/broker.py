@@ -15,7 +15,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from barnabas.server.background import Background
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
@@ -24,25 +23,27 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
-from barnabas.server.coordination import Coordinators
+from barnabas.server.coordinators import Coordinators
+from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
 from barnabas.server.dynamic_config.settings import configure_parts
-from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
+from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.fetch.delayed import FetchPurgatory
 from barnabas.server.fetch.sessions import FetchSessions
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import Listening
-from barnabas.server.network.descriptors import most_open_files
 from barnabas.server.network.registry import ConnectionLimits, Connections
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.requests.context import Parts
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.registry import HANDLERS
+from barnabas.server.resources.descriptors import most_open_files
+from barnabas.server.scheduling.background import Background
+from barnabas.server.scheduling.turns import Turns
+from barnabas.server.scheduling.workers import Workers
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
-from barnabas.server.turns import Turns
-from barnabas.server.workers import Workers
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
@@ -60,7 +61,7 @@ T = TypeVar("T")
 
 METADATA_MAINTENANCE = 60.0
 """
-Seconds between looks at whether the metadata log needs a snapshot, or may lose what is behind one.
+Seconds between two checks whether the metadata log needs a snapshot, or has an expired one.
 """
 
 
@@ -70,9 +71,9 @@ class Broker:
 
     Invariants:
 
-    1. Nothing is read or written before the directories are locked, and no connection is served
-       before everything that was acknowledged can be read.
-    2. ``stop`` may be called at any time and as often as one likes; it waits for the first call.
+    1. No file is read or written before the directories are locked, and no connection is served
+       before all acknowledged records can be read.
+    2. ``stop`` may be called at any time, and repeatedly: all calls wait for the same stop.
     3. A broker is started once.
     """
 
@@ -86,9 +87,9 @@ class Broker:
     ) -> None:
         """
         Args:
-            files: another file system than the real one.
-            clock: another clock than the real one.
-            ephemeral: keep the data in a temporary directory that goes when the broker stops.
+            files: a file system in place of the real one.
+            clock: a clock in place of the real one.
+            ephemeral: keep the data in a temporary directory, which the stop removes.
         """
         self._temporary: Path | None = None
         if ephemeral:
@@ -97,7 +98,7 @@ class Broker:
             self._temporary = Path(tempfile.mkdtemp(prefix="barnabas-"))
             config = config.replaced(log_dirs=(str(self._temporary),))
         self.config = config
-        self.node_id = config.own_node_id
+        self.node_id = config.node_id
         self.clock: ServerClock = clock or SystemClock()
         self.metrics = Metrics()
         self.partitions = Partitions()
@@ -120,7 +121,7 @@ class Broker:
     @property
     def listeners(self) -> Sequence[Listener]:
         """
-        Where the broker listens, with the ports it really has.
+        The listeners, with the actual port in place of port 0.
         """
         return self._listening.listeners
 
@@ -131,7 +132,7 @@ class Broker:
         Start, serve until the event is set, and stop; *ready* is called when clients are served.
 
         Raises:
-            Exception: why it could not start, or could not go on.
+            Exception: the start, or an essential part, has failed.
         """
         try:
             await self.start()
@@ -153,10 +154,10 @@ class Broker:
         Raises:
             CannotListen: a listener's address cannot be taken.
             LogDirectoryLocked: another broker uses a log directory.
-            KafkaError: what is in the directories cannot be served.
+            KafkaError: the files in the directories cannot be served.
         """
         began = self.clock.monotonic()
-        # Taken first: it tells most quickly that a broker runs here already.
+        # First, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
@@ -168,47 +169,13 @@ class Broker:
         )
         log_manager.default_config = configs.default()
         configure_parts(configs.brokers, log_manager=log_manager, workers=self._workers)
-        controller = self._controller = Controller(
-            metadata_log,
-            defaults=configs.election_defaults(),
-            io=self._workers.changes,
-            turns=self.turns,
-        )
+        controller = self._controller = self._control(metadata_log, configs)
         await controller.activate(
             partial(read_bootstrap, self.config.metadata_directory, self.files)
         )
-        topics = Topics(
-            node_id=self.node_id,
-            controller=controller,
-            configs=configs,
-            log_manager=log_manager,
-            partitions=self.partitions,
-            io=self._workers.syncs,
-        )
-        clean_epoch = log_manager.directories.clean_shutdown_epoch()
-        report = await self._blocking(
-            lambda: log_manager.load(
-                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
-            )
-        )
-        await controller.register(
-            self._this_node(log_manager),
-            clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch,
-        )
-        await controller.unfence()
-        await topics.open()
+        topics, report = await self._load(controller, configs, log_manager)
         producer_ids = ProducerIds(controller, self.node_id)
-        coordinators = self._coordinators = Coordinators(
-            options=self.config,
-            clock=self.clock,
-            io=self._workers.upkeep,
-            background=self.background,
-            turns=self.turns,
-            topics=topics,
-            partitions=self.partitions,
-            producer_ids=producer_ids,
-            server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
-        )
+        coordinators = self._coordinators = self._coordinate(topics, producer_ids, metadata_log)
         coordinators.start()
         self._watch(log_manager)
         self._maintain(controller)
@@ -247,7 +214,7 @@ class Broker:
 
     async def stop(self) -> None:
         """
-        Stop all parts, in a few seconds whatever they do; what was acknowledged stays.
+        Stop all parts within a few seconds. Acknowledged records stay.
         """
         if self._stopping is None:
             self._stopping = asyncio.create_task(self._stop())
@@ -257,19 +224,18 @@ class Broker:
         began = self.clock.monotonic()
         # Accept no more connections.
         self._listening.close()
-        # Answer those who wait: fetches with what there is, members with the advice to look for
-        # another coordinator.
+        # Answer waiting requests: fetches with the bytes there are, members with NOT_COORDINATOR.
         self.fetches.wake_all()
         if self._coordinators is not None:
             self._coordinators.stop()
-        # Answer what was asked, and close the connections.
+        # Answer the requests in progress, and close the connections.
         if self.connections is not None:
             await self.connections.drain(self.config.barnabas_shutdown_timeout_ms / 1000)
         # Stop the loops.
         await self.background.stop()
         if self._failure_handler is not None:
             self._failure_handler.stop()
-        # Note in the metadata that this broker leads nothing any more.
+        # Resign in the metadata from all partitions.
         if self._controller is not None:
             await self._quietly("the controller", self._controller.stop())
         # Flush the logs, write snapshots and checkpoints, and mark the directories as clean.
@@ -295,8 +261,8 @@ class Broker:
 
     def _lock_directories(self) -> LogManager:
         """
-        Make the log manager, which locks the directories, before anything in them is opened. What
-        the metadata says of topics' defaults it is told later.
+        Create the log manager, which locks the directories before any file in them is opened. It
+        gets the defaults of topics that the metadata has later.
         """
         config = self.config
         nothing = MetadataImage()
@@ -334,6 +300,57 @@ class Broker:
             failures=log_manager.failures,
         )
 
+    def _control(self, metadata_log: MetadataLog, configs: TopicConfigs) -> Controller:
+        return Controller(
+            metadata_log,
+            defaults=configs.election_defaults(),
+            io=self._workers.changes,
+            turns=self.turns,
+        )
+
+    async def _load(
+        self, controller: Controller, configs: TopicConfigs, log_manager: LogManager
+    ) -> tuple[Topics, LoadReport]:
+        """
+        Load the logs, register this broker, and open the partitions that it leads.
+        """
+        topics = Topics(
+            node_id=self.node_id,
+            controller=controller,
+            configs=configs,
+            log_manager=log_manager,
+            partitions=self.partitions,
+            io=self._workers.syncs,
+        )
+        clean_epoch = log_manager.directories.clean_shutdown_epoch()
+        report = await self._blocking(
+            lambda: log_manager.load(
+                {topic.name: configs.log_config(topic.name) for topic in topics}, topics.is_stray
+            )
+        )
+        await controller.register(
+            self._this_node(log_manager),
+            clean_epoch=NO_BROKER_EPOCH if clean_epoch is None else clean_epoch,
+        )
+        await controller.unfence()
+        await topics.open()
+        return topics, report
+
+    def _coordinate(
+        self, topics: Topics, producer_ids: ProducerIds, metadata_log: MetadataLog
+    ) -> Coordinators:
+        return Coordinators(
+            options=self.config,
+            clock=self.clock,
+            io=self._workers.upkeep,
+            background=self.background,
+            turns=self.turns,
+            topics=topics,
+            partitions=self.partitions,
+            producer_ids=producer_ids,
+            server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
+        )
+
     def _this_node(self, log_manager: LogManager) -> ThisNode:
         return ThisNode(
             node_id=self.node_id,
@@ -348,7 +365,7 @@ class Broker:
 
     def _watch(self, log_manager: LogManager) -> None:
         """
-        Begin to look after the logs, and after the health of their directories.
+        Start the maintenance of the logs, and the reaction to failed directories.
         """
         log_manager.start()
         self._failure_handler = LogDirFailureHandler(
@@ -382,8 +399,8 @@ class Broker:
         self, controller: Controller, configs: TopicConfigs, log_manager: LogManager
     ) -> ConfigAdmin:
         """
-        What clients change configs with, and the parts that go by them while they run. It is made
-        for the first who asks for configs.
+        The admin of configs, with the parts that take new values; created by the first request for
+        configs.
         """
         from barnabas.server.dynamic_config.admin import ConfigAdmin  # noqa: PLC0415  # few ask
 
@@ -405,7 +422,7 @@ class Broker:
 
     def _maintain(self, controller: Controller) -> None:
         """
-        Begin to look after the metadata log.
+        Start the maintenance of the metadata log.
         """
         self.background.every("metadata-maintenance", METADATA_MAINTENANCE, controller.maintain)
         idle_ms = self.config.metadata_max_idle_interval_ms
@@ -443,7 +460,7 @@ class Broker:
 
     async def _quietly(self, name: str, work: Awaitable[None]) -> None:
         """
-        Do a step of stopping; if it fails the next ones have their turn all the same.
+        Do one step of the stop, and log its failure: the next steps run in any case.
         """
         try:
             await work

@@ -1,8 +1,7 @@
 """
 The ``barnabas`` command.
 
-Each subcommand imports what it needs when it runs: a tool that reads a file should not wait for a
-server to be loaded.
+Each subcommand imports its modules when it runs: a tool that reads a file need not load the server.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] == ["dump-log"]:
-        # Its options are read as those of Apache Kafka's tool are, help and mistakes included.
-        from barnabas.storage.dump.command import main as dump_log  # noqa: PLC0415  # only here
+        # It parses its options as Apache Kafka's tool does, including help and errors.
+        from barnabas.storage.dump.command import main as dump_log
 
         return dump_log(given[1:])
     options = _parser(_command_in(given)).parse_args(given)
@@ -42,16 +41,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command_in(given: Sequence[str]) -> str | None:
     """
-    The command, if an option does not come before it: then it is for the help on all of them.
+    The command; None if an option comes first, such as --help for all commands.
     """
     return given[0] if given and not given[0].startswith("-") else None
 
 
 def _parser(command: str | None) -> argparse.ArgumentParser:
     """
-    What reads a command line with *command*; the options of the others are not loaded.
+    The parser of a command line with *command*; the options of other commands are not loaded.
 
-    It ends with a sentence if there is no such command, naming the one that may have been meant.
+    An unknown command ends the process with an error that suggests the nearest one.
     """
     parser = argparse.ArgumentParser(
         prog=_PROGRAM,
@@ -69,7 +68,7 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
         if name == command:
             add_options(of_command)
     if command is not None and command not in _COMMANDS:
-        from barnabas.storage.config.option_values import did_you_mean  # noqa: PLC0415  # only for mistakes
+        from barnabas.storage.config.option_values import did_you_mean
 
         hint = did_you_mean(command, _COMMANDS)
         parser.error(f"unknown command {command}{hint or ', see barnabas --help'}")
@@ -80,7 +79,7 @@ class _Help(argparse.HelpFormatter):
     """
     Help as wide as the terminal.
 
-    argparse makes one for each option, to check it, and asks ``shutil`` for the width, which loads
+    argparse makes a formatter for each option, and gets the width from ``shutil``, which imports
     archivers.
     """
 
@@ -96,11 +95,11 @@ def _columns() -> int:
 
 class _Version(argparse.Action):
     """
-    ``--version``, which takes a tenth of the time of a start to find out.
+    ``--version``; to look it up takes a tenth of the time of a start.
     """
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from importlib.metadata import version  # noqa: PLC0415  # what is slow
+        from importlib.metadata import version
 
         print(f"{parser.prog} {version('barnabas')}")
         parser.exit()
@@ -132,11 +131,11 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    # Hardly anything that start-up makes is garbage. The broker turns the collector on again.
+    # A start makes hardly any garbage. The broker enables the collector again.
     gc.disable()
-    from barnabas.server.config import load_settings  # noqa: PLC0415  # only this command needs it
-    from barnabas.server.log_setup import set_up_logging  # noqa: PLC0415  # the same
-    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # the same
+    from barnabas.server.config import load_settings
+    from barnabas.server.log_setup import set_up_logging
+    from barnabas.storage.config.option_values import ConfigError
 
     assignments = list(options.assignments)
     if options.data_dir is not None:
@@ -153,10 +152,10 @@ def _serve(options: argparse.Namespace) -> int:
         return EXIT_USAGE
     set_up_logging(config.barnabas_log_level, config.barnabas_log_format)
 
-    from barnabas.server.network.event_loop import load_event_loop  # noqa: PLC0415  # only for a good option
+    from barnabas.server.network.event_loop import load_event_loop
 
     load_event_loop()
-    from barnabas.server.process import run  # noqa: PLC0415  # the same
+    from barnabas.server.process import run
 
     return run(config, settings, ephemeral=options.ephemeral)
 
@@ -173,13 +172,13 @@ def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
 
 
 def _healthcheck(options: argparse.Namespace) -> int:
-    from barnabas.server.tools.healthcheck import (  # noqa: PLC0415  # only this command needs it
+    from barnabas.server.tools.healthcheck import (
         BadAddress,
         address_of,
         check,
         configured_address,
     )
-    from barnabas.storage.config.option_values import ConfigError  # noqa: PLC0415  # the same
+    from barnabas.storage.config.option_values import ConfigError
 
     try:
         if options.bootstrap_server is not None:
@@ -197,41 +196,41 @@ def _healthcheck(options: argparse.Namespace) -> int:
 
 
 def _add_explain(parser: argparse.ArgumentParser) -> None:
-    from barnabas.storage.explain.command import add_arguments  # noqa: PLC0415  # loads nothing else
+    from barnabas.storage.explain.command import add_arguments
 
     add_arguments(parser)
     parser.set_defaults(command=_explain)
 
 
 def _explain(options: argparse.Namespace) -> int:
-    from barnabas.server.tools.known_cluster import read_cluster  # noqa: PLC0415  # only this command
-    from barnabas.storage.explain.command import run  # noqa: PLC0415  # the same
+    from barnabas.server.tools.known_cluster import read_cluster
+    from barnabas.storage.explain.command import run
 
     return run(options, read_cluster)
 
 
 def _add_verify(parser: argparse.ArgumentParser) -> None:
-    from barnabas.storage.verify.command import add_arguments  # noqa: PLC0415  # loads nothing else
+    from barnabas.storage.verify.command import add_arguments
 
     add_arguments(parser)
     parser.set_defaults(command=_verify)
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from barnabas.server.cluster.offline_topics import read_topics  # noqa: PLC0415  # only this command
-    from barnabas.storage.verify.command import run  # noqa: PLC0415  # the same
+    from barnabas.server.cluster.offline_topics import read_topics
+    from barnabas.storage.verify.command import run
 
     return run(options, read_topics)
 
 
 def _add_spark(parser: argparse.ArgumentParser) -> None:
-    from barnabas.pipeline.jobs.cli import add_arguments  # noqa: PLC0415  # loads nothing else
+    from barnabas.pipeline.jobs.cli import add_arguments
 
     add_arguments(parser, _read_cluster)
 
 
 def _read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Cluster:
-    from barnabas.server.tools.known_cluster import read_cluster  # noqa: PLC0415  # only jobs need it
+    from barnabas.server.tools.known_cluster import read_cluster
 
     return read_cluster(options, files, clock)
 
@@ -242,7 +241,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _options(_options: argparse.Namespace) -> int:
-    from barnabas.server.config.reference import reference  # noqa: PLC0415  # only here
+    from barnabas.server.config.reference import reference
 
     print(reference(), end="")
     return 0
@@ -258,5 +257,5 @@ _COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], Non
     "options": ("list every option of the broker", _add_options),
 }
 """
-What each command is for, and what adds its options to its parser.
+The help of each command, and the function that adds its options to its parser.
 """

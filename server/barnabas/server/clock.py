@@ -1,8 +1,8 @@
 """
 The clock of a server: the storage engine's, and timers on the event loop.
 
-Nothing else in the package reads the time. ``SystemClock`` is the real one; ``ManualClock``
-(``manual_clock.py``) starts where it is told and moves only when asked.
+Nothing else in the package reads the time. Every part takes a ``ServerClock``: ``SystemClock`` is
+the real one, and a test passes one that it moves itself.
 """
 
 from __future__ import annotations
@@ -11,43 +11,40 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.clock import Clock
 from barnabas.storage.clock import SystemClock as StorageClock
-
-__all__ = ["ManualClock", "ServerClock", "SystemClock", "Timer"]
 
 
 class Timer(Protocol):
     """
-    Something that will happen unless it is cancelled.
+    A callback that is scheduled and can be cancelled.
     """
 
     def cancel(self) -> None:
         """
-        See to it that it does not happen; harmless when it already has.
+        Prevent the call; no effect after it has happened.
         """
 
 
 class ServerClock(Clock, Protocol):
     """
-    A clock that can also call back, always on the event loop's thread.
+    A clock with timers, which call back on the event loop's thread.
     """
 
     def call_later(self, seconds: float, callback: Callable[..., Any], *args: Any) -> Timer:
         """
-        Call back once, that much later.
+        Call *callback* with *args* once, *seconds* from now.
         """
 
     async def sleep(self, seconds: float) -> None:
         """
-        Return that much later.
+        Return *seconds* from now.
         """
 
 
 class SystemClock(StorageClock):
     """
-    Real time. Timers belong to the running event loop.
+    Real time, and the timers of the running event loop.
     """
 
     def call_later(self, seconds: float, callback: Callable[..., Any], *args: Any) -> Timer:

@@ -1,11 +1,11 @@
 """
-What the broker says of what it does: one event a line, on standard error.
+The log of the process: one event on each line, on standard error.
 
 As text, for people::
 
     2026-11-21 09:30:00.125 INFO  broker: listening on PLAINTEXT://127.0.0.1:9092 port=9092
 
-or as one JSON object a line, for machines. What a caller passes as ``extra`` becomes fields of the
+or as one JSON object on each line, for machines. The ``extra`` of a call becomes fields of the
 event: ``key=value`` at the end of the text, members of the object.
 """
 
@@ -22,7 +22,7 @@ _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 def set_up_logging(level: str, form: str, stream: IO[str] | None = None) -> None:
     """
-    Send all events of at least *level* to *stream*, as ``text`` or ``json``.
+    Write all events of at least *level* to *stream*, as ``text`` or ``json``.
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
@@ -31,7 +31,7 @@ def set_up_logging(level: str, form: str, stream: IO[str] | None = None) -> None
 
 class TextFormatter(logging.Formatter):
     """
-    Time, level, the module that speaks, the sentence, and the fields.
+    Time, level, module, message, and fields.
     """
 
     def format(self, record: logging.LogRecord) -> str:

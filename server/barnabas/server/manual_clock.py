@@ -1,14 +1,14 @@
 """
 A clock that moves only when asked.
 
-Two kinds of things wait for it: callbacks on an event loop, and background threads in ``wait``.
-``advance`` goes from one to the next in the order in which they are due, and the clock stands at
-that moment while each of them runs: a callback until it returns, a thread until it waits again. So
-what a thread does every five minutes happens twelve times in an hour, each time at its minute. A
-thread that an event has woken also has the time it needs, until it waits again or has ended.
+Callbacks on an event loop wait for it, and background threads in ``wait``. ``advance`` runs them in
+the order in which they are due, and the clock stands at the due time while one runs: a callback
+until it returns, a thread until it waits again. The work that a thread does every five minutes is
+done twelve times in an hour, each time at its minute. A thread that an event has woken runs until
+it waits again or has ended as well.
 
-``pass_time`` is the same for whoever is on the event loop: between two of them it lets the loop
-run, so that coroutines which were waiting go on before the clock does.
+``pass_time`` is the same for a caller on the event loop: the loop runs between two of them, so that
+waiting coroutines continue before the clock does.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Any, Final
 
 PATIENCE: Final = 30.0
 """
-How many real seconds a thread may take for what it does at one moment of this clock.
+The longest real time of a thread at one moment of this clock, in seconds.
 """
 
 TURNS: Final = 10
 """
-How often the event loop runs before the clock moves on: coroutines wake each other in chains.
+The rounds of the event loop before the clock moves on: coroutines wake each other in chains.
 """
 
 TIDY_AT: Final = 1000
 """
-How many entries the queue may have before those that were cancelled are removed.
+The most entries of the queue before the cancelled ones are removed.
 """
 
 
@@ -58,13 +58,13 @@ class ManualTimer:
         return self._callback is None
 
     def cancel(self) -> None:
-        # What was to be called is let go at once; the queue comes across the rest in time.
+        # The callback is released at once; the queue drops the timer at its due time.
         self._callback = None
         self._args = ()
 
     def fire(self) -> None:
         """
-        Call back on the loop the timer was made on, and return when that is done.
+        Run the callback on the loop of the timer, and return when it has ended.
         """
         if self._loop is None or self._loop is _running_loop():
             self._call()
@@ -89,14 +89,14 @@ class ManualTimer:
 
 class ThreadWait:
     """
-    A thread that waits for the clock or for an event, whichever is first.
+    A thread that waits for the clock or for an event.
     """
 
     __slots__ = ("_clock", "_condition", "_event", "due", "is_over", "thread")
 
     def __init__(self, clock: ManualClock, event: threading.Event, due: float) -> None:
-        # The condition inside the event is the one thing that both ``event.set`` and the clock can
-        # notify; without it, a thread would have to look at one of them again and again.
+        # Both ``event.set`` and the clock can notify the condition inside the event; without it, a
+        # thread would have to poll one of them.
         self._condition: threading.Condition = event._cond  # type: ignore[attr-defined]
         self._event = event
         self._clock = clock
@@ -107,13 +107,13 @@ class ThreadWait:
     @property
     def is_woken(self) -> bool:
         """
-        Whether the thread goes on, or will.
+        Whether the thread continues.
         """
         return self.is_over or self._event.is_set()
 
     def block(self) -> bool:
         """
-        Return when the event is set or the time has come; whether the event is set.
+        Wait for the event or the time; return whether the event is set.
         """
         with self._condition:
             self._condition.wait_for(lambda: self._event.is_set() or self.is_over)
@@ -122,7 +122,7 @@ class ThreadWait:
 
     def fire(self) -> None:
         """
-        Let the thread go on, and return when it waits again or has ended.
+        Wake the thread, and return when it waits again or has ended.
         """
         with self._condition:
             self.is_over = True
@@ -137,10 +137,10 @@ class ManualClock:
     Invariants:
 
     1. Time moves in ``advance`` and ``pass_time`` only, and never back.
-    2. Everything that is due up to the new time has happened when they return, in the order in
-       which it was due; what was due at the same moment, in the order in which it was asked for.
+    2. All timers up to the new time have fired when they return, in the order in which they were
+       due, and those of the same moment in the order in which they were set.
 
-    Any thread may ask what time it is and wait; one at a time may move the clock.
+    Any thread may read the clock and wait; one at a time may move it.
     """
 
     def __init__(self, start_ms: int = 0) -> None:
@@ -177,18 +177,18 @@ class ManualClock:
             self._waiting[wait.thread] = wait
             heapq.heappush(self._queue, (wait.due, next(self._order), wait))
             self._lock.notify_all()
-        # It stays the last wait of its thread when it is over: see ``_busy``.
+        # It stays the last wait of its thread afterwards: see ``_busy``.
         return wait.block()
 
     def advance(self, seconds: float) -> None:
         """
-        Move on by that much, and let happen what falls due.
+        Move the clock by *seconds*, and fire the timers on the way.
 
-        Callbacks happen on their loop. A coroutine that one of them wakes runs only when this has
-        returned, if it is called on the event loop; use ``pass_time`` there.
+        Callbacks run on their loop. On the event loop use ``pass_time``: a coroutine that a
+        callback wakes would not run before this returns.
 
         Raises:
-            TimeoutError: something does not come to an end.
+            TimeoutError: a callback or a thread does not end.
         """
         end = self._now + seconds
         self._settle()
@@ -198,7 +198,7 @@ class ManualClock:
 
     async def pass_time(self, seconds: float) -> None:
         """
-        The same, letting the event loop run after each thing that happens.
+        Like ``advance``, with rounds of the event loop after each timer.
         """
         loop = asyncio.get_running_loop()
         end = self._now + seconds
@@ -215,10 +215,10 @@ class ManualClock:
 
     def until_waiting(self, thread: threading.Thread) -> None:
         """
-        Return when that thread waits for the clock: a test begins when everything has started.
+        Return when *thread* waits for the clock, as at the begin of a test.
 
         Raises:
-            TimeoutError: it does not.
+            TimeoutError: it does not wait.
         """
         with self._lock:
             if not self._lock.wait_for(lambda: self._is_waiting(thread), PATIENCE):
@@ -226,7 +226,7 @@ class ManualClock:
 
     def await_return(self, wait: ThreadWait) -> None:
         """
-        Return when the thread waits for something else than *wait*, or has ended.
+        Return when the thread is in another wait than *wait*, or has ended.
         """
         thread = wait.thread
 
@@ -235,7 +235,7 @@ class ManualClock:
 
         with self._lock:
             for _ in range(int(PATIENCE / 0.05)):
-                # A thread that ends tells nobody, so this looks again from time to time.
+                # The end of a thread notifies no condition: poll for it.
                 if self._lock.wait_for(returned, 0.05):
                     return
         raise TimeoutError(f"{thread.name} does not wait for the clock again")
@@ -246,7 +246,7 @@ class ManualClock:
 
     def _busy(self) -> list[ThreadWait]:
         """
-        The last waits of those threads that something else than the clock has let go on.
+        The last waits of the threads that an event has woken.
         """
         with self._lock:
             for thread in [thread for thread in self._waiting if not thread.is_alive()]:
@@ -254,14 +254,14 @@ class ManualClock:
             return [wait for wait in self._waiting.values() if wait.is_woken]
 
     def _settle(self) -> None:
-        # A thread may meet an event that is set already, and go on from its next wait as well.
+        # The event of a thread's next wait may be set already.
         while busy := self._busy():
             for wait in busy:
                 self.await_return(wait)
 
     def _next(self, end: float) -> ManualTimer | ThreadWait | None:
         """
-        Move to what is due first, if that is not after *end*, else to *end*.
+        Move to the first due time up to *end*, and return its timer; else move to *end*.
         """
         with self._lock:
             while self._queue and self._queue[0][0] <= end:

@@ -1,9 +1,9 @@
 """
 Counters and gauges of a running broker.
 
-A counter is an object with a number that its owner adds to: one attribute, no lock, no lookup on
-the way of a request. What can be asked of the broker at any time is a gauge, a function that is
-called when somebody looks. Who looks, and in what format, is not decided here.
+A counter is an object with a number that its owner adds to: one attribute, no lock, no look-up for
+a request. A gauge is a function that is called when the metrics are read. The reader chooses the
+format.
 """
 
 # Compiled: see hatch_build.py.
@@ -29,7 +29,7 @@ class Counter:
 
 class Sample(NamedTuple):
     """
-    What one counter or gauge says now.
+    The current value of one counter or gauge.
     """
 
     name: str
@@ -50,7 +50,7 @@ class _Family:
 
 class Metrics:
     """
-    Everything that is counted, by name and labels.
+    All counters and gauges, by name and labels.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class Metrics:
 
     def counter(self, name: str, help_text: str, **labels: str) -> Counter:
         """
-        The counter of that name and those labels: ask once and keep it.
+        The counter with that name and these labels. The caller keeps it.
         """
         members = self._family("counter", name, help_text).members
         counter = members.setdefault(tuple(labels.items()), Counter())
@@ -68,7 +68,7 @@ class Metrics:
 
     def count_error(self, api: str, code: ErrorCode) -> None:
         """
-        An item of a request to *api* was answered with *code*.
+        Count an item of a request to *api* that is answered with *code*.
         """
         counter = self._errors.get((api, code))
         if counter is None:
@@ -79,13 +79,13 @@ class Metrics:
 
     def gauge(self, name: str, help_text: str, read: Callable[[], float], **labels: str) -> None:
         """
-        Let *read* be called when somebody looks; a later one of the same labels replaces it.
+        Set the function of a gauge, in place of an earlier one with the same labels.
         """
         self._family("gauge", name, help_text).members[tuple(labels.items())] = read
 
     def __iter__(self) -> Iterator[Sample]:
         """
-        What everything says now, family by family.
+        The current values, family by family.
         """
         for name, family in self._families.items():
             for labels, member in family.members.items():
@@ -94,7 +94,7 @@ class Metrics:
 
     def value(self, name: str, **labels: str) -> float:
         """
-        The sum over all samples of that name which have those labels.
+        The sum of all samples with that name and at least these labels.
         """
         wanted = set(labels.items())
         return sum(

@@ -1,5 +1,5 @@
 """
-Running a broker as a process: the event loop, signals, the exit status.
+A broker as a process: its event loop, its signals, its exit status.
 """
 
 from __future__ import annotations
@@ -7,37 +7,41 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import sys
 from collections.abc import Coroutine
 from typing import Any
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.server.broker import Broker
-from barnabas.server.collector import Collector
 from barnabas.server.config import BrokerConfig, Settings
 from barnabas.server.network.acceptor import CannotListen
+from barnabas.server.resources.collector import Collector
+from barnabas.server.resources.descriptors import raise_descriptor_limit
 
 logger = logging.getLogger(__name__)
 
 SETTLED_S = 1.0
+"""
+The time from the start to the first collection of cycles, which takes some milliseconds: the first
+clients need not wait for it.
+"""
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) -> int:
     """
-    Run a broker until it is told to stop.
+    Run a broker until a signal stops it.
 
     Args:
-        settings: what the configuration was made of; what it leaves aside is told.
+        settings: the sources of the configuration; its ignored and unknown options are logged.
 
     Returns:
-        0 if it was told to stop, 1 if it could not start or not go on.
+        0 after a signal, 1 if the broker could not start or has failed.
     """
     for name, reason in settings.ignored.items():
         logger.warning("%s has no effect here: %s", name, reason)
     for variable in settings.unknown:
         logger.warning("%s is no option of the broker", variable)
-    _allow_many_files()
+    raise_descriptor_limit()
     try:
         _run(_serve(Broker(config, ephemeral=ephemeral)))
     except (CannotListen, KafkaError) as error:
@@ -51,34 +55,15 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:
     """
-    Run on uvloop, which is quicker, or on the loop of Python where there is none.
+    Run on uvloop, or on Python's event loop where uvloop is not installed.
     """
     try:
         from uvloop import run  # noqa: PLC0415  # not every system has it
     except ImportError:
-        logger.info("uvloop is not installed: the event loop is Python's own, and slower")
+        logger.info("uvloop is not installed: Python's event loop is used, which is slower")
         asyncio.run(serving)
     else:
         run(serving)
-
-
-def _allow_many_files() -> None:
-    """
-    Let the process open as many files as the system allows it to.
-
-    A partition that is written to holds three to five, and the usual limit is 1024.
-    """
-    if sys.platform == "win32":
-        return
-    import resource  # noqa: PLC0415  # not every system has it
-
-    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit == most:
-        return
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    except (OSError, ValueError) as error:
-        logger.warning("only %d files can be open at a time: %s", limit, error)
 
 
 async def _serve(broker: Broker) -> None:
@@ -96,5 +81,4 @@ async def _serve(broker: Broker) -> None:
     collector = Collector(loop, lambda: broker.turns.activity())  # noqa: PLW0108  # it changes
     broker.turns.on_busy = collector.be_busy
     broker.turns.on_pause = collector.pause
-    # Not at once: clients may be waiting, and it takes some milliseconds.
     await broker.run(stop, ready=lambda: loop.call_later(SETTLED_S, collector.start))

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from barnabas.protocol.internal_topics.metadata_records import PartitionChangeRecord
-from barnabas.server.cluster.elections import ElectionRules, partition_change
+from barnabas.server.cluster.elections import ElectionRules, build_change
 from barnabas.server.cluster.partition_registration import (
     NO_LEADER,
     LeaderRecoveryState,
@@ -39,7 +39,7 @@ def change(
     """
     facts = {name: event.pop(name) for name in ("min_isr", "unclean") if name in event}
     rules = ElectionRules(is_acceptable=alive.__contains__, elr_enabled=elr, **facts)
-    return partition_change(before, TOPIC, 0, rules, **event)
+    return build_change(before, TOPIC, 0, rules, **event)
 
 
 def record(**fields: Any) -> PartitionChangeRecord:

@@ -8,7 +8,8 @@ from barnabas.protocol.errors import InvalidConfig
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
-from barnabas.server.dynamic_config.topics import BrokerConfigs, ConfigSource, TopicConfigs
+from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource
+from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.storage.config.log_config import LogConfig
 
 S = ConfigSource

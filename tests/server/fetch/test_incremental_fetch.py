@@ -12,8 +12,8 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import ReplicaState
-from barnabas.server.clock import ManualClock
 from barnabas.server.fetch.sessions import EVICTION_MS, SHARDS
+from barnabas.server.manual_clock import ManualClock
 from tests.support.disk import MemoryFiles
 from tests.support.server import (
     START_MS,

@@ -18,10 +18,10 @@ from barnabas.protocol.codec.codec import encode
 from barnabas.protocol.errors import ErrorCode, NotLeaderOrFollower
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, ForgottenTopic
 from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
-from barnabas.server.clock import ManualClock
 from barnabas.server.fetch.plain_fetches import fetch_plain
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.handlers import fetch as handler
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.storage.producers.append_origin import AppendOrigin
 from tests.support.disk import FailingFiles, MemoryFiles

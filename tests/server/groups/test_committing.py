@@ -17,8 +17,9 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
 )
-from barnabas.server.groups.offsets.committing import DeletedTopic
-from barnabas.server.turns import finished
+from barnabas.server.groups.offsets.deleting import DeletedTopic
+from barnabas.server.groups.offsets.fetching import fetch_offsets
+from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, TOPIC_ID, Coordination, subscription
 
 OTHER_ID = UUID(int=5)
@@ -39,7 +40,9 @@ def fetch(
             for name, indexes in topics.items()
         ]
     request = OffsetFetchRequestGroup(group_id=group_id, topics=named)
-    return finished(c.state.committing.fetch(request, require_stable=require_stable))
+    return finished(
+        fetch_offsets(c.state.groups, c.state.offsets, request, require_stable=require_stable)
+    )
 
 
 def offsets(response: OffsetFetchResponseGroup) -> dict[tuple[str, int], tuple[int, int]]:
@@ -64,7 +67,7 @@ def delete(c: Coordination, topics: dict[str, list[int]]) -> OffsetDeleteRespons
             for name, indexes in topics.items()
         ],
     )
-    changes, response = finished(c.state.committing.delete(request))
+    changes, response = finished(c.state.deleting.delete(request))
     c.write(changes)
     return response
 
@@ -309,7 +312,7 @@ class TestDeleteGroups:
         c.commit_offsets({("t", 0): 5, ("u", 0): 7})
         c.commit_in_transaction(c.batches[0][0], 77, partition=1)
 
-        changes, results = c.state.committing.delete_groups([GROUP, "nobody"])
+        changes, results = c.state.deleting.delete_groups([GROUP, "nobody"])
         c.write(changes)
 
         assert [(GROUP, ErrorCode.NONE), ("nobody", ErrorCode.GROUP_ID_NOT_FOUND)] == results
@@ -330,7 +333,7 @@ class TestDeletedTopics:
         c.commit_offsets({("t", 0): 5}, group_id="g2", topic_id=OTHER_ID)
         c.commit_offsets({("t", 0): 5}, group_id="g3", topic_id=ZERO_UUID)
 
-        c.write_all(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
+        c.write_all(c.state.deleting.forget_topics([DeletedTopic("t", TOPIC_ID)]))
 
         assert {("u", 0): (6, 0)} == offsets(fetch(c, None, group_id="g1"))
         assert {("t", 0): (5, 0)} == offsets(fetch(c, None, group_id="g2"))
@@ -345,7 +348,7 @@ class TestDeletedTopics:
         c.commit_offsets({("t", 0): 5})
         c.commit_in_transaction(c.batches[0][0], 77, partition=1)
 
-        c.write_all(c.state.committing.forget_topics([DeletedTopic("t", TOPIC_ID)]))
+        c.write_all(c.state.deleting.forget_topics([DeletedTopic("t", TOPIC_ID)]))
         c.state.offsets.end_transaction(77, committed=True)
 
         assert {} == offsets(fetch(c, None))

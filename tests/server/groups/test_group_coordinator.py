@@ -39,12 +39,12 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
+from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.groups.classic.joining import Caller
-from barnabas.server.groups.offsets import committing
-from barnabas.server.groups.offsets.committing import DeletedTopic
-from barnabas.server.groups.partitioning import partition_of
+from barnabas.server.groups.offsets import deleting
+from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.requests.delayed import Delayed
-from barnabas.server.turns import TURN_S, Turns, finished
+from barnabas.server.scheduling.turns import TURN_S, Turns, finished
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.producers.append_origin import AppendOrigin
 from tests.support.group_world import World
@@ -449,7 +449,7 @@ class TestLoading:
         finished(world.coordinator.commit_offsets(commit_request(), 9))
         gate = threading.Event()
         world.io.submit(gate.wait)
-        world.coordinator.lead(world.partitions(), len(world.partitions()))
+        world.coordinator.shards.lead(world.partitions(), len(world.partitions()))
         c = world.coordinator
 
         assert ErrorCode.NONE == c.heartbeat(heartbeat_request("m", 1))
@@ -489,7 +489,7 @@ class TestLoading:
         cut_short = build_batch([SimpleRecord(0, b"\0\1\0\7", None)], base_sequence=0)
         world.logs[0].append_as_leader(memoryview(cut_short), 0, origin=AppendOrigin.COORDINATOR)
 
-        world.coordinator.lead(world.partitions(), len(world.partitions()))
+        world.coordinator.shards.lead(world.partitions(), len(world.partitions()))
         await world.loaded()
 
         answer = finished(
@@ -507,9 +507,9 @@ class TestLoading:
         finished(world.coordinator.commit_offsets(commit_request(), 9))
         gate = threading.Event()
         world.io.submit(gate.wait)
-        world.coordinator.lead(world.partitions(), len(world.partitions()))
+        world.coordinator.shards.lead(world.partitions(), len(world.partitions()))
 
-        world.coordinator.on_resignation(0)
+        world.coordinator.shards.resign(0)
         gate.set()
         await world.loaded()
 
@@ -547,7 +547,7 @@ class TestComingAndGoing:
         assert 16 == world.coordinator.heartbeat(heartbeat_request("m", 1))
         assert [] == finished(world.coordinator.list_groups([], []))
 
-        world.coordinator.lead(world.partitions(), len(world.partitions()))
+        world.coordinator.shards.lead(world.partitions(), len(world.partitions()))
         assert 25 == world.coordinator.heartbeat(heartbeat_request("m", 1))
 
     async def test_stopping_answers_everybody_who_waits(self, make: Callable[..., World]) -> None:
@@ -588,7 +588,7 @@ class TestComingAndGoing:
         """
         Nothing of them is left in the end.
         """
-        monkeypatch.setattr(committing, "GROUPS_AT_ONCE", 10)
+        monkeypatch.setattr(deleting, "GROUPS_AT_ONCE", 10)
         ticks = itertools.count()
         world = make(2, turns=Turns(lambda: next(ticks) * TURN_S / 4))
         groups = [f"group-{n}" for n in range(100)]
@@ -619,7 +619,7 @@ class TestComingAndGoing:
         world = make(start=False)
         world.coordinator.start()
         (partition,) = world.partitions()
-        world.coordinator.lead([partition], 1)
+        world.coordinator.shards.lead([partition], 1)
 
         partition.close(KafkaStorageError("the disk is gone"))
 

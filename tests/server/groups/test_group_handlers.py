@@ -52,7 +52,7 @@ from barnabas.protocol.messages.sync_group import (
 )
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.handlers.client_host import client_host
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 from tests.support.group_handlers import HandlerBroker
 
 GROUP = "group"
@@ -391,8 +391,8 @@ async def test_fetch_without_a_coordinator(broker: Broker, version: int) -> None
     """
     The error stands where the version has room for it.
     """
-    broker.world.coordinator.lead([], 0)
-    broker.world.coordinator.on_resignation(0)
+    broker.world.coordinator.shards.lead([], 0)
+    broker.world.coordinator.shards.resign(0)
 
     answer = await broker.ask(fetch_request(version, [0]), version)
 

@@ -18,10 +18,10 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequestProtocol
 from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from barnabas.protocol.structs import replace
-from barnabas.server.clock import ManualClock, SystemClock
-from barnabas.server.groups.coordinator import GroupCoordinator
+from barnabas.server.clock import SystemClock
+from barnabas.server.coordinator_runtime.shards import Shards
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
-from barnabas.server.transactions.shards import TransactionShards
 from tests.support.disk import MemoryFiles
 from tests.support.group_requests import (
     commit_request,
@@ -98,21 +98,21 @@ async def delete_topic(client: WireClient, name: str) -> None:
     assert 0 == answer.responses[0].error_code
 
 
-@pytest.mark.parametrize(("kind", "coordinator"), [(0, GroupCoordinator), (1, TransactionShards)])
+@pytest.mark.parametrize("kind", [0, 1])
 async def test_a_new_topic_of_a_coordinator_is_led_once(
-    kind: int, coordinator: type, monkeypatch: pytest.MonkeyPatch
+    kind: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """
     A coordinator that is made for a topic looks at it then, and is not told of it as well.
     """
     led: list[int] = []
-    lead = coordinator.lead  # type: ignore[attr-defined]  # both have it
+    lead = Shards.lead
 
-    def counted(self: object, partitions: Sequence[Partition], partition_count: int) -> None:
+    def counted(self: Shards[Any], partitions: Sequence[Partition], partition_count: int) -> None:
         led.append(len(partitions))
         lead(self, partitions, partition_count)
 
-    monkeypatch.setattr(coordinator, "lead", counted)
+    monkeypatch.setattr(Shards, "lead", counted)
     sizes = SMALL | {"transaction_state_log_num_partitions": "3"}
 
     async with running(None, SystemClock(), **sizes) as broker, await broker.client() as client:

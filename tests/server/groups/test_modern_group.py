@@ -20,9 +20,10 @@ from barnabas.server.groups.describing import describe, listed
 from barnabas.server.groups.group_type import GroupType
 from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.modern_records import ModernRecord, Role
+from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.groups.records import decode_record
 from barnabas.server.groups.shard_state import MODERN_SESSION_TIMEOUT_MS
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 from tests.support.coordination import GROUP, Coordination
 from tests.support.some import some
 
@@ -349,11 +350,12 @@ def test_who_may_read_offsets(
         group_id=GROUP, member_id=member_id, member_epoch=epoch, topics=[]
     )
 
+    steps = fetch_offsets(c.state.groups, c.state.offsets, request, require_stable=False)
     if error is None:
-        assert 0 == finished(c.state.committing.fetch(request, require_stable=False)).error_code
+        assert 0 == finished(steps).error_code
     else:
         with pytest.raises(error):
-            finished(c.state.committing.fetch(request, require_stable=False))
+            finished(steps)
 
 
 @pytest.mark.parametrize("group_type", TYPES)
@@ -362,10 +364,10 @@ def test_it_can_be_deleted_when_it_is_empty(group_type: GroupType) -> None:
     With all its records; not before.
     """
     c = coordination(group_type, "m")
-    assert [(GROUP, ErrorCode.NON_EMPTY_GROUP)] == c.state.committing.delete_groups([GROUP])[1]
+    assert [(GROUP, ErrorCode.NON_EMPTY_GROUP)] == c.state.deleting.delete_groups([GROUP])[1]
 
     c = coordination(group_type)
-    changes, results = c.state.committing.delete_groups([GROUP])
+    changes, results = c.state.deleting.delete_groups([GROUP])
     c.write(changes)
 
     assert [(GROUP, ErrorCode.NONE)] == results
@@ -413,7 +415,7 @@ def test_offsets_of_topics_in_use_do_not_expire() -> None:
     c = coordination(GroupType.CONSUMER, "m", topics=("t",))
     c.commit_offsets({("t", 0): 1, ("r1", 0): 1, ("u", 0): 1}, member_id="m", generation_id=3)
 
-    (changes,) = c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000)
+    (changes,) = c.state.deleting.expire(c.now_ms + 8 * 24 * 3_600_000)
 
     assert ["u"] == [record.topic for record in changes.records]  # type: ignore[union-attr]  # all are of offsets
 
@@ -424,7 +426,7 @@ def test_share_groups_do_not_expire() -> None:
     """
     c = coordination(GroupType.SHARE)
 
-    (changes,) = c.state.committing.expire(c.now_ms + 8 * 24 * 3_600_000)
+    (changes,) = c.state.deleting.expire(c.now_ms + 8 * 24 * 3_600_000)
 
     assert [] == list(changes.records)
 

@@ -20,7 +20,7 @@ def coordination(**options: Any) -> Coordination:
 
 
 def expire(c: Coordination) -> None:
-    c.write_all(c.state.committing.expire(c.now_ms))
+    c.write_all(c.state.deleting.expire(c.now_ms))
 
 
 def left(c: Coordination, group_id: str = GROUP) -> set[tuple[str, int]]:

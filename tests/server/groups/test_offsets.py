@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from barnabas.protocol.codec.schema import ZERO_UUID
 from barnabas.protocol.internal_topics.group_records import OffsetCommitValue
-from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID, OffsetStore
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
+from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import OffsetRecord
 
 

@@ -21,14 +21,14 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records.batch import batches, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config import BrokerConfig
+from barnabas.server.coordinator_runtime.loading import Loader
+from barnabas.server.coordinator_runtime.timers import TimerQueue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.state import GroupState
-from barnabas.server.groups.loading import Loader
 from barnabas.server.groups.modern_group import ModernGroup
-from barnabas.server.groups.offsets.committing import DeletedTopic
+from barnabas.server.groups.offsets.deleting import DeletedTopic
 from barnabas.server.groups.records import decode_record, encode_record
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timers import TimerQueue
 from tests.support.coordination import GROUP, Coordination, durable, subscription
 from tests.support.some import some
 
@@ -350,16 +350,16 @@ class Program:
         )
 
     def delete_topic(self, _number: int, topic: str) -> None:
-        self.c.write_all(self.c.state.committing.forget_topics([DeletedTopic(topic, ZERO_UUID)]))
+        self.c.write_all(self.c.state.deleting.forget_topics([DeletedTopic(topic, ZERO_UUID)]))
 
     def delete_group(self, _number: int, _topic: str) -> None:
-        self.c.write(self.c.state.committing.delete_groups([GROUP, "simple-1"])[0])
+        self.c.write(self.c.state.deleting.delete_groups([GROUP, "simple-1"])[0])
 
     def wait(self, number: int, _topic: str) -> None:
         self.c.advance(number)
 
     def expire(self, _number: int, _topic: str) -> None:
-        self.c.write_all(self.c.state.committing.expire(self.c.now_ms))
+        self.c.write_all(self.c.state.deleting.expire(self.c.now_ms))
 
     def restart(self, _number: int, _topic: str) -> None:
         self.c.restart()

@@ -48,7 +48,7 @@ from barnabas.protocol.messages.metadata import (
     MetadataResponse,
 )
 from barnabas.server.cluster.lifecycle import controlled_shutdown
-from barnabas.server.dynamic_config.topics import ConfigSource
+from barnabas.server.dynamic_config.brokers import ConfigSource
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
 from tests.support.cluster_node import ClusterNode, ask, creatable, started

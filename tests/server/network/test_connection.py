@@ -21,14 +21,13 @@ from typing import Any, Final, cast
 import pytest
 
 from barnabas.protocol.framing import FIRST_ROOM_BYTES
-from barnabas.server.clock import ManualClock
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.fetch.stored_records import StoredRecords
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
 from barnabas.server.network.connection import Connection
-from barnabas.server.network.descriptors import LEAST_FILES
 from barnabas.server.network.registry import (
     CROWD,
     MOST_REQUEST_BYTES,
@@ -39,6 +38,7 @@ from barnabas.server.network.request_memory import LOOK_EVERY_S, PATIENCE_S
 from barnabas.server.network.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
 from barnabas.server.requests.context import CloseConnection
 from barnabas.server.requests.delayed import Delayed, Outcome
+from barnabas.server.resources.descriptors import LEAST_FILES
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles
@@ -938,7 +938,9 @@ def test_connections_leave_descriptors_for_files(
     """
     Whatever ``max.connections`` says.
     """
-    monkeypatch.setattr("barnabas.server.network.descriptors.descriptor_limit", lambda: descriptors)
+    monkeypatch.setattr(
+        "barnabas.server.resources.descriptors.descriptor_limit", lambda: descriptors
+    )
 
     assert connections == ConnectionLimits.of(BrokerConfig()).total
     assert stated("descriptors-of-files") == LEAST_FILES
@@ -951,7 +953,7 @@ async def test_a_connection_without_a_descriptor_for_it_is_closed(
     It does not wait: while it did, it would have one.
     """
     monkeypatch.setattr(
-        "barnabas.server.network.descriptors.descriptor_limit", lambda: LEAST_FILES + 2
+        "barnabas.server.resources.descriptors.descriptor_limit", lambda: LEAST_FILES + 2
     )
     server = Server()
     await server.start()
@@ -968,7 +970,7 @@ async def test_a_connection_without_a_descriptor_for_it_is_closed(
 async def test_files_have_the_descriptors_that_connections_leave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("barnabas.server.network.descriptors.descriptor_limit", lambda: 200)
+    monkeypatch.setattr("barnabas.server.resources.descriptors.descriptor_limit", lambda: 200)
     open_files = OpenFiles(1000)
     server = Server(open_files=open_files)
     holders = [Held() for _ in range(150)]
@@ -1009,7 +1011,7 @@ async def test_memory_of_a_crowd_that_has_left_is_given_back(
     Once for all that leave within a second.
     """
     trimmed: list[int] = []
-    monkeypatch.setattr("barnabas.server.network.registry.trim", lambda: trimmed.append(1))
+    monkeypatch.setattr("barnabas.server.network.registry.trim_heap", lambda: trimmed.append(1))
     server = Server()
     await server.start()
     clients = [await server.client() for _ in range(CROWD + 10)]

@@ -18,10 +18,11 @@ from barnabas.protocol.messages.join_group import (
     JoinGroupResponse,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.clock import ManualClock, SystemClock
+from barnabas.server.clock import SystemClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.groups.partitioning import partition_of
+from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.handlers.find_coordinator import GROUP, TRANSACTION
+from barnabas.server.manual_clock import ManualClock
 from tests.support.disk import FailingFiles
 from tests.support.group_requests import (
     commit_request,

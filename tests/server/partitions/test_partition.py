@@ -23,11 +23,11 @@ from barnabas.protocol.errors import (
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
-from barnabas.server.clock import ManualClock
 from barnabas.server.fetch import delayed as delayed_fetch
 from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory, Watch
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import EpochEnd, Partition
-from barnabas.server.turns import TURN_S
+from barnabas.server.scheduling.turns import TURN_S
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata

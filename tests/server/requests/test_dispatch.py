@@ -25,7 +25,7 @@ from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS, Handler, ReadQuestion, Registration
 from barnabas.server.requests.repeated_requests import Question
-from barnabas.server.turns import Turns, finished
+from barnabas.server.scheduling.turns import Turns, finished
 from tests.support.samples import sample
 from tests.support.some import some
 from tests.support.unconnected import unconnected

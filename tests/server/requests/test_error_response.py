@@ -24,7 +24,7 @@ from barnabas.protocol.messages.describe_log_dirs import DescribeLogDirsResult
 from barnabas.server.requests.context import CloseConnection
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 from tests.support.messages import Samples
 
 GOLDEN: Final = {

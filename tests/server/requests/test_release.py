@@ -15,7 +15,7 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
 )
 from barnabas.server.requests.release import AT_ONCE, released
-from barnabas.server.turns import finished
+from barnabas.server.scheduling.turns import finished
 
 MANY = 10 * AT_ONCE
 

@@ -11,8 +11,8 @@ from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import replace
 from barnabas.server.cluster.image import MetadataImage
+from barnabas.server.scheduling.turns import finished
 from barnabas.server.topics.creation import CreationPlan, CreationRules, plan_creation
-from barnabas.server.turns import finished
 from tests.support.cluster_node import creatable
 
 DIRECTORY = UUID(int=4711)

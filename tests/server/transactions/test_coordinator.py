@@ -8,6 +8,7 @@ from itertools import product
 
 import pytest
 
+from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
@@ -16,8 +17,10 @@ from barnabas.protocol.errors import (
     KafkaError,
     ProducerFenced,
 )
+from barnabas.protocol.internal_topics.transaction_records import TransactionLogValue
+from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from barnabas.protocol.structs import replace
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.transactions.ending import (
     complete,
@@ -31,16 +34,9 @@ from barnabas.server.transactions.initializing import (
     needs_producer_id,
     new_transaction,
 )
+from barnabas.server.transactions.records import decode_value, encode_value
 from barnabas.server.transactions.state import PREVIOUS, TransactionState
-from barnabas.server.transactions.transaction import (
-    MAX_EPOCH,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_TIMESTAMP,
-    Transaction,
-    from_record,
-    to_record,
-)
+from barnabas.server.transactions.transaction import MAX_EPOCH, Transaction
 from barnabas.storage.state_files.file_names import TopicPartition
 
 S = TransactionState
@@ -73,17 +69,23 @@ def transaction(state: TransactionState, **changes: object) -> Transaction:
 def test_what_is_written_is_read_back(state: TransactionState) -> None:
     kept = transaction(state, previous_producer_id=3999, next_producer_id=4001, client_version=2)
 
-    assert kept == from_record(to_record(kept))
+    assert kept == decode_value(encode_value(kept, 1))
 
 
 def test_an_empty_one_has_no_partitions_and_a_complete_one_an_empty_list() -> None:
-    assert to_record(transaction(S.EMPTY)).transaction_partitions is None
-    assert [] == to_record(transaction(S.COMPLETE_COMMIT)).transaction_partitions
+    def partitions(state: TransactionState) -> object:
+        value = encode_value(transaction(state), 1)
+        return decode(TransactionLogValue, 1, value[2:]).transaction_partitions
+
+    assert partitions(S.EMPTY) is None
+    assert [] == partitions(S.COMPLETE_COMMIT)
 
 
-def test_a_status_that_there_is_not_is_told() -> None:
+def test_an_unknown_status_is_an_error() -> None:
+    value = decode(TransactionLogValue, 1, encode_value(transaction(S.EMPTY), 1)[2:])
+
     with pytest.raises(ValueError, match="17"):
-        from_record(replace(to_record(transaction(S.EMPTY)), transaction_status=17))
+        decode_value(b"\0\1" + encode(replace(value, transaction_status=17), 1))
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(S, S)))

@@ -29,8 +29,8 @@ from barnabas.protocol.messages.write_txn_markers import (
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-from barnabas.server.clock import ManualClock
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.manual_clock import ManualClock
 from tests.support.disk import MemoryFiles
 from tests.support.server import (
     START_MS,

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Final
 
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
-from barnabas.server.clock import ManualClock
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.manual_clock import ManualClock
 from tests.support.crash.points import Keep, Point, Subject, Watch
 from tests.support.crashable_disk import CrashableFiles
 from tests.support.server import START_MS, TestBroker, running

@@ -1,7 +1,7 @@
 """
-The metadata of the cluster: a log of records, and the image that they add up to.
+The metadata of the cluster: a log of records, and the image that is their sum.
 
-``metadata_log`` keeps the records durable and replays them, ``image`` is their sum, ``lifecycle``
-says which records a start and a stop write, ``formatting`` makes a directory that holds a cluster.
-The files are those of Apache Kafka's KRaft mode, which opens them as its own.
+``metadata_log`` stores and replays the records, ``image`` is their sum, ``lifecycle`` has the
+records of a start and a stop, ``formatting`` prepares the directories of a new cluster. Apache
+Kafka in KRaft mode can open the files as its own.
 """

@@ -1,10 +1,10 @@
 """
-On which brokers a partition is to be, and on the way from one set of brokers to another (KIP-455).
+The brokers of a partition, and its reassignment to others (KIP-455).
 
-A partition that moves has all its replicas, old and new, until the new ones are in sync; then those
-that were to go are gone (Kafka ``PartitionReassignmentReplicas``). On one node nothing ever comes
-into sync, so that a move to a broker that is gone stays under way until it is cancelled, and a move
-away from such a broker is done at once::
+A partition that is reassigned has its old and its new replicas until the new ones are in sync, then
+the old ones are removed (Kafka's ``PartitionReassignmentReplicas``). On one node no replica gets
+into sync: a reassignment to an absent broker stays in progress until it is cancelled, and one away
+from an absent broker completes at once::
 
     [1] to [2]      replicas [2, 1]  adding [2]  removing [1]
     [1, 2] to [1]   replicas [1]
@@ -23,7 +23,7 @@ from barnabas.server.cluster.partition_registration import PartitionRegistration
 @struct(kw_only=True)
 class Assignment:
     """
-    The replicas of a partition, and which of them come and go.
+    The replicas of a partition, and those that are added and removed.
 
     Invariants:
 
@@ -52,17 +52,17 @@ class Assignment:
 
     def to(self, wanted: Sequence[int], directory_of: Callable[[int], UUID]) -> Self:
         """
-        The assignment that begins the move to *wanted*. An earlier move goes on as a part of it.
+        The first assignment of the reassignment to *wanted*, which continues an earlier one.
 
         Args:
-            directory_of: where a broker puts new replicas.
+            directory_of: returns the directory for new replicas of a broker.
         """
         adding = sorted(set(wanted) - set(self.replicas))
         removing = sorted(set(self.replicas) - set(wanted))
         return replace(
             self,
             replicas=(*wanted, *removing),
-            # What an earlier move adds or removes stays so if this one does not say otherwise.
+            # Replicas that an earlier reassignment adds or removes, unless this one has its own.
             adding=tuple(adding) or self.adding,
             removing=tuple(removing) or self.removing,
             directories={**{broker: directory_of(broker) for broker in adding}, **self.directories},
@@ -71,8 +71,8 @@ class Assignment:
     @property
     def reverted(self) -> Self:
         """
-        The assignment from before the move. If no replica of it is in sync, its first one counts as
-        in sync, which is an unclean election.
+        The assignment before the reassignment. If none of its replicas is in sync, the first one is
+        taken as such, which is an unclean election.
         """
         replicas = tuple(broker for broker in self.replicas if broker not in self.adding)
         isr = tuple(broker for broker in self.isr if broker not in self.adding)
@@ -81,13 +81,13 @@ class Assignment:
     @property
     def reverts_uncleanly(self) -> bool:
         """
-        Whether no replica from before the move is in sync.
+        Whether no replica of the assignment before the reassignment is in sync.
         """
         return set(self.isr) <= set(self.adding)
 
     def completed(self) -> Self:
         """
-        The assignment after the move, if it can end now; else this one.
+        The assignment after the reassignment, if that can complete now; else this one.
         """
         if not self.adding and not self.removing:
             return self
@@ -96,12 +96,13 @@ class Assignment:
         if not replicas or not isr or not set(self.adding) <= set(isr):
             return self
         if len(self.adding) < len(self.removing) and not set(replicas) <= set(isr):
-            return self  # Fewer replicas, of which some are not in sync, would be less safe.
+            return self  # Fewer replicas, some of them not in sync, would be less safe.
         return replace(self, replicas=replicas, isr=isr, adding=(), removing=())
 
     def changes(self, partition: PartitionRegistration) -> dict[str, Any]:
         """
-        The fields of a ``PartitionChangeRecord`` that bring *partition* here, but for the ISR.
+        The fields of the ``PartitionChangeRecord`` from *partition* to this assignment, without
+        the ISR.
         """
         directories = tuple(self.directories[broker] for broker in self.replicas)
         fields = {

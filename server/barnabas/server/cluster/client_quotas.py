@@ -1,9 +1,9 @@
 """
-Client quotas in the metadata: what they belong to, which there may be, and how they are changed
-(KIP-546; Kafka ``ClientQuotaControlManager``).
+Client quotas in the metadata: their entities, their keys and their changes (KIP-546; Kafka's
+``ClientQuotaControlManager``).
 
-An entity is a user, a client id, both, or an address; a name of ``None`` is the default of that
-type. Quotas are kept and described. Nothing is throttled.
+An entity is a user, a client id, both, or an address; the name ``None`` is the default of its type.
+Quotas are stored and described, but not enforced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from barnabas.protocol.errors import InvalidRequest
 from barnabas.protocol.internal_topics.metadata_records import ClientQuotaRecord, EntityData
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import MetadataImage, Versioned
+from barnabas.storage.units import INT_MAX, LONG_MAX
 
 USER: Final = "user"
 CLIENT_ID: Final = "client-id"
@@ -23,7 +24,7 @@ ENTITY_TYPES: Final = (USER, CLIENT_ID, IP)
 
 Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 """
-The types and names that a quota belongs to, each type once.
+The types and names of a quota's entity, each type once.
 """
 
 
@@ -34,25 +35,25 @@ class _Range(NamedTuple):
 
 
 _USER_QUOTAS: Final = {
-    "consumer_byte_rate": _Range("LONG", 2**63 - 1),
+    "consumer_byte_rate": _Range("LONG", LONG_MAX),
     "controller_mutation_rate": _Range("DOUBLE", float("inf"), is_integral=False),
-    "producer_byte_rate": _Range("LONG", 2**63 - 1),
+    "producer_byte_rate": _Range("LONG", LONG_MAX),
     "request_percentage": _Range("DOUBLE", float("inf"), is_integral=False),
 }
-_IP_QUOTAS: Final = {"connection_creation_rate": _Range("INT", 2**31 - 1)}
+_IP_QUOTAS: Final = {"connection_creation_rate": _Range("INT", INT_MAX)}
 _SMALLEST_FRACTION: Final = 1e-6
 
 
 def entity_of(parts: Mapping[str, str | None]) -> Entity:
     """
-    The entity of these names by type, in an order of its own.
+    The entity of these names by type, sorted by type.
     """
     return tuple(sorted(parts.items(), key=lambda part: part[0]))
 
 
 def client_quotas(image: MetadataImage) -> dict[Entity, dict[str, float]]:
     """
-    All quotas: their values by key, by the entity that they belong to.
+    All quotas: the values by key, by entity.
     """
     found: dict[Entity, dict[str, float]] = {}
     for record in image.kept.of_type(ClientQuotaRecord):
@@ -69,15 +70,15 @@ def quota_records(
     is_host: Callable[[str], bool],
 ) -> list[Versioned]:
     """
-    The records that give *entity* other quotas.
+    The records that change the quotas of *entity*.
 
     Args:
-        changes: keys and values; ``None`` takes the quota away.
-        there: the quotas that it has.
-        is_host: whether a name is an address or can be resolved to one.
+        changes: keys and values; ``None`` removes the quota.
+        there: the current quotas of the entity.
+        is_host: returns whether a name is an address or can be resolved to one.
 
     Raises:
-        InvalidRequest: there is no such entity, or no such quota.
+        InvalidRequest: the entity or a quota is invalid.
     """
     allowed = _allowed(entity, is_host)
     made: list[Versioned] = []
@@ -101,10 +102,10 @@ def quota_records(
 
 def _allowed(entity: Entity, is_host: Callable[[str], bool]) -> Mapping[str, _Range]:
     """
-    The quotas that there can be for *entity*.
+    The quotas that *entity* may have.
 
     Raises:
-        InvalidRequest: it cannot have any.
+        InvalidRequest: the entity is invalid.
     """
     if not entity:
         raise InvalidRequest("Invalid empty client quota entity")
@@ -117,7 +118,7 @@ def _allowed(entity: Entity, is_host: Callable[[str], bool]) -> Mapping[str, _Ra
     if IP not in names:
         return _USER_QUOTAS
     if len(names) > 1:
-        # The blank is missing in Kafka's sentence.
+        # Kafka's sentence lacks the same blank.
         raise InvalidRequest(
             "Invalid quota entity combination, IP entity shouldnot be combined with User or"
             " ClientId"
@@ -131,7 +132,7 @@ def _allowed(entity: Entity, is_host: Callable[[str], bool]) -> Mapping[str, _Ra
 def _check(key: str, value: float, allowed: Mapping[str, _Range]) -> None:
     """
     Raises:
-        InvalidRequest: *value* is none that the quota *key* can have.
+        InvalidRequest: the quota *key* does not exist, or cannot have *value*.
     """
     bounds = allowed.get(key)
     if bounds is None:

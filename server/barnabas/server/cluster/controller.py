@@ -1,34 +1,61 @@
 """
-The one writer of the cluster's metadata.
+The only writer of the cluster's metadata.
 
-What is to be written follows from what is there, so that changes come one after the other: a change
-looks at the image, writes records, and ends when they are applied to it.
+A change computes its records from the image, so that changes are serial: a change reads the image,
+writes records, and ends when they are applied.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence, Sized
 from concurrent.futures import Executor
 from typing import Final, TypeVar
 from uuid import UUID
 
+from barnabas.protocol.errors import InvalidConfig, PolicyViolation
 from barnabas.protocol.internal_topics.metadata_records import NoOpRecord
 from barnabas.server.cluster import lifecycle
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.cluster.partition_changes import Defaults
-from barnabas.server.turns import Steps, Turns
+from barnabas.server.cluster.partition_changes import ElectionDefaults
+from barnabas.server.scheduling.turns import Steps, Turns
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 MAX_RECORDS_PER_REQUEST: Final = 10_000
+MAX_CONFIG_VALUE_LENGTH: Final = 32_767
 
 NO_BROKER_EPOCH: Final = -1
+
+
+def check_size(records: Sized) -> None:
+    """
+    Check the number of records, or of topics, of one request (Kafka's ``QuorumController``).
+
+    Raises:
+        PolicyViolation: there are too many.
+    """
+    if len(records) > MAX_RECORDS_PER_REQUEST:
+        raise PolicyViolation("Unable to perform excessively large batch operation.")
+
+
+def check_config_value(value: str) -> None:
+    """
+    Check the length of a config (Kafka's ``ConfigurationControlManager``).
+
+    Raises:
+        InvalidConfig: it is too long.
+    """
+    if len(value) > MAX_CONFIG_VALUE_LENGTH:
+        raise InvalidConfig(
+            "The configuration value cannot be added because it exceeds the maximum value size of"
+            f" {MAX_CONFIG_VALUE_LENGTH} bytes."
+        )
 
 
 class Controller:
@@ -37,28 +64,24 @@ class Controller:
 
     Invariants:
 
-    1. Nobody else writes to the metadata log.
-    2. A record is applied to the image only once it is on the disk.
-    3. A change that has begun is finished, whatever becomes of the request that asked for it.
+    1. Only the controller writes to the metadata log.
+    2. A record is applied to the image after it is on the disk.
+    3. A change that has begun is finished, also if its request is cancelled.
 
-    Belongs to the event loop; only syncs and snapshots run in the executor.
+    Used on the event loop's thread only; syncs and snapshots run in the executor.
     """
 
-    def __init__(self, log: MetadataLog, *, defaults: Defaults, io: Executor, turns: Turns) -> None:
+    def __init__(
+        self, log: MetadataLog, *, defaults: ElectionDefaults, io: Executor, turns: Turns
+    ) -> None:
         self.log = log
         self.broker_epoch = NO_BROKER_EPOCH
         self._broker_id = NO_BROKER_EPOCH
-        self._defaults = defaults
+        self.defaults = defaults
+        """The topic configs for elections where neither topic nor cluster has a value."""
         self._io = io
         self._turns = turns
         self._lock = asyncio.Lock()
-
-    @property
-    def defaults(self) -> Defaults:
-        """
-        The topic configs that elections go by where nothing else is said.
-        """
-        return self._defaults
 
     @property
     def image(self) -> MetadataImage:
@@ -66,7 +89,7 @@ class Controller:
 
     async def change(self, work: Callable[[], Awaitable[T]]) -> T:
         """
-        Do *work* while no other change is under way, and return what it does.
+        Run *work* while no other change is in progress, and return its result.
         """
 
         async def exclusively() -> T:
@@ -80,10 +103,10 @@ class Controller:
         Make *records* durable and apply them, as a part of a change.
 
         Args:
-            atomic: whether they must be there all or not at all after a crash, in one batch.
+            atomic: whether a crash must keep all of them or none, so that they need one batch.
 
         Raises:
-            RecordListTooLarge: they do not fit into a batch.
+            RecordListTooLarge: atomic records do not fit into one batch.
             KafkaStorageError: the metadata log cannot be written.
         """
         assert self._lock.locked(), "records are written by changes only"
@@ -97,7 +120,7 @@ class Controller:
 
     async def maintain(self) -> None:
         """
-        Write a snapshot if one is due, and remove what may go; to be called now and then.
+        Write a snapshot if one is due, or remove expired ones.
         """
 
         async def maintain() -> None:
@@ -110,21 +133,20 @@ class Controller:
 
     async def write_no_op(self) -> None:
         """
-        Write an empty record, for those who want the log to move while nothing happens
-        (``metadata.max.idle.interval.ms``).
+        Write an empty record, so that an idle log grows (``metadata.max.idle.interval.ms``).
         """
         await self.change(lambda: self.write([(NoOpRecord(), 0)]))
 
     async def in_turns(self, steps: Steps[T]) -> T:
         """
-        Let others come between the *steps* of a plan. The image is the same all the while, for
-        changes are made one after the other.
+        Take the *steps* of a plan in turns. The image does not change meanwhile, since changes are
+        serial.
         """
         return await self._turns.finish(steps)
 
     async def run(self, work: Callable[[], T]) -> T:
         """
-        Do blocking *work* in the executor.
+        Run blocking *work* in the executor.
         """
         return await asyncio.get_running_loop().run_in_executor(self._io, work)
 
@@ -132,14 +154,14 @@ class Controller:
 
     async def activate(self, read_bootstrap: Callable[[], Sequence[Versioned]]) -> None:
         """
-        Lead the quorum in a new epoch, and see to it that a fresh log has its first records.
+        Lead the quorum in a new epoch, and write the first records of an empty log.
 
         Args:
-            read_bootstrap: returns those records. A log that has records does not need them, so
-                that the file may be damaged or gone.
+            read_bootstrap: returns the first records. Only an empty log needs them: the file of
+                another one may be damaged or missing.
 
         Raises:
-            CorruptMessage: the log is fresh, and the file is damaged.
+            CorruptMessage: the log is empty, and the file is damaged.
             KafkaStorageError: the metadata log cannot be written.
         """
 
@@ -149,7 +171,7 @@ class Controller:
             bootstrap = await self.run(read_bootstrap) if self.image.is_empty else ()
             await self.write(
                 lifecycle.activation_records(
-                    self.image, bootstrap, self._defaults, in_transaction=in_transaction
+                    self.image, bootstrap, self.defaults, in_transaction=in_transaction
                 )
             )
 
@@ -160,8 +182,8 @@ class Controller:
         Register this node, as controller and as broker.
 
         Args:
-            clean_epoch: the broker epoch that the last clean stop left in the log directories. If
-                it is not that of the last registration, the node was killed since.
+            clean_epoch: the broker epoch of the last clean stop, from the log directories. If it
+                differs from that of the last registration, the node was killed since.
         """
 
         async def register() -> None:
@@ -173,7 +195,7 @@ class Controller:
             if last is not None and not clean:
                 logger.info("Broker %d was not stopped cleanly the last time", node.node_id)
             made = lifecycle.broker_shutdown(
-                self.image, node.node_id, clean=clean, defaults=self._defaults
+                self.image, node.node_id, clean=clean, defaults=self.defaults
             )
             await self.write(made, atomic=False)
             self.broker_epoch = self.log.end_offset
@@ -184,46 +206,46 @@ class Controller:
 
     async def _fence_others(self) -> None:
         """
-        Brokers of a cluster that was larger once are gone: this node leads what they led.
+        Fence the brokers of a cluster that was larger: this node leads their partitions.
         """
         for broker_id, broker in list(self.image.brokers.items()):
             if broker_id != self._broker_id and not broker.fenced:
-                made = lifecycle.fencing(self.image, broker_id, self._defaults)
+                made = lifecycle.fencing(self.image, broker_id, self.defaults)
                 await self.write(made, atomic=False)
 
     async def unfence(self) -> None:
         """
-        Lead again what this node can lead.
+        Lead the partitions that this node can lead.
         """
 
         async def unfence() -> None:
-            made = lifecycle.unfencing(self.image, self._broker_id, self._defaults)
+            made = lifecycle.unfencing(self.image, self._broker_id, self.defaults)
             await self.write(made, atomic=False)
 
         await self.change(unfence)
 
     async def lose_directories(self, online: Collection[UUID]) -> None:
         """
-        Give up what this node has in log directories other than those *online*.
+        Resign from the partitions in log directories other than those *online*.
         """
 
         async def lose() -> None:
-            made = lifecycle.failed_directories(self.image, self._broker_id, online, self._defaults)
+            made = lifecycle.failed_directories(self.image, self._broker_id, online, self.defaults)
             await self.write(made, atomic=False)
 
         await self.change(lose)
 
     async def stop(self) -> None:
         """
-        Give up leadership, fence this broker and close the log. No change can follow.
+        Resign from all partitions, fence this broker, and close the log. No change can follow.
         """
 
         async def stop() -> None:
             broker = self.image.brokers.get(self._broker_id)
             if broker is not None and not broker.fenced:
-                made = lifecycle.controlled_shutdown(self.image, self._broker_id, self._defaults)
+                made = lifecycle.controlled_shutdown(self.image, self._broker_id, self.defaults)
                 await self.write(made, atomic=False)
-                await self.write(lifecycle.fencing(self.image, self._broker_id, self._defaults))
+                await self.write(lifecycle.fencing(self.image, self._broker_id, self.defaults))
             await self.run(self.log.close)
 
         await self.change(stop)

@@ -1,11 +1,11 @@
 """
-Who leads a partition when a broker comes or goes.
+The leader of a partition after a broker has started or stopped.
 
 The rules are those of Kafka's ``PartitionChangeBuilder``. A replica that leaves while the in-sync
 replicas (ISR) are below ``min.insync.replicas`` becomes an eligible leader replica (ELR, KIP-966):
-it still has every acknowledged record. A broker that was killed may have lost records that were
-only in its page cache, so it is no eligible leader any more, and takes over as the *last known*
-leader, with its recovery state set. On one node a clean stop and start writes ::
+it has every acknowledged record. A broker that was killed may have lost the records in its page
+cache, so that it is no eligible leader any more; it becomes leader as the *last known* one, with
+its recovery state set. On one node a clean stop and start writes ::
 
     isr [] leader -1 elr [1] last known [1]    then    isr [1] leader 1 elr [] last known []
 
@@ -13,7 +13,7 @@ and a start after a kill ::
 
     isr [] leader -1 last known [1]    then    isr [1] leader 1 recovering last known []
 
-so that either way the leader epoch grows by two.
+In both cases the leader epoch grows by two.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from barnabas.server.cluster.partition_registration import (
 @struct(kw_only=True)
 class ElectionRules:
     """
-    What an election has to go by, besides the partition.
+    The rules of an election.
     """
 
-    is_acceptable: Callable[[int], bool]  # whether a broker is up and may lead
+    is_acceptable: Callable[[int], bool]  # whether a broker is running and may lead
     min_isr: int = 1
     elr_enabled: bool = True
     unclean: bool = False  # whether a replica that is behind may lead
-    preferred: bool = False  # whether the first replica is better than the one that leads
+    preferred: bool = False  # whether the first replica is preferred to the current leader
 
 
 @struct(frozen=False)
@@ -55,7 +55,7 @@ class _Outcome:
     last_known: list[int] | None = None
 
 
-def partition_change(
+def build_change(
     partition: PartitionRegistration,
     topic_id: UUID,
     partition_id: int,
@@ -66,12 +66,12 @@ def partition_change(
     assignment: Assignment | None = None,
 ) -> PartitionChangeRecord | None:
     """
-    The record that brings *partition* in line with the brokers that are up, if any is needed.
+    The record that adapts *partition* to the running brokers; None if it stays as it is.
 
     Args:
-        removed: a broker that leaves the ISR with all its records.
-        killed: a broker that went down without a clean stop.
-        assignment: the replicas that the partition is to have, if it is to have others.
+        removed: a broker that leaves the ISR after a clean stop.
+        killed: a broker that leaves without a clean stop.
+        assignment: the new replicas of the partition, if they change.
     """
     target = (assignment or Assignment.of(partition)).completed()
     outcome = _outcome_without(partition, rules, target, removed, killed)
@@ -155,7 +155,7 @@ def _record(
     elr = outcome.elr if outcome.elr != list(partition.eligible_leader_replicas) else None
     reassigned = target.changes(partition)
     if leader == NO_LEADER_CHANGE and not set(partition.replicas) <= set(target.replicas):
-        # Replicas that are gone must not be listened to: the same leader, in a new epoch.
+        # A new epoch of the same leader fences the removed replicas.
         leader = partition.leader
     unchanged = isr is None and elr is None and outcome.last_known is None
     if unchanged and not reassigned and leader == NO_LEADER_CHANGE:

@@ -1,5 +1,5 @@
 """
-Why a cluster's metadata cannot be served.
+Errors of a cluster's metadata.
 
 ::
 
@@ -11,8 +11,8 @@ Why a cluster's metadata cannot be served.
         ├── UnsupportedFeatureLevel      a later release finalized the feature
         └── ForeignQuorum                other controllers have a vote
 
-Damaged bytes are a ``CorruptMessage``, as anywhere. All of them end the start of a broker: to go on
-without a part of the metadata would be to lose it.
+Damaged bytes are a ``CorruptMessage``, as in other logs. Each of these errors ends the start of the
+broker, which would otherwise lose a part of the metadata.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from barnabas.protocol.errors import KafkaError
 
 class MetadataError(KafkaError):
     """
-    The metadata log, or what lies beside it, cannot be served.
+    The metadata log or a file beside it cannot be served.
     """
 
 
@@ -42,7 +42,7 @@ class UnknownMetadataRecord(MetadataError):
     """
     A record is of a type, a version or a frame that this release cannot read.
 
-    To pass over it would be to lose it with the next snapshot.
+    If it were ignored, the next snapshot would lose it.
     """
 
 

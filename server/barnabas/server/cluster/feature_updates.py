@@ -2,8 +2,8 @@
 Changes of the finalized features, as clients ask for them (KIP-584, KIP-778, KIP-1022; Kafka
 ``FeatureControlManager``).
 
-One that cannot be makes the whole request fail. ``kraft.version`` stays as it is: the quorum of one
-node has its voter in its configuration, and no other one can join.
+One invalid update fails the whole request. ``kraft.version`` cannot change: the quorum of one node
+has its voter in its configuration, and no other one can join.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from barnabas.server.cluster.features import (
     METADATA_VERSION,
     SUPPORTED_FEATURES,
 )
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
-from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, Defaults
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
+from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, ElectionDefaults
 
 
 class UpgradeType(IntEnum):
     """
-    Which way a client wants a level to go.
+    The direction of a change that a client expects.
     """
 
     UPGRADE = 1
@@ -37,7 +37,7 @@ class UpgradeType(IntEnum):
 
 class FeatureUpdate(NamedTuple):
     """
-    The wish to have a feature at another level.
+    The request to set a feature to another level.
     """
 
     name: str
@@ -54,13 +54,16 @@ The levels of other features that a level of a feature needs.
 
 CHANGED_RECORDS: Final = frozenset({7, 8, 11, 13, 14, 15, 17, 23, 30})
 """
-The levels of ``metadata.version`` that brought records or fields which the one before it does not
-know; below them, they would be lost (``MetadataVersion.didMetadataChange``).
+The levels of ``metadata.version`` that added records or fields: a downgrade below one of them would
+lose these (``MetadataVersion.didMetadataChange``).
 """
 
 
 def feature_records(
-    image: MetadataImage, updates: Mapping[str, FeatureUpdate], defaults: Defaults, node_id: int
+    image: MetadataImage,
+    updates: Mapping[str, FeatureUpdate],
+    defaults: ElectionDefaults,
+    node_id: int,
 ) -> list[Versioned]:
     """
     The records that make all *updates*.
@@ -69,7 +72,7 @@ def feature_records(
         defaults: what the configuration of this node says of topics.
 
     Raises:
-        InvalidUpdateVersion: one of them cannot be.
+        InvalidUpdateVersion: an update is invalid.
     """
     current = {METADATA_VERSION: image.metadata_version} | image.feature_levels
     proposed = current | {update.name: update.level for update in updates.values()}
@@ -91,7 +94,7 @@ def feature_records(
 def _check(update: FeatureUpdate, current: int, node_id: int) -> None:
     """
     Raises:
-        InvalidUpdateVersion: this node does not know the level, or the client meant another one.
+        InvalidUpdateVersion: this node does not know the level, or the direction is wrong.
     """
     if update.upgrade_type not in list(UpgradeType):
         raise _invalid(update, "The controller does not support the given upgrade type.")
@@ -153,30 +156,21 @@ def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> N
             )
 
 
-def _safe_min_isr(image: MetadataImage, defaults: Defaults) -> list[Versioned]:
+def _safe_min_isr(image: MetadataImage, defaults: ElectionDefaults) -> list[Versioned]:
     """
-    Who is eligible depends on ``min.insync.replicas``, which is the same on all brokers from now on
-    (KIP-966).
+    The records after which ``min.insync.replicas``, on which the eligible leader replicas depend,
+    is the same on all brokers (KIP-966).
     """
     made: list[Versioned] = []
     if MIN_INSYNC_REPLICAS not in image.config(ResourceType.BROKER, ""):
-        made.append(_min_isr("", defaults[MIN_INSYNC_REPLICAS]))
+        minimum = defaults[MIN_INSYNC_REPLICAS]
+        made.append(config_record(ResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
     made += [
-        _min_isr(name, None)
+        config_record(ResourceType.BROKER, name, MIN_INSYNC_REPLICAS, None)
         for (kind, name), config in image.configs.items()
         if kind == ResourceType.BROKER and name and MIN_INSYNC_REPLICAS in config
     ]
     return made
-
-
-def _min_isr(broker: str, value: str | None) -> Versioned:
-    record = records.ConfigRecord(
-        resource_type=ResourceType.BROKER,
-        resource_name=broker,
-        name=MIN_INSYNC_REPLICAS,
-        value=value,
-    )
-    return record, 0
 
 
 def _invalid(update: FeatureUpdate, reason: str) -> InvalidUpdateVersion:

@@ -7,7 +7,7 @@ the release that a cluster was finalized for can read them. It grows with releas
     7  3.3-IV3    13  3.6-IV1 transactions    17  3.7-IV2 directory ids    30  4.3-IV0 cordoned dirs
     8  3.4-IV0    15  3.7-IV0 registration    23  4.0-IV1 eligible leader replicas (KIP-966)
 
-The other features are switches of what they are named after; 0 is off.
+The other features switch on what they are named after; 0 is off.
 """
 
 from __future__ import annotations
@@ -49,7 +49,14 @@ among them: at level 0 it has no record, and higher ones belong to a quorum that
 voters.
 """
 
-MIN_METADATA_VERSION, MAX_METADATA_VERSION = SUPPORTED_FEATURES[METADATA_VERSION]
+SCRAM_SINCE: Final = 11  # KIP-900
+CONTROLLER_REGISTRATION_SINCE: Final = 15  # KIP-919
+DIRECTORY_IDS_SINCE: Final = 17  # KIP-858
+ELIGIBLE_LEADER_REPLICAS_SINCE: Final = 23  # KIP-966
+CORDONED_DIRECTORIES_SINCE: Final = 30  # KIP-1066
+"""
+The levels of ``metadata.version`` from which on the records of a feature are written.
+"""
 
 
 def check_feature_level(name: str, level: int) -> None:
@@ -58,7 +65,7 @@ def check_feature_level(name: str, level: int) -> None:
         UnsupportedFeatureLevel: *level* of the feature *name* is not supported.
     """
     if level == 0 and name != METADATA_VERSION:
-        return  # Off, as in a log that knows features which are not in use.
+        return  # The feature is off, and need not be known.
     low, high = SUPPORTED_FEATURES.get(name, (0, 0))
     if not low <= level <= high:
         raise UnsupportedFeatureLevel(
@@ -67,48 +74,13 @@ def check_feature_level(name: str, level: int) -> None:
         )
 
 
-def supports_scram(metadata_version: int) -> bool:
-    """
-    Whether SCRAM credentials can be kept (KIP-900).
-    """
-    return metadata_version >= 11
-
-
-def supports_transactions(metadata_version: int) -> bool:
-    """
-    Whether records may stand between BEGIN_TRANSACTION and END_TRANSACTION (KIP-868).
-    """
-    return metadata_version >= 13
-
-
-def supports_controller_registration(metadata_version: int) -> bool:
-    """
-    Whether a controller registers itself (KIP-919).
-    """
-    return metadata_version >= 15
-
-
-def supports_directory_ids(metadata_version: int) -> bool:
-    """
-    Whether replicas are assigned to log directories (KIP-858).
-    """
-    return metadata_version >= 17
-
-
-def supports_cordoned_directories(metadata_version: int) -> bool:
-    """
-    Whether a broker reports which of its directories get no new partitions (KIP-1066).
-    """
-    return metadata_version >= 30
-
-
 def register_broker_version(metadata_version: int) -> int:
     """
     The version of RegisterBrokerRecord to write.
     """
-    if supports_cordoned_directories(metadata_version):
+    if metadata_version >= CORDONED_DIRECTORIES_SINCE:
         return 4
-    if supports_directory_ids(metadata_version):
+    if metadata_version >= DIRECTORY_IDS_SINCE:
         return 3
     return 2 if metadata_version >= 8 else 1
 
@@ -117,6 +89,6 @@ def partition_version(metadata_version: int) -> int:
     """
     The version of PartitionRecord and PartitionChangeRecord to write.
     """
-    if metadata_version >= 23:
+    if metadata_version >= ELIGIBLE_LEADER_REPLICAS_SINCE:
         return 2
-    return 1 if supports_directory_ids(metadata_version) else 0
+    return 1 if metadata_version >= DIRECTORY_IDS_SINCE else 0

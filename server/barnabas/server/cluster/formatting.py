@@ -1,9 +1,10 @@
 """
-Making log directories ready for a cluster, as ``kafka-storage format`` does, and checking old ones.
+The preparation of log directories: new ones are formatted as by ``kafka-storage format``, and the
+others are checked.
 
-Every log directory says whose it is (``meta.properties``) and with which records a fresh metadata
-log begins (``bootstrap.checkpoint``, of which only the one in the directory of that log counts).
-``meta.properties`` is written last: a directory that has it is complete.
+Every log directory has its owner (``meta.properties``) and the first records of the metadata log
+(``bootstrap.checkpoint``, which is read in the directory of that log only). ``meta.properties`` is
+written last: a directory that has it is complete.
 """
 
 from __future__ import annotations
@@ -40,21 +41,21 @@ def prepare_directories(
     log_dirs: Sequence[Path], *, node_id: int, cluster_id: str | None, files: Files, now_ms: int
 ) -> str:
     """
-    Format the log directories that are new, check that all belong together, and name the cluster.
+    Format the new log directories, check that all belong to one cluster, and return its id.
 
     A directory that cannot be read is left to the log manager, which takes it offline.
 
     Args:
-        cluster_id: of the cluster to join or to make; None for that of the directories or, if none
-            is formatted, for a new one.
+        cluster_id: the expected id; None accepts that of the directories, or generates one if all
+            are new.
 
     Returns:
         The id of the cluster.
 
     Raises:
-        InvalidLogDirectory: a directory is another node's or another cluster's, two have the same
-            id, or one has logs but does not say whose.
-        CorruptCheckpoint: a ``meta.properties`` makes no sense.
+        InvalidLogDirectory: a directory belongs to another node or cluster, two have the same id,
+            or one has logs but no ``meta.properties``.
+        CorruptCheckpoint: a ``meta.properties`` cannot be parsed.
         KafkaStorageError: no directory can be used.
     """
     ensemble = MetaPropertiesEnsemble(files, _made(log_dirs, files))
@@ -85,11 +86,12 @@ def _made(log_dirs: Sequence[Path], files: Files) -> list[Path]:
 
 def _check_fresh(log_dir: Path, files: Files) -> None:
     """
-    What lost its ``meta.properties`` must not be taken for new: its logs would be strays. Nor is
-    anything written into what no broker would start with, such as the top of a file system.
+    Check that a directory without ``meta.properties`` is new. If it has only lost the file, its
+    logs would be taken for strays; and no file is written into a directory in which no broker would
+    start, such as the root of a file system.
 
     Raises:
-        InvalidLogDirectory: there is a log, or a directory that is none.
+        InvalidLogDirectory: the directory has a log, or another directory.
     """
     for name in files.names(log_dir):
         if name == REMOTE_LOG_INDEX_CACHE or not files.is_directory(log_dir / name):
@@ -112,7 +114,7 @@ def _bootstrap(now_ms: int) -> bytes:
 
 def default_bootstrap() -> list[Versioned]:
     """
-    The records that a cluster begins with unless it was formatted with others.
+    The first records of a cluster that was not formatted with others.
     """
     return [
         (records.FeatureLevelRecord(name=name, feature_level=level), 0)

@@ -1,10 +1,10 @@
 """
-The metadata of the cluster in memory: what all records of the metadata log add up to.
+The metadata of the cluster in memory: the sum of all records of the metadata log.
 
-Applying records is the only way to change it, and a start is the same as normal running: replay.
-The records that it writes for a snapshot come in Kafka's order (``MetadataImage``): features first,
-because ``metadata.version`` decides how the rest is read, then brokers, controllers, topics,
-configs, quotas, producer ids, access control lists, SCRAM credentials, delegation tokens.
+Only records change it, at the start as in normal operation. The records of a snapshot are in
+Kafka's order (``MetadataImage``): features first, since ``metadata.version`` decides how the rest
+is read, then brokers, controllers, topics, configs, quotas, producer ids, access control lists,
+SCRAM credentials, delegation tokens.
 """
 
 from __future__ import annotations
@@ -29,9 +29,19 @@ A record and the version to write it in.
 """
 
 
+def config_record(resource_type: int, name: str, option: str, value: str | None) -> Versioned:
+    """
+    The record that sets an option of a resource, or removes it.
+    """
+    record = records.ConfigRecord(
+        resource_type=resource_type, resource_name=name, name=option, value=value
+    )
+    return record, 0
+
+
 class ResourceType(IntEnum):
     """
-    What a config belongs to, with Kafka's numbers (``ConfigResource.Type``).
+    The type of a resource with configs, with Kafka's numbers (``ConfigResource.Type``).
     """
 
     UNKNOWN = 0
@@ -67,11 +77,11 @@ class MetadataImage:
 
     Invariants:
 
-    1. Only :meth:`apply` changes anything.
-    2. Both ways to find a topic lead to the same objects.
-    3. A config is there only with a value; a resource only with a config.
+    1. Only :meth:`apply` changes it.
+    2. A topic is the same object by name and by id.
+    3. Each config has a value, and each resource in ``configs`` a config.
 
-    Belongs to the thread of the event loop.
+    Used on the event loop's thread only.
     """
 
     __slots__ = (
@@ -100,7 +110,7 @@ class MetadataImage:
     @property
     def is_empty(self) -> bool:
         """
-        Whether the log has no ``metadata.version`` yet: it was never led by a controller.
+        Whether there is no ``metadata.version``: no controller has ever led the log.
         """
         return features.METADATA_VERSION not in self.feature_levels
 
@@ -125,17 +135,17 @@ class MetadataImage:
 
     def apply(self, record: Message) -> None:
         """
-        Take one record into account.
+        Apply one record.
 
         Raises:
-            InconsistentMetadata: it does not fit what came before, as in a damaged log.
+            InconsistentMetadata: it contradicts earlier records, as in a damaged log.
             UnsupportedFeatureLevel: it finalizes a feature that this release does not know.
         """
         _APPLY[type(record)](self, record)
 
     def as_records(self) -> Iterator[Versioned]:
         """
-        Records that add up to this image, in the order of a snapshot.
+        The records of a snapshot of this image, in order.
         """
         version = self.metadata_version
         yield from self._feature_records()
@@ -150,7 +160,7 @@ class MetadataImage:
         yield from self._config_records()
         yield from self._kept(records.ClientQuotaRecord)
         if self.next_producer_id >= 0:
-            # Who took the last block does not outlive a snapshot in Kafka either.
+            # As in Kafka a snapshot does not keep the owner of the last block.
             yield (
                 records.ProducerIdsRecord(
                     broker_id=-1, broker_epoch=-1, next_producer_id=self.next_producer_id
@@ -170,18 +180,12 @@ class MetadataImage:
     def _config_records(self) -> Iterator[Versioned]:
         for (resource_type, resource_name), config in self.configs.items():
             for name, value in config.items():
-                record = records.ConfigRecord(
-                    resource_type=resource_type,
-                    resource_name=resource_name,
-                    name=name,
-                    value=value,
-                )
-                yield record, 0
+                yield config_record(resource_type, resource_name, name, value)
 
     def _kept(self, kind: type[Message]) -> Iterator[Versioned]:
         return ((record, 0) for record in self.kept.of_type(kind))
 
-    # What each type of record does.
+    # One method for each type of record.
 
     def _apply_feature(self, record: records.FeatureLevelRecord) -> None:
         features.check_feature_level(record.name, record.feature_level)
@@ -305,7 +309,7 @@ class MetadataImage:
 
     def _apply_nothing(self, record: Message) -> None:
         """
-        A record without an effect: an empty one, or what is left of ZooKeeper.
+        Ignore a record without effect: an empty one, or one of the migration from ZooKeeper.
         """
 
 

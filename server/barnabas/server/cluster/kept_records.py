@@ -1,10 +1,9 @@
 """
-Records of the metadata log that are kept for whoever opens it next, and not acted upon.
+Records of the metadata log that are stored without an effect.
 
-Access control lists, SCRAM credentials, client quotas and delegation tokens: an Apache Kafka that
-starts on our directory finds them as it left them. Of each key the latest record counts, and a
-record that removes the key takes it away, which is all that one has to know to carry them through
-snapshots.
+These are access control lists, SCRAM credentials, client quotas and delegation tokens: an Apache
+Kafka that starts on the directory finds them unchanged. A snapshot has the last record of each key
+that is not removed.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _REMOVES: Final[Mapping[type[Message], type[Message]]] = {
 
 class KeptRecords:
     """
-    The latest record of each key, by type, in the order in which the keys came.
+    The last record of each key, by type, in the order of the first records.
     """
 
     __slots__ = ("_by_type",)
@@ -54,7 +53,7 @@ class KeptRecords:
 
     def apply(self, record: Message) -> None:
         """
-        Keep *record*, or forget the one that it removes.
+        Keep *record*, or drop the one that it removes.
         """
         kind = _REMOVES.get(type(record))
         removes = kind is not None or getattr(record, "remove", False)

@@ -1,7 +1,7 @@
 """
-What a node writes into the metadata log when it starts, loses a log directory, and stops.
+The records of a node's start, of the failure of a log directory, and of a stop.
 
-An Apache Kafka that combines broker and controller writes the same records in the same order::
+An Apache Kafka that is both broker and controller writes the same records in the same order::
 
     start   LEADER_CHANGE (a control batch, by MetadataLog)
             a fresh log:  BEGIN_TRANSACTION, the records of bootstrap.checkpoint,
@@ -16,26 +16,34 @@ An Apache Kafka that combines broker and controller writes the same records in t
     stop    BROKER_REGISTRATION_CHANGE: in controlled shutdown, PARTITION_CHANGE: without a leader
             BROKER_REGISTRATION_CHANGE: fenced
 
-Everything here is a function of the image (Kafka's ``ActivationRecordsGenerator``,
+All functions here are pure functions of the image (Kafka's ``ActivationRecordsGenerator``,
 ``ClusterControlManager`` and ``ReplicationControlManager``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Final, TypeVar
 from uuid import UUID
 
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.structs import struct
 from barnabas.server.cluster import features
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
+from barnabas.server.cluster.image import (
+    MetadataImage,
+    ResourceType,
+    Topic,
+    Versioned,
+    config_record,
+)
 from barnabas.server.cluster.partition_changes import (
     MIN_INSYNC_REPLICAS,
-    Defaults,
+    ElectionDefaults,
     change_partition,
 )
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
+
+T = TypeVar("T")
 
 PLAINTEXT: Final = 0
 BOOTSTRAP_TRANSACTION: Final = "Bootstrap records"
@@ -48,7 +56,7 @@ IN_CONTROLLED_SHUTDOWN: Final = 1
 @struct
 class Endpoint:
     """
-    Where a node can be reached under a listener's name.
+    The address of a node for a listener.
     """
 
     name: str
@@ -60,7 +68,7 @@ class Endpoint:
 @struct(kw_only=True)
 class ThisNode:
     """
-    What a node says about itself when it registers.
+    The registration data of a node.
     """
 
     node_id: int
@@ -74,16 +82,16 @@ class ThisNode:
 def activation_records(
     image: MetadataImage,
     bootstrap: Sequence[Versioned],
-    defaults: Defaults,
+    defaults: ElectionDefaults,
     *,
     in_transaction: bool,
 ) -> list[Versioned]:
     """
-    What a new leader writes before anything else.
+    The first records of a new leader.
 
     Args:
         bootstrap: the records of ``bootstrap.checkpoint``.
-        in_transaction: whether the log ends within a transaction, whose END will never come.
+        in_transaction: whether the log ends within a transaction, which is aborted.
     """
     made: list[Versioned] = []
     if in_transaction:
@@ -98,14 +106,9 @@ def activation_records(
     made.append((records.BeginTransactionRecord(name=BOOTSTRAP_TRANSACTION), 0))
     made += bootstrap
     if levels.get(features.ELIGIBLE_LEADER_REPLICAS, 0) > 0:
-        # Who is eligible depends on it, so that it must be the same on all brokers (KIP-966).
-        cluster_wide = records.ConfigRecord(
-            resource_type=ResourceType.BROKER,
-            resource_name="",
-            name=MIN_INSYNC_REPLICAS,
-            value=defaults[MIN_INSYNC_REPLICAS],
-        )
-        made.append((cluster_wide, 0))
+        # The eligible leader replicas depend on it: it has to be the same on all brokers (KIP-966).
+        minimum = defaults[MIN_INSYNC_REPLICAS]
+        made.append(config_record(ResourceType.BROKER, "", MIN_INSYNC_REPLICAS, minimum))
     made.append((records.EndTransactionRecord(), 0))
     return made
 
@@ -114,27 +117,14 @@ def controller_registration(image: MetadataImage, node: ThisNode) -> list[Versio
     """
     The registration of this node as the controller.
     """
-    if not features.supports_controller_registration(image.metadata_version):
+    if image.metadata_version < features.CONTROLLER_REGISTRATION_SINCE:
         return []
     registration = records.RegisterControllerRecord(
         controller_id=node.node_id,
         incarnation_id=node.incarnation_id,
         zk_migration_ready=False,
-        end_points=[
-            records.ControllerEndpoint(
-                name=endpoint.name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=endpoint.security_protocol,
-            )
-            for endpoint in node.controller_endpoints
-        ],
-        features=[
-            records.ControllerFeature(
-                name=name, min_supported_version=low, max_supported_version=high
-            )
-            for name, (low, high) in features.SUPPORTED_FEATURES.items()
-        ],
+        end_points=_endpoints(records.ControllerEndpoint, node.controller_endpoints),
+        features=_features(records.ControllerFeature),
     )
     return [(registration, 0)]
 
@@ -144,40 +134,48 @@ def broker_registration(image: MetadataImage, node: ThisNode, epoch: int) -> Ver
     The registration of this node as a broker, fenced until it is ready.
 
     Args:
-        epoch: the broker epoch, which is the offset that this record will have.
+        epoch: the broker epoch, which is the offset of this record.
     """
     version = features.register_broker_version(image.metadata_version)
     registration = records.RegisterBrokerRecord(
         broker_id=node.node_id,
         incarnation_id=node.incarnation_id,
         broker_epoch=epoch,
-        end_points=[
-            records.BrokerEndpoint(
-                name=endpoint.name,
-                host=endpoint.host,
-                port=endpoint.port,
-                security_protocol=endpoint.security_protocol,
-            )
-            for endpoint in node.endpoints
-        ],
-        features=[
-            records.BrokerFeature(name=name, min_supported_version=low, max_supported_version=high)
-            for name, (low, high) in features.SUPPORTED_FEATURES.items()
-        ],
+        end_points=_endpoints(records.BrokerEndpoint, node.endpoints),
+        features=_features(records.BrokerFeature),
         rack=node.rack,
         log_dirs=list(node.log_dirs) if version >= 3 else [],
     )
     return registration, version
 
 
+def _endpoints(make: Callable[..., T], endpoints: Sequence[Endpoint]) -> list[T]:
+    return [
+        make(
+            name=each.name,
+            host=each.host,
+            port=each.port,
+            security_protocol=each.security_protocol,
+        )
+        for each in endpoints
+    ]
+
+
+def _features(make: Callable[..., T]) -> list[T]:
+    return [
+        make(name=name, min_supported_version=low, max_supported_version=high)
+        for name, (low, high) in features.SUPPORTED_FEATURES.items()
+    ]
+
+
 def broker_shutdown(
-    image: MetadataImage, broker_id: int, *, clean: bool, defaults: Defaults
+    image: MetadataImage, broker_id: int, *, clean: bool, defaults: ElectionDefaults
 ) -> list[Versioned]:
     """
-    What the last incarnation of a broker left behind, when it comes back.
+    The removal of a broker's last incarnation from the partitions, when the broker starts again.
 
     Args:
-        clean: whether it had stopped after writing everything to the disk.
+        clean: whether it was stopped cleanly, with all records on the disk.
     """
     killed = not clean and image.elr_enabled
     made: list[Versioned] = []
@@ -202,7 +200,7 @@ def no_cordoned_directories(image: MetadataImage, broker_id: int) -> list[Versio
     The report of a broker that takes new partitions in all of its directories (KIP-1066).
     """
     broker = image.brokers[broker_id]
-    if not features.supports_cordoned_directories(image.metadata_version):
+    if image.metadata_version < features.CORDONED_DIRECTORIES_SINCE:
         return []
     if broker.cordoned_log_dirs == []:
         return []
@@ -212,9 +210,10 @@ def no_cordoned_directories(image: MetadataImage, broker_id: int) -> list[Versio
     return [(change, 3)]
 
 
-def unfencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+def unfencing(image: MetadataImage, broker_id: int, defaults: ElectionDefaults) -> list[Versioned]:
     """
-    A broker is ready: it leads again what has no leader and can be led by it.
+    The records of a broker that is ready: it leads the partitions without a leader that it can
+    lead.
     """
     broker = image.brokers[broker_id]
     unfence = records.BrokerRegistrationChangeRecord(
@@ -230,10 +229,10 @@ def unfencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[
 
 
 def controlled_shutdown(
-    image: MetadataImage, broker_id: int, defaults: Defaults
+    image: MetadataImage, broker_id: int, defaults: ElectionDefaults
 ) -> list[Versioned]:
     """
-    A broker is about to stop: it leads nothing any more.
+    The records of a broker that begins to stop: it resigns from all partitions.
     """
     broker = image.brokers[broker_id]
     made: list[Versioned] = []
@@ -247,9 +246,9 @@ def controlled_shutdown(
     return made + _removal(image, broker_id, defaults)
 
 
-def fencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Versioned]:
+def fencing(image: MetadataImage, broker_id: int, defaults: ElectionDefaults) -> list[Versioned]:
     """
-    A broker is gone.
+    The records of a broker that has stopped.
     """
     broker = image.brokers[broker_id]
     fence = records.BrokerRegistrationChangeRecord(
@@ -259,11 +258,11 @@ def fencing(image: MetadataImage, broker_id: int, defaults: Defaults) -> list[Ve
 
 
 def failed_directories(
-    image: MetadataImage, broker_id: int, online: Collection[UUID], defaults: Defaults
+    image: MetadataImage, broker_id: int, online: Collection[UUID], defaults: ElectionDefaults
 ) -> list[Versioned]:
     """
-    Of the directories that a broker has registered, only those *online* still work: what is in
-    another one has no leader any more (KIP-858).
+    The records of a broker whose directories have failed, except those *online*: partitions in a
+    failed one have no leader any more (KIP-858).
     """
     broker = image.brokers[broker_id]
     lost = [directory for directory in broker.log_dirs if directory not in online]
@@ -281,10 +280,10 @@ def failed_directories(
 
 
 def _removal(
-    image: MetadataImage, broker_id: int, defaults: Defaults, directory: UUID | None = None
+    image: MetadataImage, broker_id: int, defaults: ElectionDefaults, directory: UUID | None = None
 ) -> list[Versioned]:
     """
-    A broker is in sync no more, or only what it has in a *directory*.
+    Remove a broker from the ISRs of all partitions, or of those in *directory*.
     """
     made: list[Versioned] = []
     for topic, index, partition in _partitions(image):

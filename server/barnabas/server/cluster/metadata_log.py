@@ -1,5 +1,5 @@
 """
-``__cluster_metadata-0``: the log that the cluster's metadata is made of (KRaft, KIP-500, KIP-630).
+``__cluster_metadata-0``: the log of the cluster's metadata (KRaft, KIP-500, KIP-630).
 
 ::
 
@@ -9,9 +9,9 @@
     leader-epoch-checkpoint                    where each epoch begins
     partition.metadata                         the id of this topic, which is always the same
 
-Each start is an epoch of its own, begun by a LEADER_CHANGE control batch. Records are appended in
-batches that say base offset and epoch themselves, synced, and only then applied; a batch that was
-not synced may be there after a crash or not, and whoever asked for it was not answered.
+Each start is an epoch, which begins with a LEADER_CHANGE control batch. Records are appended in
+batches with their own base offset and epoch, synced, and then applied. A crash may keep a batch
+that was not synced, or lose it: its request was not answered.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
+from barnabas.storage.log.retention import UNLIMITED
 from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.state_files.quorum_state import QuorumState
@@ -57,7 +58,6 @@ from barnabas.storage.uuids import METADATA_TOPIC_ID
 DIRECTORY_NAME: Final = "__cluster_metadata-0"
 
 READ_BYTES: Final = 1024 * 1024
-UNLIMITED: Final = -1
 
 
 class Appended(NamedTuple):
@@ -76,11 +76,11 @@ class MetadataLog:
 
     Invariants:
 
-    1. The image is the sum of all records that were committed, and these survive a crash.
+    1. The image is the sum of all committed records, which survive a crash.
     2. No two starts write in the same epoch.
-    3. After an error of the disk nothing is written any more.
+    3. After an error of the disk the log is not written any more.
 
-    Used by one thread at a time, which its controller sees to.
+    Its controller uses it from one thread at a time.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class MetadataLog:
             clock=clock,
             failures=failures,
             topic_id=METADATA_TOPIC_ID,
-            # Nobody notes how it was stopped, so that all of it is looked at, as in Kafka.
+            # As in Kafka all of it is recovered: there is no marker of a clean stop.
             had_clean_shutdown=False,
         )
         opened = cls(log, node_id=node_id, config=config, files=files, clock=clock)
@@ -167,7 +167,7 @@ class MetadataLog:
         log = self._log
         self._replay = self.snapshots.recover()
         latest = self.snapshots.latest
-        # With one voter, what was written was decided. It may not be on the disk yet, though.
+        # With one voter all written records are committed, but they may not be on the disk yet.
         log.flush(force_flush_active_segment=True)
         log.update_high_watermark(log.log_end_offset)
         for batch in self._batches(log.log_start_offset if latest is None else latest.end_offset):
@@ -191,7 +191,7 @@ class MetadataLog:
 
         Raises:
             ForeignQuorum: other controllers have a vote.
-            InvalidQuorumState: nobody can say which epoch is the next.
+            InvalidQuorumState: the last epoch cannot be read.
             KafkaStorageError: it cannot be written.
         """
         directory = self._log.dir
@@ -255,7 +255,7 @@ class MetadataLog:
 
     def append(self, records: Sequence[Versioned], *, atomic: bool = True) -> Appended:
         """
-        Put *records* into the log. They count once they are flushed and committed.
+        Append *records*, which have an effect once they are flushed and committed.
 
         Args:
             atomic: whether they have to be in one batch.
@@ -280,10 +280,10 @@ class MetadataLog:
 
     def flush(self) -> None:
         """
-        Return once what was appended survives a crash. May block.
+        Return once all appended records survive a crash. May block.
 
         Raises:
-            KafkaStorageError: it may not survive, and nothing can be written any more.
+            KafkaStorageError: the sync failed, and the log cannot be written any more.
         """
         with self._failing():
             self._log.flush(force_flush_active_segment=True)
@@ -298,13 +298,13 @@ class MetadataLog:
             self._take_back()
             raise
         except KafkaError as error:
-            # What is in the file and not in the image would be applied by the next start only.
+            # The file may have records that the image has not, and that the next start applies.
             self._failure = error
             raise
 
     def _take_back(self) -> None:
         """
-        Cut off what is not committed: its change fails, and later ones may succeed.
+        Truncate uncommitted records: their change fails, and later ones may succeed.
         """
         try:
             self._log.truncate_to(self._log.high_watermark)
@@ -313,7 +313,7 @@ class MetadataLog:
 
     def commit(self, appended: Appended) -> None:
         """
-        Apply what was appended and flushed.
+        Apply records that were appended and flushed.
         """
         self._log.update_high_watermark(self.end_offset)
         for record, _ in appended.records:
@@ -323,7 +323,7 @@ class MetadataLog:
 
     def prepare_snapshot(self) -> Callable[[], None]:
         """
-        The work of writing a snapshot of all that was committed; may block for long.
+        Return a function that writes a snapshot of all committed records, and may block for long.
         """
         return self.snapshots.prepare(self._replay, self.epoch)
 
@@ -336,7 +336,7 @@ class MetadataLog:
 
 def log_config(config: BrokerConfig) -> LogConfig:
     """
-    The configuration of the metadata log: it is not retention that lets go of its records.
+    The configuration of the metadata log, without retention: snapshots allow its deletion.
     """
     return LogConfig(
         max_message_bytes=MAX_BATCH_BYTES,

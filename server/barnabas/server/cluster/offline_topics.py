@@ -1,8 +1,8 @@
 """
 The topics of the cluster, read from the files of its metadata log without opening it.
 
-Tools ask for them that look at a log directory, maybe while a broker is at work in it: nothing is
-made or changed, and what is not wholly written yet is not read.
+For tools that read a log directory, possibly of a running broker: no file is created or changed,
+and an incomplete batch is not read.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from barnabas.storage.verify.cluster import KnownTopic, Topics
 
 def read_image(log: PartitionDirectory) -> MetadataImage:
     """
-    What the latest snapshot and the records behind it add up to.
+    The sum of the latest snapshot and the records behind it.
 
     Raises:
         CorruptMessage, InconsistentMetadata: the log is damaged.
         UnknownMetadataRecord, UnsupportedFeatureLevel: a later release wrote it.
-        FileNotFoundError: a broker has removed a file meanwhile.
+        FileNotFoundError: a running broker has removed a file.
     """
     snapshots = find_snapshots(log.path, log.files).complete
     replay, start = Replay(), 0
@@ -39,7 +39,7 @@ def read_image(log: PartitionDirectory) -> MetadataImage:
 
 def read_topics(root: LogRoot) -> Topics | None:
     """
-    The topics by name; None if the metadata log is not in *root*, or cannot be understood.
+    The topics by name; None if the metadata log is not in *root*, or cannot be read.
     """
     log = root.cluster_metadata
     if log is None:

@@ -1,6 +1,6 @@
 """
-The records about one partition: what an event or a request makes of it (Kafka
-``PartitionChangeBuilder``, with what ``ReplicationControlManager`` tells it).
+The record that changes one partition after an event or a request (Kafka's
+``PartitionChangeBuilder``, as ``ReplicationControlManager`` uses it).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from uuid import UUID
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
 from barnabas.server.cluster.assignments import Assignment
-from barnabas.server.cluster.elections import ElectionRules, partition_change
+from barnabas.server.cluster.elections import ElectionRules, build_change
 from barnabas.server.cluster.image import MetadataImage, ResourceType, Topic, Versioned
 from barnabas.server.cluster.partition_registration import (
     MIGRATING_DIRECTORY,
@@ -26,16 +26,16 @@ UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 UNASSIGNED_DIRECTORY: Final = UUID(int=1)
 LOST_DIRECTORY: Final = UUID(int=2)
 
-Defaults = Mapping[str, str]
+ElectionDefaults = Mapping[str, str]
 """
-The topic configs of this node's own configuration that elections go by, as text: what counts where
-neither the topic nor the cluster says anything.
+The topic configs for elections in this node's own configuration, as text: the values where neither
+topic nor cluster has one.
 """
 
 
 class Election(Enum):
     """
-    How a leader is chosen if the partition needs one.
+    The replicas that may become leader, if the partition needs one.
     """
 
     AS_CONFIGURED = auto()  # of those in sync; of others if the topic allows it
@@ -50,7 +50,7 @@ def change_partition(
     index: int,
     partition: PartitionRegistration,
     *,
-    defaults: Defaults,
+    defaults: ElectionDefaults,
     added: int | None = None,
     removed: int | None = None,
     killed: int | None = None,
@@ -58,14 +58,12 @@ def change_partition(
     assignment: Assignment | None = None,
 ) -> list[Versioned]:
     """
-    The record that brings a partition in line with what has happened, if any is needed.
+    The record that adapts a partition to an event; an empty list if it stays as it is.
 
     Args:
-        defaults: what the configuration of this node says.
+        defaults: see ``ElectionDefaults``.
         added: a broker that may lead from now on.
-        removed: a broker that leaves the ISR with all its records.
-        killed: a broker that went down without a clean stop.
-        assignment: the replicas that the partition is to have, if it is to have others.
+        removed, killed, assignment: see ``build_change``.
     """
 
     def is_acceptable(broker_id: int) -> bool:
@@ -76,7 +74,7 @@ def change_partition(
             return False
         return _is_online(partition, broker)
 
-    change = partition_change(
+    change = build_change(
         partition,
         topic.id,
         index,
@@ -101,22 +99,22 @@ def change_partition(
     return [(change, features.partition_version(image.metadata_version))]
 
 
-def may_be_unclean(image: MetadataImage, topic: str, defaults: Defaults) -> bool:
+def may_be_unclean(image: MetadataImage, topic: str, defaults: ElectionDefaults) -> bool:
     """
-    Whether a replica of *topic* may lead that is behind, as its configuration says.
+    Whether a replica of *topic* that is not in sync may lead, by its configuration.
     """
     return _config(image, topic, UNCLEAN_ELECTION, defaults).lower() == "true"
 
 
-def _config(image: MetadataImage, topic: str, name: str, defaults: Defaults) -> str:
+def _config(image: MetadataImage, topic: str, name: str, defaults: ElectionDefaults) -> str:
     cluster = image.config(ResourceType.BROKER, "")
     return image.config(ResourceType.TOPIC, topic).get(name) or cluster.get(name, defaults[name])
 
 
 def offline_replicas(image: MetadataImage, partition: PartitionRegistration) -> list[int]:
     """
-    The replicas that nobody can reach now: on brokers that are away, or in directories that failed
-    (Kafka's ``KRaftMetadataCache.getOfflineReplicas``).
+    The replicas on brokers that do not run, or in directories that have failed (Kafka's
+    ``KRaftMetadataCache.getOfflineReplicas``).
     """
     brokers = image.brokers
     return [
@@ -130,7 +128,7 @@ def offline_replicas(image: MetadataImage, partition: PartitionRegistration) -> 
 
 def _is_online(partition: PartitionRegistration, broker: records.RegisterBrokerRecord) -> bool:
     """
-    Whether the directory of the broker's replica works, as far as the metadata knows (KIP-858).
+    Whether the directory of the broker's replica is online, by the metadata (KIP-858).
     """
     if broker.broker_id not in partition.replicas:
         return False

@@ -1,5 +1,5 @@
 """
-What the metadata log says about one partition: its replicas, its leader and their epochs.
+One partition in the metadata log: its replicas, its leader and their epochs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ The directory of a replica that was placed before directories had ids.
 
 class LeaderRecoveryState(IntEnum):
     """
-    Whether the leader came from the replicas in sync, or records may have been lost with it.
+    Whether the leader was in sync when it was elected, or may lack records.
     """
 
     RECOVERED = 0
@@ -37,13 +37,13 @@ class LeaderRecoveryState(IntEnum):
 @struct(kw_only=True)
 class PartitionRegistration:
     """
-    One partition as of the last record about it (Kafka's class of this name).
+    One partition after the last record about it (Kafka's class of this name).
 
     Invariants:
 
     1. ``directories`` has one entry for each of ``replicas``.
-    2. Every change makes ``partition_epoch`` larger by one; one that names a leader, even the same,
-       also ``leader_epoch``.
+    2. Every change increments ``partition_epoch``; a change with a leader, even the same one, also
+       increments ``leader_epoch``.
     """
 
     replicas: tuple[int, ...]

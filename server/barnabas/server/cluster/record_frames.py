@@ -26,12 +26,12 @@ FRAME_VERSION: Final = 1
 
 MAX_BATCH_BYTES: Final = 8 * 1024 * 1024
 """
-The largest batch that Kafka's raft layer takes (``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``).
+The largest batch of Kafka's raft layer (``KafkaRaftClient.MAX_BATCH_SIZE_BYTES``).
 """
 
 MAX_BATCH_RECORDS: Final = 10_000
 """
-Where Kafka's controller divides what need not be atomic (``QuorumController``).
+The size at which Kafka's controller divides records that need not be atomic (``QuorumController``).
 """
 
 _RECORD_OVERHEAD: Final = 32  # lengths, attributes and deltas of a record take less than this
@@ -52,7 +52,7 @@ def decode_record(value: Buffer) -> Versioned:
     The record in the value of a record in a batch, and the version it was written in.
 
     Raises:
-        UnknownMetadataRecord: it was written by a release that knows more.
+        UnknownMetadataRecord: a later release wrote it.
         DecodeError: it is damaged.
     """
     try:
@@ -104,7 +104,7 @@ def divided_batches(
     max_records: int = MAX_BATCH_RECORDS,
 ) -> Iterator[bytearray]:
     """
-    *records* in as many batches as it takes.
+    *records* in as few batches as possible.
     """
     pending: list[SimpleRecord] = []
     size = HEADER_SIZE

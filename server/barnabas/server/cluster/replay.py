@@ -1,9 +1,9 @@
 """
-Taking batches of the metadata log into account, from the log, from a snapshot, or just written.
+The replay of batches of the metadata log, from the log, from a snapshot, or after an append.
 
-Records between BEGIN_TRANSACTION and END_TRANSACTION count together or, when ABORT_TRANSACTION
-comes instead, not at all (KIP-868). Control batches are about the log itself: who leads it, and in
-a quorum that keeps its voters in the log (KIP-853), which ones these are.
+Records after BEGIN_TRANSACTION are applied at END_TRANSACTION, and dropped at ABORT_TRANSACTION
+(KIP-868). Control batches have the leader of the log and, in a quorum that keeps its voters in the
+log (KIP-853), the voters.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from barnabas.server.cluster.record_frames import decode_record
 
 class Replay:
     """
-    What the batches so far add up to.
+    The sum of the batches so far.
 
     Invariants:
 
-    1. The image has the records of all finished transactions and none of an unfinished one.
+    1. The image has the records of all complete transactions, and none of an open one.
     2. ``last_timestamp`` is that of the last batch.
     """
 
@@ -55,11 +55,11 @@ class Replay:
 
     def batch(self, batch: RecordBatch) -> None:
         """
-        Take a batch as it lies on the disk into account.
+        Apply a stored batch.
 
         Raises:
             CorruptMessage: it is damaged.
-            InconsistentMetadata: its records do not fit what came before.
+            InconsistentMetadata: its records contradict earlier ones.
             UnknownMetadataRecord, UnsupportedFeatureLevel: a later release wrote it.
         """
         batch.ensure_valid()
@@ -77,10 +77,10 @@ class Replay:
 
     def record(self, record: Message) -> None:
         """
-        Take one record into account.
+        Apply one record.
 
         Raises:
-            InconsistentMetadata: it does not fit what came before.
+            InconsistentMetadata: it contradicts earlier ones.
             UnsupportedFeatureLevel: it finalizes a feature that this release does not know.
         """
         if isinstance(record, records.BeginTransactionRecord):

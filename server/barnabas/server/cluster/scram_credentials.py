@@ -1,5 +1,5 @@
 """
-SCRAM credentials in the metadata: what a server needs to know of a password (KIP-554, RFC 5802).
+SCRAM credentials in the metadata: the server's part of a password (KIP-554, RFC 5802).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_ITERATIONS: Final = 16384
 
 class ScramMechanism(IntEnum):
     """
-    The mechanisms, with the numbers that stand for them in messages and records.
+    The mechanisms, with their numbers in messages and records.
     """
 
     SCRAM_SHA_256 = 1
@@ -51,8 +51,8 @@ def scram_credentials(image: MetadataImage) -> dict[str, dict[int, UserScramCred
 def check_user(name: str, mechanism: int) -> None:
     """
     Raises:
-        UnacceptableCredential: nobody has that name.
-        UnsupportedSaslMechanism: there is no such mechanism.
+        UnacceptableCredential: the name is empty.
+        UnsupportedSaslMechanism: the mechanism is unknown.
     """
     if not name:
         raise UnacceptableCredential("Username must not be empty")
@@ -63,7 +63,7 @@ def check_user(name: str, mechanism: int) -> None:
 def check_iterations(iterations: int) -> None:
     """
     Raises:
-        UnacceptableCredential: a password is to be hashed too few or too many times.
+        UnacceptableCredential: the number of iterations is too low or too high.
     """
     if iterations < MIN_ITERATIONS:
         raise UnacceptableCredential("Too few iterations")
@@ -75,11 +75,10 @@ def credential_record(
     name: str, mechanism: int, *, salt: bytes, salted_password: bytes, iterations: int
 ) -> UserScramCredentialRecord:
     """
-    The record of a credential, from which the password cannot be found.
+    The record of a credential, which does not reveal the password.
 
     Raises:
-        UnknownServerError: there is no password. Kafka fails to make a key of it, and has no better
-            code for that.
+        UnknownServerError: the password is empty. Kafka fails with this code, too.
     """
     if not salted_password:
         raise UnknownServerError("The salted password must not be empty")

@@ -1,11 +1,11 @@
 """
-Which snapshots of the metadata log there are, when another one is due, and which may go.
+The snapshots of the metadata log: when one is due, and which are removed.
 
-A snapshot is written once ``metadata.log.max.record.bytes.between.snapshots`` came after the last,
-or, if anything came, after ``metadata.log.max.snapshot.interval.ms`` (Kafka ``SnapshotGenerator``).
-The oldest snapshot goes, and with it the log up to the next one, when log and snapshots together
-are larger than ``metadata.max.retention.bytes`` or it is older than ``metadata.max.retention.ms``;
-the newest one stays (Kafka ``KafkaRaftLog.maybeClean``). A stop writes none.
+A snapshot is written after ``metadata.log.max.record.bytes.between.snapshots`` or, if there are new
+records, ``metadata.log.max.snapshot.interval.ms`` (Kafka's ``SnapshotGenerator``). The oldest
+snapshot is removed, with the log up to the next one, when log and snapshots together exceed
+``metadata.max.retention.bytes``, or its age ``metadata.max.retention.ms``; the newest one stays
+(Kafka's ``KafkaRaftLog.maybeClean``). A stop writes no snapshot.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class SnapshotStore:
 
     Invariants:
 
-    1. ``_ids`` has those that are complete, in their order, and none that ends before the log.
-    2. Where the log does not start at 0, a snapshot has all that came before its start.
+    1. ``_ids`` has the complete snapshots, in order, and none that ends before the log starts.
+    2. If the log does not start at 0, a snapshot has all records before its start.
     """
 
     def __init__(self, log: Log, *, config: BrokerConfig, files: Files, clock: Clock) -> None:
@@ -56,7 +56,7 @@ class SnapshotStore:
 
     def recover(self) -> Replay:
         """
-        Put the directory in order after whatever ended the last run, and read the latest snapshot.
+        Remove incomplete and obsolete snapshots, and read the latest one.
 
         Raises:
             InconsistentSnapshots: a part of the metadata is missing.
@@ -79,13 +79,13 @@ class SnapshotStore:
             return Replay()
         end = SnapshotId(self._log.log_end_offset, self._log.leader_epochs.latest_epoch or 0)
         if (latest.epoch, latest.end_offset) > (end.epoch, end.end_offset):
-            # The log is behind: it was lost. Kafka too goes on from the snapshot.
+            # The end of the log was lost. As in Kafka it continues from the snapshot.
             self._log.truncate_fully_and_start_at(latest.end_offset)
         return read_snapshot(latest.path(directory), self._files)
 
     def count(self, size: int) -> None:
         """
-        Note that a batch of *size* bytes came after the last snapshot.
+        Count a batch of *size* bytes after the last snapshot.
         """
         self._bytes_since += size
 
@@ -101,7 +101,7 @@ class SnapshotStore:
 
     def prepare(self, replay: Replay, epoch: int) -> Callable[[], None]:
         """
-        The work of writing a snapshot of what *replay* is now; may block for long.
+        Return a function that writes a snapshot of *replay* as it is now, and may block for long.
         """
         records = list(replay.image.as_records())
         snapshot = SnapshotId(self._log.log_end_offset, epoch)
@@ -126,7 +126,7 @@ class SnapshotStore:
 
     def clean(self) -> None:
         """
-        Remove what retention lets go of. May block.
+        Remove expired snapshots. May block.
         """
         while len(self._ids) > 1 and self._may_go(self._ids[0]):
             oldest, following = self._ids[0], self._ids[1]

@@ -1,5 +1,5 @@
 """
-Snapshots of the metadata log: files that stand in for all records before an offset (KIP-630).
+Snapshots of the metadata log: files that replace all records before an offset (KIP-630).
 
 ::
 
@@ -7,10 +7,10 @@ Snapshots of the metadata log: files that stand in for all records before an off
                                               .checkpoint.part       being written
                                               .checkpoint.deleted    about to be removed
 
-    SNAPSHOT_HEADER   control batch: the time of the last record that the snapshot stands in for,
-                      and where the quorum keeps its voters in the log, who they are
+    SNAPSHOT_HEADER   control batch: the time of the last record that the snapshot replaces, and
+                      the voters of a quorum that keeps them in the log
     records           in batches, as in the log; offsets count from 0
-    SNAPSHOT_FOOTER   control batch: nothing is missing
+    SNAPSHOT_FOOTER   control batch: the end of a complete snapshot
 
 Every batch carries the epoch of the name. ``bootstrap.checkpoint`` has the same form, epoch 0 and
 the records that a fresh log begins with.
@@ -48,8 +48,7 @@ _NAME = re.compile(r"(\d{20})-(\d{10})(?:-[^.]*)?(\.checkpoint(?:\.part|\.delete
 
 class SnapshotId(NamedTuple):
     """
-    Which records a snapshot stands in for: all before ``end_offset``, the last of them of
-    ``epoch``.
+    The records that a snapshot replaces: all before ``end_offset``, the last of them in ``epoch``.
     """
 
     end_offset: int
@@ -64,7 +63,7 @@ class SnapshotId(NamedTuple):
 
 class FoundSnapshots(NamedTuple):
     """
-    The snapshots of a directory: complete ones in their order, and what is left of others.
+    The snapshots of a directory: complete ones in order, and files of incomplete ones.
     """
 
     complete: list[SnapshotId]
@@ -73,7 +72,7 @@ class FoundSnapshots(NamedTuple):
 
 def find_snapshots(directory: Path, files: Files) -> FoundSnapshots:
     """
-    The snapshots that lie in *directory*.
+    The snapshots in *directory*.
     """
     found = FoundSnapshots([], [])
     for name in files.names(directory):
@@ -101,8 +100,8 @@ def snapshot_batches(
 
     Args:
         now_ms: the timestamp of all of its records.
-        last_contained_ms: that of the last record that it stands in for.
-        quorum: the last control records that the log had of those a snapshot carries on.
+        last_contained_ms: the timestamp of the last record that it replaces.
+        quorum: the last control records of each type that a snapshot keeps.
     """
     header = SnapshotHeaderRecord(version=0, last_contained_log_timestamp=last_contained_ms)
     control = {ControlRecordType.SNAPSHOT_HEADER: encode(header, 0), **quorum}
@@ -131,7 +130,7 @@ def write_snapshot(
     directory: Path, snapshot: SnapshotId, content: Iterable[bytearray], files: Files
 ) -> None:
     """
-    Write a snapshot; it is there as a whole and on the disk afterwards, or not at all.
+    Write a snapshot atomically, and sync it.
     """
     partial = snapshot.path(directory, PARTIAL_SUFFIX)
     file = files.open(partial)
@@ -148,13 +147,13 @@ def write_snapshot(
 
 def read_snapshot(path: Path, files: Files) -> Replay:
     """
-    What a snapshot adds up to.
+    The sum of the records of a snapshot.
 
     Raises:
-        CorruptMessage: it is damaged, or a part of it is missing.
-        InconsistentMetadata: its records do not fit each other.
+        CorruptMessage: it is damaged or incomplete.
+        InconsistentMetadata: its records contradict each other.
         UnknownMetadataRecord, UnsupportedFeatureLevel: a later release wrote it.
-        FileNotFoundError: there is none.
+        FileNotFoundError: it does not exist.
     """
     replay = Replay()
     try:

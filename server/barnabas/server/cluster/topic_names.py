@@ -1,5 +1,5 @@
 """
-Names of topics: which are legal, which are the broker's own, which collide.
+Names of topics: legal names, internal topics, collisions.
 
 The rules are those of Kafka's ``Topic`` class.
 """
@@ -25,8 +25,7 @@ Topics that clients may read but not write: they are marked as internal in metad
 
 MAX_NAME_LENGTH: Final = 249
 """
-So that ``<name>-<partition>`` and the suffixes of directories fit into the 255 bytes of a file
-name.
+``<name>-<partition>`` and the suffixes of directories fit into a file name of 255 bytes.
 """
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
@@ -34,7 +33,7 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 def reason_invalid(name: str) -> str | None:
     """
-    What is wrong with *name*, or ``None`` when it is a legal name of a topic.
+    The reason why *name* is illegal as the name of a topic, or ``None`` if it is legal.
     """
     if not name:
         return "the empty string is not allowed"
@@ -69,10 +68,9 @@ def is_internal(name: str) -> bool:
 
 def collision_key(name: str) -> str | None:
     """
-    What two names that collide have in common, ``None`` for a name that cannot collide.
+    The key that colliding names share, ``None`` for a name that cannot collide.
 
-    Kafka's metrics write ``.`` as ``_``; of names that differ in nothing else there may be only
-    one.
+    Kafka's metrics write ``.`` as ``_``: names that differ in nothing else collide.
     """
     if "." not in name and "_" not in name:
         return None

@@ -21,7 +21,7 @@ from barnabas.storage.config.options import table
 from barnabas.storage.units import MiB
 
 _NOT_USED: Final = "-1"
-"""What ``broker.id`` says where only ``node.id`` counts."""
+"""The value of an unused ``broker.id``."""
 
 
 @table
@@ -37,12 +37,12 @@ class BrokerConfig(
     OwnOptions,
 ):
     """
-    Every option of the broker, as it was given or by default.
+    All options of the broker.
 
     Invariants:
 
-    1. Every value is in its option's range, and the values fit one another.
-    2. ``given`` has the names that were set, with their text; all others are at their default.
+    1. Every value is in its option's range, and the values are consistent.
+    2. ``given`` has the names that are set, with their text; all others have their default.
     """
 
     given: Mapping[str, str] = MappingProxyType({})
@@ -81,7 +81,7 @@ class BrokerConfig(
                 self.queued_max_request_bytes,
                 "Value must be at least socket.request.max.bytes",
             )
-        # Reading them once checks them.
+        # The first access parses and checks them.
         _ = self.client_listeners
 
     @classmethod
@@ -109,13 +109,6 @@ class BrokerConfig(
     def metadata_directory(self) -> Path:
         return Path(self.metadata_log_dir) if self.metadata_log_dir else self.log_directories[0]
 
-    @property
-    def own_node_id(self) -> int:
-        """
-        ``node.id``, which ``broker.id`` may have said for it.
-        """
-        return self.node_id
-
     def _check_retention(self) -> None:
         for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
             value = getattr(self, name.replace(".", "_"))
@@ -125,7 +118,7 @@ class BrokerConfig(
 
 def _with_both_ids(texts: Mapping[str, str | None]) -> Mapping[str, str | None]:
     """
-    *texts* in which ``node.id`` and ``broker.id`` are given, or neither (Kafka's
+    *texts* with both ``node.id`` and ``broker.id`` if one of them is set (Kafka's
     ``AbstractKafkaConfig.populateSynonyms``).
     """
     node, broker = texts.get("node.id"), texts.get("broker.id")

@@ -1,7 +1,7 @@
 """
-What a subscription to the metrics of clients can be told (KIP-714, Kafka ``ClientMetricsConfigs``).
+Options of subscriptions to the metrics of clients (KIP-714; Kafka's ``ClientMetricsConfigs``).
 
-This broker does not collect metrics of its clients. Subscriptions are checked, kept and described,
+This broker does not collect metrics of clients. Subscriptions are checked, stored and described,
 for an Apache Kafka that opens the directory.
 """
 
@@ -42,9 +42,9 @@ class ClientMetricsConfig(Options):
 
     kind: ClassVar[str] = "client metrics configuration:"
 
-    metrics: Names = option((), "What the names of the metrics begin with; * is all.", unique=True)
-    interval_ms: Int = option(5 * MINUTES, "How often clients send them.")
-    match: Names = option((), "Which clients send them, as FACT=PATTERN.", unique=True)
+    metrics: Names = option((), "The prefixes of the metrics' names; * is all.", unique=True)
+    interval_ms: Int = option(5 * MINUTES, "The interval in which clients send them.")
+    match: Names = option((), "The clients that send them, as FACT=PATTERN.", unique=True)
 
     def check(self) -> None:
         for pattern in self.match:

@@ -1,9 +1,9 @@
 """
-Options of Apache Kafka that mean nothing here.
+Options of Apache Kafka without an effect here.
 
-A ``server.properties`` or an environment made for Apache Kafka should work as it is. These names
-are taken, and the start says which of them were given and why they change nothing. What would give
-a false sense of safety is refused instead.
+A ``server.properties`` or an environment for Apache Kafka works unchanged: these names are
+accepted, and the start logs those that are set, with the reason why they have no effect. Options
+that would give a false sense of safety are refused.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ _INERT: Final[Mapping[str, str]] = {
         metrics.num.samples metrics.recording.level metrics.sample.window.ms
         telemetry.max.bytes
     """,
-    "it has no meaning here": """
+    "they have no meaning here": """
         config.providers cordoned.log.dirs
         internal.metadata.delete.delay.millis
         internal.metadata.max.batch.size.in.bytes max.connection.creation.rate
@@ -180,7 +180,7 @@ INERT_OPTIONS: Final[Mapping[str, str]] = {
     name: reason for reason, names in _INERT.items() for name in names.split()
 }
 """
-Kafka's name of each option that has no effect, and why.
+The options without an effect, with the reason.
 """
 
 INERT_PREFIXES: Final = ("listener.name.",)
@@ -189,10 +189,10 @@ Options of single listeners, which only configure SASL and TLS.
 """
 
 REFUSED_OPTIONS: Final[Mapping[str, str]] = {
-    "authorizer.class.name": "access control is not supported yet, and everybody would be let in",
-    "create.topic.policy.class.name": "policies are Java classes, and nothing would be checked",
-    "alter.config.policy.class.name": "policies are Java classes, and nothing would be checked",
+    "authorizer.class.name": "access control is not supported yet: all clients would have access",
+    "create.topic.policy.class.name": "policies are Java classes, and would not be applied",
+    "alter.config.policy.class.name": "policies are Java classes, and would not be applied",
 }
 """
-Options whose silent loss would be dangerous, and why they are refused unless empty.
+The options that are refused unless they are empty, with the reason.
 """

@@ -1,5 +1,5 @@
 """
-Reading ``max.connections.per.ip.overrides``.
+The parser of ``max.connections.per.ip.overrides``.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _COUNT: Final = re.compile(r"\+?[0-9]+", re.ASCII)
 
 def parse_limits(text: str) -> dict[str, int]:
     """
-    How many connections each of the hosts, which are names or addresses, may hold.
+    The most connections of each host, which is a name or an address.
 
     Raises:
-        InvalidValue: it is not ``HOST:COUNT``, separated by commas.
+        InvalidValue: the text is not ``HOST:COUNT``, separated by commas.
     """
     limits = {}
     for pair in filter(None, (part.strip() for part in text.split(","))):

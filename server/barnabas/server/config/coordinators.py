@@ -26,25 +26,31 @@ class GroupOptions(Options):
     """
 
     group_initial_rebalance_delay_ms: Int = option(
-        0, "How long the first join of an empty group waits for more members."
+        0, "The delay of an empty group's first rebalance, for more members to join."
     )
     group_min_session_timeout_ms: Int = option(
-        6 * SECONDS, "The shortest session timeout that a member may ask for."
+        6 * SECONDS, "The shortest session timeout of a member."
     )
     group_max_session_timeout_ms: Int = option(
-        30 * MINUTES, "The longest session timeout that a member may ask for."
+        30 * MINUTES, "The longest session timeout of a member."
     )
-    group_max_size: Int = option(INT_MAX, "How many members a group may have.", at_least=1)
-    offset_metadata_max_bytes: Int = option(4 * KiB, "The longest metadata of a committed offset.")
+    group_max_size: Int = option(INT_MAX, "The most members of a group.", at_least=1)
+    offset_metadata_max_bytes: Int = option(
+        4 * KiB, "The most bytes of a committed offset's metadata."
+    )
     offsets_retention_minutes: Int = option(
-        7 * DAYS // MINUTES, "Forget offsets of a group that was empty for this long.", at_least=1
+        7 * DAYS // MINUTES,
+        "Delete the offsets of a group that is empty for this long.",
+        at_least=1,
     )
     offsets_retention_check_interval_ms: Long = option(
-        10 * MINUTES, "How often stale offsets are looked for.", at_least=1
+        10 * MINUTES, "The interval of checks for expired offsets.", at_least=1
     )
-    offsets_commit_timeout_ms: Int = option(5 * SECONDS, "How long a commit may take.", at_least=1)
+    offsets_commit_timeout_ms: Int = option(
+        5 * SECONDS, "The timeout of an offset commit.", at_least=1
+    )
     offsets_load_buffer_size: Int = option(
-        5 * MiB, "How much of the offsets topic is read at a time when it is replayed.", at_least=1
+        5 * MiB, "The bytes of a read when __consumer_offsets is loaded.", at_least=1
     )
     offsets_topic_num_partitions: Int = option(
         50, "The partitions of __consumer_offsets; fixed once it exists.", at_least=1
@@ -67,24 +73,24 @@ class TransactionOptions(Options):
     """
 
     transaction_max_timeout_ms: Int = option(
-        15 * MINUTES, "The longest transaction timeout that a producer may ask for.", at_least=1
+        15 * MINUTES, "The longest transaction timeout of a producer.", at_least=1
     )
     transactional_id_expiration_ms: Int = option(
-        7 * DAYS, "Forget a transactional id that was idle for this long.", at_least=1
+        7 * DAYS, "Remove a transactional id that is idle for this long.", at_least=1
     )
     transaction_abort_timed_out_transaction_cleanup_interval_ms: Int = option(
-        10 * SECONDS, "How often transactions past their timeout are looked for.", at_least=1
+        10 * SECONDS, "The interval of checks for transactions past their timeout.", at_least=1
     )
     transaction_remove_expired_transaction_cleanup_interval_ms: Int = option(
-        60 * MINUTES, "How often idle transactional ids are looked for.", at_least=1
+        60 * MINUTES, "The interval of checks for idle transactional ids.", at_least=1
     )
     transaction_partition_verification_enable: Bool = option(
         True,
-        "Whether a transactional append is checked against the coordinator.",
+        "Whether the coordinator verifies transactional appends.",
         update=NOW,
     )
     transaction_two_phase_commit_enable: Bool = option(
-        False, "Whether producers may take part in two-phase commits."
+        False, "Whether producers may use two-phase commit."
     )
     transaction_state_log_num_partitions: Int = option(
         50, "The partitions of __transaction_state; fixed once it exists.", at_least=1
@@ -99,5 +105,5 @@ class TransactionOptions(Options):
         1, "The min.insync.replicas of __transaction_state.", at_least=1
     )
     transaction_state_log_load_buffer_size: Int = option(
-        5 * MiB, "How much of __transaction_state is read at a time when replayed.", at_least=1
+        5 * MiB, "The bytes of a read when __transaction_state is loaded.", at_least=1
     )

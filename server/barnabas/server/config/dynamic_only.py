@@ -1,8 +1,8 @@
 """
-Options of Apache Kafka that a running broker takes, and that change nothing here.
+Options that a running Apache Kafka takes, and that have no effect here.
 
-What is given at the start without an effect is told of and dropped; what a client stores is kept,
-for an Apache Kafka that opens the directory, so its type and range are checked as there.
+At the start they are logged and ignored. If a client stores one, its type and range are checked as
+in Apache Kafka, which may open the directory later.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ASSIGNMENT_INTERVAL_MAX = 15_000
 @section
 class ThreadOptions(Options):
     """
-    Threads and queues, which are organised differently here.
+    Threads and queues, which this broker organises differently.
     """
 
     num_io_threads: Int = option(8, "Threads that handle requests.", at_least=1, update=NOW)
@@ -38,18 +38,18 @@ class ThreadOptions(Options):
         1, "Threads that replicate from another broker.", at_least=1, update=NOW
     )
     max_connection_creation_rate: Int = option(
-        INT_MAX, "How many connections may come in a second.", at_least=0, update=NOW
+        INT_MAX, "The most new connections in a second.", at_least=0, update=NOW
     )
-    config_providers: Names = option((), "Where variables in options come from.", update=NOW)
+    config_providers: Names = option((), "The providers of variables in options.", update=NOW)
 
 
 @section
 class ReplicationOptions(Options):
     """
-    What several brokers do among themselves.
+    Replication between brokers.
     """
 
-    # Limits for brokers have no default that Kafka tells of: they are not among KafkaConfig's.
+    # These have no default in KafkaConfig, and so none in Kafka's DescribeConfigs.
     leader_replication_throttled_rate: Long | None = option(
         None, "Bytes a second of throttled replication on the leader.", at_least=0, update=NOW
     )
@@ -57,10 +57,10 @@ class ReplicationOptions(Options):
         None, "Bytes a second of throttled replication on the follower.", at_least=0, update=NOW
     )
     replica_alter_log_dirs_io_max_bytes_per_second: Long | None = option(
-        None, "Bytes a second when replicas move to another directory.", at_least=0, update=NOW
+        None, "Bytes a second of replicas that move to another directory.", at_least=0, update=NOW
     )
     follower_fetch_last_tiered_offset_enable: Bool = option(
-        False, "Whether a follower begins where remote storage ends.", update=NOW
+        False, "Whether a follower starts at the end of remote storage.", update=NOW
     )
 
 
@@ -71,10 +71,10 @@ class CoordinatorOptions(Options):
     """
 
     group_coordinator_cached_buffer_max_bytes: Int = option(
-        MiB + 12, "The largest buffer that is kept for appends.", at_least=512 * KiB, update=NOW
+        MiB + 12, "The largest buffer that is reused for appends.", at_least=512 * KiB, update=NOW
     )
     share_coordinator_cached_buffer_max_bytes: Int = option(
-        MiB + 12, "The largest buffer that is kept for appends.", at_least=512 * KiB, update=NOW
+        MiB + 12, "The largest buffer that is reused for appends.", at_least=512 * KiB, update=NOW
     )
     group_consumer_assignment_interval_ms: Int = option(
         1000,
@@ -106,10 +106,10 @@ class RemoteStorageOptions(Options):
     """
 
     remote_fetch_max_wait_ms: Int = option(
-        500, "How long a fetch waits for remote storage.", at_least=1, update=NOW
+        500, "The timeout of a fetch from remote storage.", at_least=1, update=NOW
     )
     remote_list_offsets_request_timeout_ms: Long = option(
-        30_000, "How long ListOffsets waits for remote storage.", at_least=1, update=NOW
+        30_000, "The timeout of ListOffsets for remote storage.", at_least=1, update=NOW
     )
     remote_log_index_file_cache_total_size_bytes: Long = option(
         GiB, "The disk space for indexes of remote segments.", at_least=1, update=NOW
@@ -127,7 +127,7 @@ class RemoteStorageOptions(Options):
         LONG_MAX, "Bytes a second from remote storage.", at_least=1, update=NOW
     )
     remote_log_manager_follower_thread_pool_size: Int = option(
-        2, "Threads that follow what is in remote storage.", at_least=1, update=NOW
+        2, "Threads of followers for remote storage.", at_least=1, update=NOW
     )
     remote_log_reader_threads: Int = option(
         10, "Threads that read from remote storage.", at_least=1, update=NOW
@@ -139,5 +139,5 @@ class DynamicOnlyOptions(
     ThreadOptions, ReplicationOptions, CoordinatorOptions, RemoteStorageOptions
 ):
     """
-    All of them. What they are set to is described and counts for nothing.
+    All of these options. Their values are described, and have no effect.
     """

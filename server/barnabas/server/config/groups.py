@@ -1,7 +1,7 @@
 """
-What a group can be told: options of consumer, share and streams groups (Kafka ``GroupConfig``).
+Options of consumer, share and streams groups (Kafka's ``GroupConfig``).
 
-Nothing here goes by them yet. They are checked, kept and described, for whoever reads them next.
+They are checked, stored and described, but have no effect yet.
 """
 
 from __future__ import annotations
@@ -95,13 +95,13 @@ class ConsumerGroupOptions(Options):
 
     consumer_session_timeout_ms: Int = option(
         45 * SECONDS,
-        "A member that is silent for this long is taken for gone.",
+        "Remove a member that sends no heartbeat for this long.",
         at_least=1,
         synonyms=("group.consumer.session.timeout.ms",),
     )
     consumer_heartbeat_interval_ms: Int = option(
         5 * SECONDS,
-        "How often a member says that it is there.",
+        "The interval of a member's heartbeats.",
         at_least=1,
         synonyms=("group.consumer.heartbeat.interval.ms",),
     )
@@ -121,37 +121,37 @@ class ShareGroupOptions(Options):
 
     share_session_timeout_ms: Int = option(
         45 * SECONDS,
-        "A member that is silent for this long is taken for gone.",
+        "Remove a member that sends no heartbeat for this long.",
         at_least=1,
         synonyms=("group.share.session.timeout.ms",),
     )
     share_heartbeat_interval_ms: Int = option(
         5 * SECONDS,
-        "How often a member says that it is there.",
+        "The interval of a member's heartbeats.",
         at_least=1,
         synonyms=("group.share.heartbeat.interval.ms",),
     )
     share_record_lock_duration_ms: Int = option(
         30 * SECONDS,
-        "How long a record belongs to the member that acquired it.",
+        "The time for which a member holds an acquired record.",
         at_least=1000,
         synonyms=("group.share.record.lock.duration.ms",),
     )
     share_delivery_count_limit: Int = option(
         5,
-        "How often delivery of a record is tried.",
+        "The most delivery attempts of a record.",
         at_least=2,
         synonyms=("group.share.delivery.count.limit",),
     )
     share_partition_max_record_locks: Int = option(
         2000,
-        "How many records of a partition may be acquired at a time.",
+        "The most records of a partition that are acquired at a time.",
         at_least=100,
         synonyms=("group.share.partition.max.record.locks",),
     )
     share_auto_offset_reset: Text = option(
         "latest",
-        "Where a group begins that has no offset: earliest, latest or by_duration:PnDTnHnMn.nS.",
+        "The first offset of a new group: earliest, latest or by_duration:PnDTnHnMn.nS.",
         validator=Validator(
             "earliest, latest, by_duration:PnDTnHnMn.nS",
             _is_reset,
@@ -161,11 +161,11 @@ class ShareGroupOptions(Options):
     )
     share_isolation_level: Text = option(
         "read_uncommitted",
-        "Whether records of transactions are delivered before these are committed.",
+        "Whether records of open transactions are delivered.",
         one_of=("read_committed", "read_uncommitted"),
     )
     share_renew_acknowledge_enable: Bool = option(
-        True, "Whether a member may keep a record for longer."
+        True, "Whether a member may renew the lock of a record."
     )
     share_assignment_interval_ms: Int = option(
         1 * SECONDS,
@@ -183,25 +183,25 @@ class StreamsGroupOptions(Options):
 
     streams_session_timeout_ms: Int = option(
         45 * SECONDS,
-        "A member that is silent for this long is taken for gone.",
+        "Remove a member that sends no heartbeat for this long.",
         at_least=1,
         synonyms=("group.streams.session.timeout.ms",),
     )
     streams_heartbeat_interval_ms: Int = option(
         5 * SECONDS,
-        "How often a member says that it is there.",
+        "The interval of a member's heartbeats.",
         at_least=1,
         synonyms=("group.streams.heartbeat.interval.ms",),
     )
     streams_num_standby_replicas: Int = option(
         0,
-        "How many copies of a task's state are kept warm.",
+        "The standby replicas of a task.",
         at_least=0,
         synonyms=("group.streams.num.standby.replicas",),
     )
     streams_initial_rebalance_delay_ms: Int = option(
         3 * SECONDS,
-        "How long the first join of an empty group waits for more members.",
+        "The delay of an empty group's first rebalance, for more members to join.",
         at_least=0,
         synonyms=("group.streams.initial.rebalance.delay.ms",),
     )
@@ -216,7 +216,7 @@ class StreamsGroupOptions(Options):
 @table
 class GroupConfig(ConsumerGroupOptions, ShareGroupOptions, StreamsGroupOptions):
     """
-    The configuration that counts for a group.
+    The configuration of a group.
 
     Invariants:
 

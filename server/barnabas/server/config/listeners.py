@@ -1,8 +1,8 @@
 """
-Where the broker listens, and what it tells clients of it.
+The listeners of the broker.
 
-``listeners`` says ``NAME://HOST:PORT`` for each; ``advertised.listeners`` has the same names and
-what clients shall connect to. The rules are those of Kafka's ``KafkaConfig`` and
+``listeners`` has ``NAME://HOST:PORT`` for each; ``advertised.listeners`` has the same names with
+the addresses for clients. The rules are those of Kafka's ``KafkaConfig`` and
 ``SocketServerConfigs``.
 """
 
@@ -25,7 +25,7 @@ _EVERY_INTERFACE = ("", "0.0.0.0", "::")
 @struct
 class Listener:
     """
-    One address that the broker listens on, and the one that clients are given for it.
+    One address that the broker listens on, and the one that it advertises to clients.
     """
 
     name: str
@@ -47,9 +47,9 @@ class _Endpoint:
 
 def parse_listeners(network: NetworkOptions, cluster: ClusterOptions) -> tuple[Listener, ...]:
     """
-    The listeners that clients use; those of controllers are left out, for nobody else is there.
+    The listeners for clients; those of controllers are left out, since there is no other node.
 
-    A port of 0 takes any free one, which is then advertised too.
+    Port 0 means any free port, which is then advertised as well.
 
     Raises:
         InvalidValue: an endpoint is malformed, named twice, advertised without being listened on,

@@ -1,13 +1,13 @@
 """
-Where options come from: a file, the environment, the command line.
+The sources of options: a file, the environment, the command line.
 
-Later sources win: ``server.properties``, then ``KAFKA_*`` of the environment in the convention of
-the official image (``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``; ``__`` stands for ``_`` and
-``___`` for ``-``; ``CLUSTER_ID`` is what directories are formatted with), then ``--set``. Configs
-that the metadata log keeps come on top of them later.
+Later sources win: ``server.properties``, then ``KAFKA_*`` variables in the convention of the
+official image (``KAFKA_LOG_RETENTION_MS`` is ``log.retention.ms``; ``__`` stands for ``_`` and
+``___`` for ``-``; ``CLUSTER_ID`` is the id of new directories), then ``--set``. Configs in the
+metadata log override all of them.
 
-A name that no option has is refused, with the nearest one that exists. The environment is shared
-with other programs, so there only a name that is close to an option's is taken for a mistake.
+An unknown name is refused, with a suggestion. Other programs share the environment, so that only a
+name which is close to an option's is taken for a mistake there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from barnabas.server.config.compatibility import (
 from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption
 from barnabas.storage.properties import read_properties
 
-# What start scripts of Apache Kafka and of its image read for themselves, and our Makefile.
+# Variables of Apache Kafka's start scripts, of its image, and of this project's Makefile.
 _NOT_OPTIONS: Final = frozenset(
     {
         "BARNABAS_COMPILE",
@@ -47,17 +47,17 @@ _NOT_OPTIONS: Final = frozenset(
     }
 )
 CLUSTER_ID: Final = "CLUSTER_ID"
-"""What Kafka's image formats its directories with."""
+"""The variable of Kafka's image for the id of new directories."""
 _CLOSE: Final = 0.85
 
 
 @struct(frozen=False)
 class Settings:
     """
-    What the sources said, before it becomes a configuration.
+    The texts of all sources, before they are parsed.
 
-    ``ignored`` has the options that mean nothing here, each with its reason; ``unknown`` the names
-    of the environment that are no options at all.
+    ``ignored`` has the options without an effect here, each with its reason; ``unknown`` has the
+    variables of the environment that are no options.
     """
 
     texts: dict[str, str | None] = fresh(factory=dict)
@@ -66,11 +66,11 @@ class Settings:
 
     def add(self, name: str, text: str) -> None:
         """
-        Take one setting, in place of an earlier one of the same name.
+        Add one setting, in place of an earlier one with the same name.
 
         Raises:
-            UnknownOption: there is no such option.
-            InvalidValue: the option asks for something that would be unsafe to leave out.
+            UnknownOption: the option does not exist.
+            InvalidValue: the option is not supported, and it would be unsafe to ignore it.
         """
         if name in BrokerConfig.options():
             self.texts[name] = text

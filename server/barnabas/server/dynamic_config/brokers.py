@@ -1,13 +1,13 @@
 """
-The options of this broker, and which level gives each its value.
+The options of this broker, and the level that each value comes from.
 
-Three levels can be given, and a running broker can change two of them::
+There are three levels, of which a running broker can change the first two::
 
     1 this broker, stored   2 all brokers, stored   3 configuration of this broker   (4 default)
 
-What is stored comes from clients, from an earlier release or from an Apache Kafka. What cannot
-count is passed over: options that only a start can set, values that make no sense, and what no
-option has for a name (Kafka ``DynamicBrokerConfig.fromPersistentProps``).
+Clients, an earlier release or an Apache Kafka may have stored options. Those that cannot be applied
+are ignored: options that are read at the start only, invalid values, and unknown names (Kafka's
+``DynamicBrokerConfig.fromPersistentProps``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _UNITS: Final[Mapping[str, int]] = {".hours": HOURS, ".minutes": MINUTES}
 
 class ConfigSource(IntEnum):
     """
-    Where a value comes from, with the numbers of the wire (``DescribeConfigsResponse``).
+    The source of a value, with its number on the wire (``DescribeConfigsResponse``).
     """
 
     UNKNOWN = 0
@@ -62,8 +62,7 @@ class BrokerConfigs:
 
     Invariants:
 
-    1. What ``levels`` has can be parsed, and the values of all of them together make a
-       configuration.
+    1. All values in ``levels`` can be parsed, and together they are a valid configuration.
     """
 
     def __init__(self, config: BrokerConfig, image: MetadataImage, node_id: int) -> None:
@@ -75,26 +74,26 @@ class BrokerConfigs:
     @property
     def of_all_brokers(self) -> Mapping[str, str]:
         """
-        What counts of that which is stored for all brokers of the cluster.
+        The applied options among those that are stored for all brokers.
         """
         return self._stored()[0]
 
     @property
     def of_this_broker(self) -> Mapping[str, str]:
         """
-        What counts of that which is stored for this broker alone.
+        The applied options among those that are stored for this broker.
         """
         return self._stored()[1]
 
     def stored(self, name: str) -> Mapping[str, str]:
         """
-        All that is stored for a broker, or with an empty *name* for all of them.
+        The stored options of a broker, or with an empty *name* of all brokers.
         """
         return self._image.config(ResourceType.BROKER, name)
 
     def levels(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
         """
-        The values that were given, most specific level first.
+        The options of each level, the most specific level first.
         """
         return (
             (ConfigSource.DYNAMIC_BROKER, self.of_this_broker),
@@ -104,9 +103,9 @@ class BrokerConfigs:
 
     def values(self, name: str) -> list[ConfigValue]:
         """
-        All values of an option under its names, in the order in which they count, the default last.
+        All values of an option under its names, in order of precedence, the default last.
 
-        Values that stand before the option's own name are left out, as in Kafka's ``ConfigHelper``.
+        Values before the option's own name are left out, as in Kafka's ``ConfigHelper``.
         """
         names = _alternatives(name)
         found = [
@@ -136,16 +135,16 @@ class BrokerConfigs:
 
     def current(self) -> BrokerConfig:
         """
-        The configuration that counts now, what is stored included.
+        The current configuration, including stored options.
         """
         return _combined(self.static, self.of_all_brokers, self.of_this_broker)
 
     def supposing(self, changed: Mapping[str, str], *, per_broker: bool) -> BrokerConfigs:
         """
-        These options, if *changed* were what is stored for this broker, or else for all of them.
+        These options with *changed* in place of the stored ones of this broker, or of all brokers.
 
         Raises:
-            ConfigError: together they make no configuration.
+            ConfigError: together they are no valid configuration.
         """
         every, this = self._stored()
         every, this = (every, changed) if per_broker else (changed, this)
@@ -159,14 +158,14 @@ class BrokerConfigs:
         if self._usable is None or self._usable[0] != stored:
             usable = tuple(_usable(values) for values in stored)
             every, this = _fitting(self.static, usable[0], usable[1])
-            # Copied, since the image goes on changing what it has.
+            # Copied, since the image changes its mappings in place.
             self._usable = ((dict(stored[0]), dict(stored[1])), (every, this))
         return self._usable[1]
 
 
 def dynamic_option(name: str) -> Option | None:
     """
-    The option of that name, if a running broker takes a new value for it.
+    The option with that name, if a running broker takes new values for it.
     """
     option = known_option(name)
     return None if option is None or option.update is Update.READ_ONLY else option
@@ -174,21 +173,21 @@ def dynamic_option(name: str) -> Option | None:
 
 def known_option(name: str) -> Option | None:
     """
-    The option of that name, with or without an effect.
+    The option with that name, whether or not it has an effect here.
     """
     return BrokerConfig.options().get(name) or DynamicOnlyOptions.options().get(name)
 
 
 def unit_of(name: str) -> int:
     """
-    How many of the unit of the topic's option make one of this option's.
+    The unit of the option, in units of the topic's option.
     """
     return next((unit for suffix, unit in _UNITS.items() if name.endswith(suffix)), 1)
 
 
 def _alternatives(name: str) -> tuple[str, ...]:
     """
-    The names that say the same as *name* in other units, itself among them.
+    *name* and its synonyms in other units.
     """
     for option in LogConfig.options().values():
         # log.flush.scheduler.interval.ms stands in for log.flush.interval.ms and not the reverse.
@@ -206,7 +205,7 @@ def _usable(stored: Mapping[str, str]) -> dict[str, str]:
         try:
             option.parse(text)
         except ConfigError as error:
-            logger.warning("What is stored for brokers counts for nothing: %s", error)
+            logger.warning("A stored option of brokers is ignored: %s", error)
         else:
             usable[name] = text
     return usable
@@ -216,12 +215,12 @@ def _fitting(
     static: BrokerConfig, every: dict[str, str], this: dict[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """
-    Of the values that are stored as many as make a configuration together.
+    The stored values that together are a valid configuration.
     """
     try:
         _check_together(static, every, this)
     except ConfigError as error:
-        logger.warning("Not all that is stored for brokers can count: %s", error)
+        logger.warning("Stored options of brokers contradict each other: %s", error)
     else:
         return every, this
     fitting: tuple[dict[str, str], dict[str, str]] = ({}, {})
@@ -232,7 +231,7 @@ def _fitting(
                 _check_together(static, *fitting)
             except ConfigError as error:
                 del place[name]
-                logger.warning("%s=%s counts for nothing: %s", name, text, error)
+                logger.warning("%s=%s is ignored: %s", name, text, error)
     return fitting
 
 

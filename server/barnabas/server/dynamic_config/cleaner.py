@@ -1,5 +1,5 @@
 """
-The cleaner as the broker sees it: its options, and what it says of itself.
+The cleaner's options and metrics.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from barnabas.server.dynamic_config.topics import BrokerConfigs
+from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.metrics import Metrics
 from barnabas.storage.cleaner.manager import LogCleanerManager
 from barnabas.storage.cleaner.pool import LogCleaner
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 def cleaner_settings(brokers: BrokerConfigs) -> CleanerSettings:
     """
-    What the options of this broker say, those included that are stored in the metadata.
+    The settings in the options of this broker, including those that the metadata has.
     """
     return CleanerSettings(
         enabled=brokers.effective("log.cleaner.enable"),
@@ -35,8 +35,8 @@ def cleaner_settings(brokers: BrokerConfigs) -> CleanerSettings:
 
 def configure_cleaner(log_manager: LogManager, brokers: BrokerConfigs) -> None:
     """
-    Let the cleaner go by what the options say now. It blocks while threads begin anew. Settings
-    that it cannot go by are logged, and change nothing.
+    Apply the current options to the cleaner. The call blocks while threads restart. Invalid
+    settings are logged, and change nothing.
     """
     cleaner = log_manager.cleaner
     settings = cleaner_settings(brokers)
@@ -45,49 +45,48 @@ def configure_cleaner(log_manager: LogManager, brokers: BrokerConfigs) -> None:
     try:
         cleaner.reconfigure(settings)
     except ValueError as error:
-        logger.error("log.cleaner.* stays as it is: %s", error)
+        logger.error("the options log.cleaner.* are not applied: %s", error)
 
 
 def watch_cleaner(cleaner: LogCleaner, log_manager: LogManager, metrics: Metrics) -> None:
     """
-    Let metrics tell what the cleaner does; the names are Kafka's, of LogCleaner and
-    LogCleanerManager.
+    Register the metrics of the cleaner, with the names in Kafka's LogCleaner and LogCleanerManager.
     """
     manager = cleaner.manager
     for name, help_text, read in (
         (
             "log_cleaner_recopy_percent",
-            "Of what was read in the last cleaning of each thread, how much was written again.",
+            "Percent of the bytes read in the last cleanings that were written again.",
             lambda: int(100 * cleaner.recopy_ratio),
         ),
         (
             "log_cleaner_max_clean_time_secs",
-            "How long the longest of the last cleanings of each thread took.",
+            "The longest duration among the last cleanings of each thread.",
             lambda: int(cleaner.max_clean_seconds),
         ),
         (
             "log_cleaner_max_buffer_utilization_percent",
-            "How full the fullest table of keys was in the last cleanings.",
+            "The highest load of a table of keys in the last cleanings.",
             lambda: int(100 * cleaner.max_buffer_utilization),
         ),
         (
             "log_cleaner_max_compaction_delay_secs",
-            "By how much max.compaction.lag.ms was exceeded when a log was last taken.",
+            "The time past max.compaction.lag.ms of the log that was last selected.",
             lambda: int(cleaner.max_compaction_delay_seconds),
         ),
         (
             "log_cleaner_dead_thread_count",
-            "Cleaner threads that have ended though nobody had asked them to.",
+            "Cleaner threads that have ended because of an error.",
             lambda: cleaner.dead_thread_count,
         ),
         (
             "log_cleaner_max_dirty_percent",
-            "How dirty the dirtiest log was when they were last looked at.",
+            "The highest dirty ratio of a log at the last check.",
             lambda: int(100 * manager.dirtiest_ratio),
         ),
         (
             "log_cleaner_time_since_last_run_ms",
-            "How long ago logs were last looked at.",
+            "The time since the last check.",
             lambda: manager.ms_since_last_run,
         ),
     ):
@@ -99,13 +98,13 @@ def watch_cleaner(cleaner: LogCleaner, log_manager: LogManager, metrics: Metrics
 def _watch_directory(manager: LogCleanerManager, path: Path, metrics: Metrics) -> None:
     metrics.gauge(
         "log_cleaner_uncleanable_partitions_count",
-        "Partitions whose cleaning has failed; they are left alone until the next start.",
+        "Partitions whose cleaning has failed; they are not cleaned until the next start.",
         lambda: len(manager.uncleanable_partitions(path)),
         log_directory=str(path),
     )
     metrics.gauge(
         "log_cleaner_uncleanable_bytes",
-        "What could be cleaned in them.",
+        "The cleanable bytes of these partitions.",
         lambda: manager.uncleanable_bytes(path),
         log_directory=str(path),
     )

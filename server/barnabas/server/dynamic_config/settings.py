@@ -1,22 +1,22 @@
 """
-Letting a running broker go by options that have changed.
+The application of changed options to the parts of a running broker.
 
-What topics inherit is the business of ``ConfigAdmin``; here is what the parts of a broker go by
-themselves. The options are those of Kafka's ``DynamicBrokerConfig`` that have an effect here.
+The options are those of Kafka's ``DynamicBrokerConfig`` that have an effect here; ``ConfigAdmin``
+applies the ones that topics inherit.
 """
 
 from __future__ import annotations
 
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import configure_cleaner
-from barnabas.server.workers import Workers
+from barnabas.server.scheduling.workers import Workers
 from barnabas.storage.manager.manager import LogManager
 
 
 def configure_parts(brokers: BrokerConfigs, *, log_manager: LogManager, workers: Workers) -> None:
     """
-    Let logs, their cleaner and the workers go by the options that count now. It blocks, while
-    cleaner threads begin anew.
+    Apply the current options to the logs, their cleaner and the workers. The call blocks while
+    cleaner threads restart.
     """
     config = brokers.current()
     workers.resize(config.background_threads)

@@ -1,7 +1,7 @@
 """
-The configs of topics: where each value comes from, and what they add up to.
+The configs of topics: the source of each value, and the resulting configuration.
 
-A topic's option takes the first value it finds: what is stored for the topic, then the broker's
+The value of a topic's option is the first one of: the topic's stored config, then the broker's
 synonyms, most specific level first::
 
     1 topic   2 this broker, stored   3 all brokers, stored   4 configuration of this broker
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from barnabas.protocol.errors import InvalidConfig
 from barnabas.server.cluster.image import MetadataImage, ResourceType
@@ -23,20 +23,14 @@ from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS, UNCLE
 from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource, ConfigValue, unit_of
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, Option
-
-__all__ = ["BrokerConfigs", "ConfigSource", "ConfigValue", "TopicConfigs"]
+from barnabas.storage.log.retention import UNLIMITED
 
 logger = logging.getLogger(__name__)
-
-UNLIMITED: Final = -1
-"""
-What every negative time means.
-"""
 
 
 class TopicConfigs:
     """
-    What topics are configured to, and what they may be.
+    Resolves and checks the configs of topics.
     """
 
     def __init__(self, brokers: BrokerConfigs, image: MetadataImage) -> None:
@@ -46,13 +40,13 @@ class TopicConfigs:
 
     def of(self, topic: str) -> Mapping[str, str]:
         """
-        What is stored for the topic itself.
+        The stored configs of a topic.
         """
         return self._image.config(ResourceType.TOPIC, topic)
 
     def default(self) -> LogConfig:
         """
-        The configuration of a topic for which nothing is stored.
+        The configuration of a topic without stored configs.
         """
         stored = (dict(self.brokers.of_this_broker), dict(self.brokers.of_all_brokers))
         if self._default is None or self._default[0] != stored:
@@ -66,7 +60,7 @@ class TopicConfigs:
 
     def election_defaults(self) -> Mapping[str, str]:
         """
-        What elections go by where neither a topic nor the cluster says anything.
+        The configs for elections where neither topic nor cluster has a value.
         """
         options = self.brokers.static.options()
         return {
@@ -76,10 +70,10 @@ class TopicConfigs:
 
     def log_config(self, topic: str) -> LogConfig:
         """
-        The configuration that counts for the logs of a topic.
+        The configuration of the logs of a topic.
 
-        What is stored and makes no sense here is passed over, such as tiered storage or options
-        of an older Apache Kafka: it must not keep the topic from being served.
+        Invalid stored configs are ignored, such as tiered storage or options of an older Apache
+        Kafka, so that the topic is served.
         """
         config = self.default()
         try:
@@ -89,9 +83,7 @@ class TopicConfigs:
                 try:
                     config = config.overridden({name: value})
                 except ConfigError as error:
-                    logger.warning(
-                        "Topic %s: %s=%s counts for nothing: %s", topic, name, value, error
-                    )
+                    logger.warning("Topic %s: %s=%s is ignored: %s", topic, name, value, error)
             return config
 
     def check(self, configs: Mapping[str, str]) -> None:

@@ -26,7 +26,7 @@ from barnabas.protocol.messages.fetch import (
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 Key: TypeAlias = "tuple[str | UUID, int]"

@@ -33,7 +33,7 @@ from barnabas.server.fetch.sessions import (
     FetchSession,
     FetchSessions,
 )
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock

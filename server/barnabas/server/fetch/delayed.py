@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from barnabas.server.requests.delayed import Delayed
-from barnabas.server.turns import TURN_S
+from barnabas.server.scheduling.turns import TURN_S
 
 if TYPE_CHECKING:
     from barnabas.server.clock import Timer

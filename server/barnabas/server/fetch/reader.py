@@ -30,7 +30,7 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.fetch.cached_partition import UNKNOWN, CachedPartition, Empty
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition, Watermarks
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.segment.fetch_data import FetchDataInfo

@@ -1,9 +1,8 @@
 """
-The group coordinator: which shard takes a request, and when its answer may leave.
+The group coordinator: it finds the shard of a request, and answers once its records are committed.
 
-Each partition of ``__consumer_offsets`` that this broker leads is a ``Shard``; a group belongs to
-the partition that its id hashes to. What a request means is decided below; here it is checked, sent
-to its shard, and answered once what it changed is committed (Kafka's ``GroupCoordinatorService``).
+Each partition of ``__consumer_offsets`` that this broker leads has a ``GroupShard``, whose state
+decides what a request does (Kafka's ``GroupCoordinatorService``).
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import (
     CoordinatorLoadInProgress,
-    CoordinatorNotAvailable,
     ErrorCode,
     InvalidGroupId,
     InvalidSessionTimeout,
@@ -45,13 +45,10 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.answers import (
-    NO_MEMBER_ID,
-    coordinator_error,
-    join_error,
-    sync_error,
-)
-from barnabas.server.groups.changes import Changes
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.shards import Shards
+from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.member import Protocols
 from barnabas.server.groups.deletion import GroupDeletion
@@ -61,35 +58,33 @@ from barnabas.server.groups.offsets.answers import (
     fetch_error,
     transactional_commit_error,
 )
-from barnabas.server.groups.offsets.committing import DeletedTopic
-from barnabas.server.groups.partitioning import partition_of
-from barnabas.server.groups.shard import Shard
+from barnabas.server.groups.offsets.deleting import DeletedTopic
+from barnabas.server.groups.offsets.fetching import fetch_offsets
+from barnabas.server.groups.result import CoordinatorResult
+from barnabas.server.groups.shard import GroupShard
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.waiting import answer_after, reply_to
 from barnabas.server.requests.delayed import Delayed
-from barnabas.server.turns import Steps, Turns
+from barnabas.server.scheduling.turns import Steps, Turns
 from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
-    from barnabas.server.cluster.image import Topic
-    from barnabas.server.partitions.partition import Partition
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
     from barnabas.server.topics.topics import Topics
 
 log = logging.getLogger(__name__)
 
+M = TypeVar("M", bound=Message)
+
 
 class GroupCoordinator:
     """
-    All groups of this broker, and their committed offsets.
+    The groups of this broker, and their committed offsets.
 
     Invariants:
 
-    1. A shard is in ``_shards`` from the election of this broker until its resignation, loaded or
-       not.
-    2. No answer that speaks of a change leaves before the change is committed.
+    1. The answer to a request that changes a group leaves after its records are committed.
 
     Used on the event loop's thread only.
     """
@@ -105,172 +100,105 @@ class GroupCoordinator:
     ) -> None:
         self._options = options
         self._clock = clock
-        self._io = io
         self._background = background
         self._turns = turns
-        self._shards: dict[int, Shard] = {}
-        self._partition_count = options.offsets_topic_num_partitions
-        self._is_active = False
-
-    # Coming and going
+        self.shards = Shards(
+            GROUP_METADATA_TOPIC,
+            options.offsets_topic_num_partitions,
+            make=lambda partition: GroupShard(
+                PartitionLog(partition, io), options=options, clock=clock
+            ),
+            background=background,
+        )
 
     def start(self) -> None:
         """
-        Take requests.
+        Take requests, and expire offsets.
         """
-        self._is_active = True
+        self.shards.start()
         interval_ms = self._options.offsets_retention_check_interval_ms
         self._background.every("offset-expiry", interval_ms / 1000, self.expire_offsets)
 
     def follow(self, topics: Topics, partitions: Partitions) -> None:
         """
-        Coordinate what the offsets topic has, now and when it comes, and forget what is committed
-        for topics that go.
+        Lead the partitions of the offsets topic, and delete the offsets of deleted topics.
         """
-
-        def created(topic: Topic) -> None:
-            if topic.name == GROUP_METADATA_TOPIC:
-                self.lead(partitions.of_topic(GROUP_METADATA_TOPIC), len(topic.partitions))
-
-        def deleted(topics: Sequence[Topic]) -> Awaitable[None]:
-            if any(topic.name == GROUP_METADATA_TOPIC for topic in topics):
-                self.lead([], 0)
-            return self.on_topics_deleted([DeletedTopic(topic.name, topic.id) for topic in topics])
-
-        topics.on_topic_created.append(created)
-        topics.on_topics_deleted.append(deleted)
-        known = topics.get(GROUP_METADATA_TOPIC)
-        if known is not None:
-            created(known)
-
-    def lead(self, partitions: Sequence[Partition], partition_count: int) -> None:
-        """
-        Coordinate what these partitions of the offsets topic have.
-
-        Args:
-            partition_count: how many the topic has, with those that are not ours or that could not
-                be opened; 0 if there is no topic.
-        """
-        for index in tuple(self._shards):
-            self.on_resignation(index)
-        # The topic is created when a client first looks for a coordinator.
-        self._partition_count = partition_count or self._options.offsets_topic_num_partitions
-        for partition in partitions:
-            self.on_election(partition)
+        self.shards.follow(topics, partitions)
+        topics.on_topics_deleted.append(
+            lambda deleted: self.on_topics_deleted(
+                [DeletedTopic(topic.name, topic.id) for topic in deleted]
+            )
+        )
 
     def stop(self) -> None:
         """
-        Take no more requests; whoever waits is told to look for another coordinator.
+        Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
         """
-        self._is_active = False
-        for index in tuple(self._shards):
-            self.on_resignation(index)
-
-    def on_election(self, partition: Partition) -> None:
-        """
-        Coordinate the groups of a partition of the offsets topic, as soon as it is replayed.
-        """
-        self.on_resignation(partition.index)
-        shard = Shard(partition, options=self._options, clock=self._clock, io=self._io)
-        self._shards[partition.index] = shard
-        if partition.log.log_end_offset == partition.log.log_start_offset:
-            shard.open()
-        else:
-            self._background.spawn(f"load {shard}", self._load(shard))
-
-    async def _load(self, shard: Shard) -> None:
-        try:
-            await shard.load()
-        except asyncio.CancelledError:
-            raise
-        except Exception:
-            # As in Kafka, its groups have no coordinator until somebody looks into it.
-            log.exception("%r cannot be loaded", shard)
-            if self._shards.get(shard.partition.index) is shard:
-                self.on_resignation(shard.partition.index)
-
-    def on_resignation(self, index: int) -> None:
-        """
-        Coordinate the groups of that partition no more; harmless if we do not.
-        """
-        shard = self._shards.pop(index, None)
-        if shard is not None:
-            shard.close()
+        self.shards.stop()
 
     def on_topics_deleted(self, topics: Sequence[DeletedTopic]) -> Awaitable[None]:
         """
-        Forget what is committed for topics that are no more.
+        Delete the offsets that are committed for deleted topics.
         """
-        steps = self._write_everywhere(lambda state: state.committing.forget_topics(topics))
+        steps = self._write_everywhere(lambda state: state.deleting.forget_topics(topics))
         return self._turns.finish(steps)
 
     def expire_offsets(self) -> Awaitable[None]:
         """
-        Forget offsets that nobody has asked to keep for so long.
+        Delete the offsets past ``offsets.retention.minutes``.
         """
         now_ms = self._clock.now_ms()
-        steps = self._write_everywhere(lambda state: state.committing.expire(now_ms))
+        steps = self._write_everywhere(lambda state: state.deleting.expire(now_ms))
         return self._turns.finish(steps)
 
     def _write_everywhere(
-        self, operation: Callable[[ShardState], Iterator[Changes]]
+        self, operation: Callable[[ShardState], Iterator[CoordinatorResult]]
     ) -> Steps[None]:
-        for shard in tuple(self._shards.values()):
+        for shard in self.shards:
             try:
                 for changes in operation(shard.state):
                     shard.write(changes)
                     yield
-                    shard.check()
+                    shard.log.check()
             except CoordinatorLoadInProgress:
                 continue
             except KafkaError as error:
                 log.warning("%r: %s", shard, error)
 
-    # Where a group is
+    # Shards
 
     def partition_for(self, group_id: str) -> int:
         """
         The partition of the offsets topic that a group belongs to.
+
+        Raises:
+            CoordinatorNotAvailable: the broker is starting, or stopping.
         """
-        if not self._is_active:
-            raise CoordinatorNotAvailable
-        return partition_of(group_id, self._partition_count)
+        self.shards.check_active()
+        return self.shards.partition_for(group_id)
 
     def state_of(self, group_id: str) -> ShardState:
         """
-        Everything about the partition that a group belongs to.
+        The state of the partition that a group belongs to.
 
         Raises:
-            KafkaError: it is not coordinated here, or not loaded yet.
+            KafkaError: the partition is not coordinated here, or not loaded yet.
         """
-        return self._shard_of(group_id).state
+        return self.shards.of(group_id).state
 
-    def _shard_of(self, group_id: str) -> Shard:
+    def _shard_of_members(self, group_id: str) -> GroupShard:
         """
-        The shard that a group belongs to.
-
-        Raises:
-            CoordinatorNotAvailable: we are starting, or stopping.
-            NotCoordinator: the partition is not ours, or does not exist.
-        """
-        shard = self._shards.get(self.partition_for(group_id))
-        if shard is None:
-            raise NotCoordinator
-        return shard
-
-    def _shard_of_members(self, group_id: str) -> Shard:
-        """
-        As ``_shard_of``, for what only groups with members can be asked.
+        The shard of a group that can have members.
 
         Raises:
-            InvalidGroupId: the empty group id is for offsets only.
+            InvalidGroupId: the group id is empty, which is for offsets only.
+            KafkaError: see ``Shards.of``.
         """
         self._check_name(group_id)
-        return self._shard_of(group_id)
+        return self.shards.of(group_id)
 
     def _check_name(self, group_id: str) -> None:
-        if not self._is_active:
-            raise CoordinatorNotAvailable
+        self.shards.check_active()
         if not group_id:
             raise InvalidGroupId
 
@@ -286,10 +214,10 @@ class GroupCoordinator:
         self, request: JoinGroupRequest, caller: Caller, protocols: Protocols | None = None
     ) -> JoinGroupResponse:
         """
-        Answer a JoinGroup, which may take as long as a round of joins.
+        Answer a JoinGroup, at the end of the round of joins.
 
         Args:
-            protocols: what ``protocols_of`` the request says, if it was asked.
+            protocols: the result of ``protocols_of`` the request, if the caller has it.
         """
         future: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
         try:
@@ -298,7 +226,7 @@ class GroupCoordinator:
         except KafkaError as error:
             return join_error(request.member_id, error.code)
         try:
-            shard = self._shard_of(request.group_id)
+            shard = self.shards.of(request.group_id)
             now_ms = self._clock.now_ms()
             joining = shard.state.joining
             shard.write(joining.join(request, caller, reply_to(future), now_ms, protocols))
@@ -308,7 +236,7 @@ class GroupCoordinator:
 
     async def sync(self, request: SyncGroupRequest) -> SyncGroupResponse:
         """
-        Answer a SyncGroup, which may take until the leader has sent its own.
+        Answer a SyncGroup, once the leader has sent its own.
         """
         future: asyncio.Future[SyncGroupResponse] = asyncio.get_running_loop().create_future()
         try:
@@ -321,12 +249,12 @@ class GroupCoordinator:
 
     def heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         """
-        Take note of a sign of life; the code is the whole answer.
+        Prolong the session of a member; the code is the whole answer.
         """
         try:
             self._shard_of_members(request.group_id).state.membership.heartbeat(request)
         except CoordinatorLoadInProgress:
-            # Nobody's session runs out while we load, so all is well.
+            # No session ends while the partition is loaded.
             return ErrorCode.NONE
         except KafkaError as error:
             return coordinator_error(error.code)
@@ -336,7 +264,7 @@ class GroupCoordinator:
         self, group_id: str, members: Sequence[MemberIdentity]
     ) -> Steps[LeaveGroupResponse | Delayed]:
         """
-        Let members go.
+        Remove members from a group.
         """
 
         def refused(error: ErrorCode) -> LeaveGroupResponse:
@@ -352,14 +280,11 @@ class GroupCoordinator:
             ]
             return LeaveGroupResponse(error_code=ErrorCode.NONE, members=unknown)
 
-        try:
-            shard = self._shard_of_members(group_id)
-            changes, response = yield from shard.state.membership.leave(
-                group_id, members, self._clock.now_ms()
-            )
-        except KafkaError as error:
-            return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+        return self._change(
+            lambda: self._shard_of_members(group_id),
+            lambda state: state.membership.leave(group_id, members, self._clock.now_ms()),
+            refused,
+        )
 
     # Offsets
 
@@ -367,40 +292,27 @@ class GroupCoordinator:
         self, request: OffsetCommitRequest, version: int
     ) -> Steps[OffsetCommitResponse | Delayed]:
         """
-        Commit offsets of topics that have both a name and an id, and of partitions that exist.
+        Commit offsets of existing partitions. Each topic has both its name and its id.
         """
-
-        def refused(error: ErrorCode) -> OffsetCommitResponse:
-            return commit_error(request, error)
-
-        try:
-            shard = self._shard_of(request.group_id)
-            changes, response = yield from shard.state.committing.commit(
-                request, version, self._clock.now_ms()
-            )
-        except KafkaError as error:
-            return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+        return self._change(
+            lambda: self.shards.of(request.group_id),
+            lambda state: state.committing.commit(request, version, self._clock.now_ms()),
+            partial(commit_error, request),
+        )
 
     def commit_offsets_in_transaction(
         self, request: TxnOffsetCommitRequest, guard: VerificationGuard, version: int
     ) -> Steps[TxnOffsetCommitResponse | Delayed]:
         """
-        Commit offsets of partitions that exist, as part of a transaction that the coordinator of
-        transactions knows of.
+        Commit offsets of existing partitions in a transaction that its coordinator has verified.
         """
-
-        def refused(error: ErrorCode) -> TxnOffsetCommitResponse:
-            return transactional_commit_error(request, error)
-
-        try:
-            shard = self._shard_of_members(request.group_id)
-            changes, response = yield from shard.state.committing.commit_in_transaction(
+        return self._change(
+            lambda: self._shard_of_members(request.group_id),
+            lambda state: state.committing.commit_in_transaction(
                 request, guard, version, self._clock.now_ms()
-            )
-        except KafkaError as error:
-            return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+            ),
+            partial(transactional_commit_error, request),
+        )
 
     def fetch_offsets(
         self, request: OffsetFetchRequestGroup, version: int, *, require_stable: bool
@@ -409,25 +321,51 @@ class GroupCoordinator:
         Read committed offsets.
         """
         try:
-            committing = self.state_of(request.group_id).committing
-            return (yield from committing.fetch(request, require_stable=require_stable))
+            state = self.state_of(request.group_id)
+            return (
+                yield from fetch_offsets(
+                    state.groups, state.offsets, request, require_stable=require_stable
+                )
+            )
         except KafkaError as error:
             return fetch_error(request, coordinator_error(error.code), version)
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> Steps[OffsetDeleteResponse | Delayed]:
         """
-        Delete offsets of partitions that exist.
+        Delete offsets of existing partitions.
         """
+        return self._change(
+            lambda: self._shard_of_members(request.group_id),
+            lambda state: state.deleting.delete(request),
+            lambda error: OffsetDeleteResponse(error_code=error, topics=[]),
+        )
 
-        def refused(error: ErrorCode) -> OffsetDeleteResponse:
-            return OffsetDeleteResponse(error_code=error, topics=[])
+    def _change(
+        self,
+        find_shard: Callable[[], GroupShard],
+        work: Callable[[ShardState], Steps[tuple[CoordinatorResult, M]]],
+        refused: Callable[[ErrorCode], M],
+    ) -> Steps[M | Delayed]:
+        """
+        Do *work*, append its records, and answer once they are committed.
 
+        Args:
+            refused: the answer for an error of any of these steps.
+        """
         try:
-            shard = self._shard_of_members(request.group_id)
-            changes, response = yield from shard.state.committing.delete(request)
+            shard = find_shard()
+            result, response = yield from work(shard.state)
         except KafkaError as error:
             return refused(coordinator_error(error.code))
-        return answer_after(shard, changes, response, refused)
+        if not result.records:
+            return response
+        delayed = Delayed()
+
+        def appended(error: ErrorCode | None) -> None:
+            delayed.answer(response if error is None else refused(coordinator_error(error)))
+
+        shard.write(result, appended)
+        return delayed
 
     # Transactions
 
@@ -436,37 +374,38 @@ class GroupCoordinator:
         See whether a marker may be written to a partition of the offsets topic.
 
         Raises:
-            NotCoordinator: the partition is not ours, or does not exist.
-            CoordinatorLoadInProgress, KafkaError: not now.
+            NotCoordinator: the partition is not coordinated here, or does not exist.
+            CoordinatorLoadInProgress, KafkaError: see ``PartitionLog.check``.
         """
-        shard = self._shards.get(index)
+        shard = self.shards.get(index)
         if shard is None:
             raise NotCoordinator
-        shard.check()
+        shard.log.check()
 
     def end_transaction(self, index: int, producer_id: int, *, committed: bool) -> None:
         """
-        The marker of a transaction was written to a partition of the offsets topic: the offsets
-        that the producer has left there count, or are gone.
+        Apply the marker of a transaction that was written to a partition of the offsets topic: the
+        pending offsets of the producer are committed, or dropped.
         """
-        self._shards[index].state.offsets.end_transaction(producer_id, committed=committed)
+        shard = self.shards.get(index)
+        assert shard is not None, "its marker was written"
+        shard.state.offsets.end_transaction(producer_id, committed=committed)
 
     # Groups
 
     def list_groups(self, states: Iterable[str], types: Iterable[str]) -> Steps[list[ListedGroup]]:
         """
-        All groups that are in one of the states and of one of the types; none given means any.
+        All groups in one of the states and of one of the types; an empty argument means any.
 
         Raises:
-            CoordinatorNotAvailable: we are starting, or stopping.
-            CoordinatorLoadInProgress: some groups are not known yet.
+            CoordinatorNotAvailable: the broker is starting, or stopping.
+            CoordinatorLoadInProgress: some groups are not loaded yet.
         """
-        if not self._is_active:
-            raise CoordinatorNotAvailable
+        self.shards.check_active()
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {group_type.lower() for group_type in types}
         found = []
-        for shard in tuple(self._shards.values()):
+        for shard in self.shards:
             for group in tuple(shard.state.groups):
                 yield
                 if is_listed(group, wanted_states, wanted_types):
@@ -475,10 +414,10 @@ class GroupCoordinator:
 
     def describe_group(self, group_id: str, version: int) -> DescribedGroup:
         """
-        All that is known of a classic group.
+        A classic group with its members.
 
         Raises:
-            KafkaError: we are not in a position to tell.
+            KafkaError: the group is not coordinated here, or not loaded yet.
         """
         return describe(self.state_of(group_id).groups, group_id, version)
 
@@ -487,5 +426,17 @@ class GroupCoordinator:
         Delete groups without members, with all their offsets.
         """
         deletion = GroupDeletion(group_ids)
-        yield from deletion.begin(self._shard_of)
+        yield from deletion.begin(self.shards.of)
         return deletion
+
+
+def reply_to(future: asyncio.Future[M]) -> Callable[[M], None]:
+    """
+    A callback that sets the result of *future*, unless the request was cancelled.
+    """
+
+    def reply(response: M) -> None:
+        if not future.done():
+            future.set_result(response)
+
+    return reply

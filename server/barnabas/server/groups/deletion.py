@@ -10,20 +10,20 @@ from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
-from barnabas.server.groups.answers import coordinator_error
-from barnabas.server.groups.shard import Shard
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.groups.shard import GroupShard
 from barnabas.server.requests.delayed import Delayed
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 GROUPS_AT_ONCE: Final = 200
 """
-So many groups of a partition are deleted with one batch.
+The most groups of a partition that are deleted with one batch.
 """
 
 
 class GroupDeletion(Delayed):
     """
-    Answers when the deletions of all partitions are committed; each group has its own result.
+    The answer to DeleteGroups, once the deletions in all partitions are committed.
     """
 
     __slots__ = ("_group_ids", "_missing", "_results")
@@ -34,24 +34,24 @@ class GroupDeletion(Delayed):
         self._results: dict[str, ErrorCode] = {}
         self._missing = 0
 
-    def begin(self, shard_of: Callable[[str], Shard]) -> Steps[None]:
+    def begin(self, shard_of: Callable[[str], GroupShard]) -> Steps[None]:
         """
         Delete the groups that can be deleted.
 
         Args:
-            shard_of: finds the shard of a group, or raises ``KafkaError``.
+            shard_of: returns the shard of a group, or raises ``KafkaError``.
         """
-        by_shard: dict[Shard, list[str]] = {}
+        by_shard: dict[GroupShard, list[str]] = {}
         for group_id in self._group_ids:
             yield
             try:
                 shard = shard_of(group_id)
-                shard.check()
+                shard.log.check()
             except KafkaError as error:
                 self._results[group_id] = coordinator_error(error.code)
             else:
                 by_shard.setdefault(shard, []).append(group_id)
-        # As in Kafka what is deleted from a partition at once is a batch, as long as it fits.
+        # As in Kafka the deletions in a partition are one batch, unless they are too many.
         pieces = [
             (shard, ids[start : start + GROUPS_AT_ONCE])
             for shard, ids in by_shard.items()
@@ -60,8 +60,8 @@ class GroupDeletion(Delayed):
         self._missing = len(pieces)
         for shard, ids in pieces:
             try:
-                changes, outcome = shard.state.committing.delete_groups(ids)
-            except KafkaError as error:  # others came between, and the shard is gone
+                changes, outcome = shard.state.deleting.delete_groups(ids)
+            except KafkaError as error:  # the shard has resigned between two steps
                 self._settled(dict.fromkeys(ids, ErrorCode.NONE), error.code)
             else:
                 shard.write(changes, partial(self._settled, dict(outcome)))

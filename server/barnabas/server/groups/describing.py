@@ -1,5 +1,5 @@
 """
-What DescribeGroups and ListGroups tell of a group.
+A group as DescribeGroups and ListGroups show it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUP_ID_NOT_FOUND_SINCE: Final = 6
 
 def listed(group: Group) -> ListedGroup:
     """
-    A group in a few words.
+    A group as ListGroups shows it.
     """
     return ListedGroup(
         group_id=group.group_id,
@@ -30,8 +30,8 @@ def listed(group: Group) -> ListedGroup:
 
 def is_listed(group: Group, states: Collection[str], types: Collection[str]) -> bool:
     """
-    Whether a group is in one of the states and of one of the types, both in lower case; an empty
-    collection means any. Names that mean nothing match nothing.
+    Whether a group is in one of the states and of one of the types, all in lower case. An empty
+    collection means any; an unknown name matches no group.
     """
     return (not states or group.state_name.lower() in states) and (
         not types or group.type.value in types
@@ -42,8 +42,8 @@ def describe(groups: Groups, group_id: str, version: int) -> DescribedGroup:
     """
     A classic group and its members.
 
-    What is not a classic group is dead, as far as this API goes; since v6 that is an error, too
-    (KIP-1043). What members say, and what they chose, is told only once it is settled.
+    To this API every other group is dead; since v6 that is an error, too (KIP-1043). The protocol
+    and the metadata of the members are shown in a stable group only.
     """
     try:
         group = groups.expect_classic(group_id)

@@ -1,5 +1,5 @@
 """
-The protocols by which members of a group agree on who reads what.
+The types of groups, which differ in the protocol of their members.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import Enum
 
 class GroupType(Enum):
     """
-    What kind of group it is, named as on the wire (Kafka's ``Group.GroupType``).
+    The type of a group, named as on the wire (Kafka's ``Group.GroupType``).
     """
 
     CLASSIC = "classic"

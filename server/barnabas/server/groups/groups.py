@@ -1,5 +1,5 @@
 """
-The groups of one partition of ``__consumer_offsets``, of whatever type.
+The groups of one partition of ``__consumer_offsets``, of all types.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Groups:
     """
     Groups by their id.
 
-    What ``apply`` does must not depend on anything but the records and their order: it is run for
-    every record when the partition is loaded.
+    The ``apply`` methods depend on the records and their order only: loading a partition runs them
+    for each record.
     """
 
     def __init__(self) -> None:
@@ -39,17 +39,17 @@ class Groups:
 
     def get_classic(self, group_id: str) -> ClassicGroup | None:
         """
-        The group, if there is one and it is of the classic type.
+        The group, or None if it does not exist or is of another type.
         """
         group = self._groups.get(group_id)
         return group if isinstance(group, ClassicGroup) else None
 
     def expect(self, group_id: str) -> Group:
         """
-        The group, whatever its type.
+        The group, of any type.
 
         Raises:
-            GroupIdNotFound: there is none.
+            GroupIdNotFound: it does not exist.
         """
         group = self._groups.get(group_id)
         if group is None:
@@ -61,7 +61,7 @@ class Groups:
         The group, which must be of the classic type.
 
         Raises:
-            GroupIdNotFound: there is none, or it is of another type.
+            GroupIdNotFound: it does not exist, or is of another type.
         """
         group = self.expect(group_id)
         if not isinstance(group, ClassicGroup):
@@ -70,14 +70,14 @@ class Groups:
 
     def create_classic(self, group_id: str, now_ms: int) -> ClassicGroup:
         """
-        A new empty group, instead of whatever had that id.
+        Create an empty group, in place of the one that had the id.
         """
         group = self._groups[group_id] = ClassicGroup(group_id, state_timestamp_ms=now_ms)
         return group
 
     def put(self, group_id: str, group: Group | None) -> None:
         """
-        Let an id stand for that group, or for none.
+        Set or remove the group of an id.
         """
         if group is None:
             self._groups.pop(group_id, None)
@@ -86,21 +86,21 @@ class Groups:
 
     def apply_classic(self, record: GroupRecord) -> None:
         """
-        A classic group is, from now on, what its record says.
+        Apply the record of a classic group.
         """
         value = record.value
         self.put(record.group_id, None if value is None else restored_group(record.group_id, value))
 
     def apply_modern(self, record: ModernRecord) -> None:
         """
-        A record of a group of another protocol was written or deleted.
+        Apply a record of a group of another protocol.
 
         Raises:
-            ValueError: the group exists and is of another type, which no writer does.
+            ValueError: the group exists and is of another type; no coordinator writes that.
         """
         group = self._groups.get(record.group_id)
         if isinstance(group, ClassicGroup) and group.is_simple:
-            # Made for the offsets that came before; compaction may have put them there.
+            # It was created for offsets that compaction has moved before this record.
             group = None
         is_ours = isinstance(group, ModernGroup) and group.type is record.group_type
         if record.value is None and not is_ours:
@@ -114,7 +114,7 @@ class Groups:
 
     def hold_offsets(self, group_id: str, now_ms: int) -> None:
         """
-        See to it that there is a group that committed offsets may belong to.
+        Create the group that committed offsets belong to, unless it exists.
         """
         if group_id not in self._groups:
             self.create_classic(group_id, now_ms)

@@ -1,13 +1,12 @@
 """
 Groups of the protocols that came after the classic one: KIP-848 consumers, share groups, streams.
 
-This broker does not speak these protocols, but a log may hold such groups, because Apache Kafka has
-written it. They are kept as the records they are made of: listed, deleted when they have no
-members, and not given away to members of the classic protocol before that. Their committed offsets
-are offsets like any other.
+This broker does not speak these protocols, but a log that Apache Kafka has written may have their
+groups. They are kept as their records: listed, deleted when they have no members, and closed to
+members of the classic protocol before that. Their committed offsets are offsets like any other.
 
-No member of such a group can send a heartbeat here. So, when their session timeout has passed since
-the log was loaded, all of them are removed, with the records that Kafka would write.
+Members of these groups cannot send heartbeats here. One session timeout after the log was loaded
+all of them are removed, with the records that Kafka would write.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ The first version of OffsetCommit that members of these protocols may use.
 
 STABLE: Final = 0
 """
-The state of a member that has what it should have.
+The state of a member that has its target assignment.
 """
 
 _ORDER_OF_DELETION: Final[Mapping[GroupType, tuple[Role, ...]]] = {
@@ -68,7 +67,7 @@ _ORDER_OF_DELETION: Final[Mapping[GroupType, tuple[Role, ...]]] = {
 
 class ModernGroup:
     """
-    A group that is not of the classic protocol, as its records have it.
+    A group of another protocol than the classic one, as its records.
 
     Invariants:
 
@@ -86,7 +85,7 @@ class ModernGroup:
 
     def apply(self, record: ModernRecord) -> None:
         """
-        A record was written, or deleted.
+        Apply a record, or a tombstone.
         """
         if record.value is not None:
             self._records[record.key] = record
@@ -94,7 +93,7 @@ class ModernGroup:
             self._records.pop(record.key, None)
             self.is_deleted |= record.role is Role.EPOCH
 
-    # What it is
+    # State
 
     @property
     def members(self) -> list[str]:
@@ -112,7 +111,7 @@ class ModernGroup:
     @property
     def can_become_classic(self) -> bool:
         """
-        Whether a member of the classic protocol may have the group.
+        Whether a member of the classic protocol may join, and make this a classic group.
         """
         return self.is_empty and self.type is not GroupType.SHARE
 
@@ -123,7 +122,7 @@ class ModernGroup:
     @property
     def state_name(self) -> str:
         """
-        The state as Kafka would compute it (``maybeUpdateGroupState`` of the three group classes).
+        The state, as ``maybeUpdateGroupState`` of Kafka's three group classes computes it.
         """
         if self.is_empty:
             return "Empty"
@@ -146,7 +145,7 @@ class ModernGroup:
 
     def is_subscribed_to(self, topic: str) -> bool:
         """
-        Whether some member wants the topic.
+        Whether a member subscribes to the topic.
         """
         if self.type is GroupType.STREAMS:
             return not self.is_empty and any(
@@ -158,7 +157,7 @@ class ModernGroup:
             topic in member.subscribed_topic_names for member in self._values(Role.MEMBER)
         ) or any(topic in regex.topics for regex in self._values(Role.REGEX))
 
-    # What may be done with it
+    # Validation of requests
 
     def validate_commit(
         self,
@@ -170,12 +169,12 @@ class ModernGroup:
         is_transactional: bool = False,
     ) -> None:
         """
-        See whether offsets may be committed by somebody.
+        See whether the sender may commit offsets.
 
         Raises:
-            GroupIdNotFound: share groups have no offsets.
-            UnknownMemberId: the group has members, and this is none of them.
-            UnsupportedVersion: a member uses a version of before its protocol.
+            GroupIdNotFound: this is a share group, which has no offsets.
+            UnknownMemberId: the group has members, and the sender is not one of them.
+            UnsupportedVersion: a member sends a version that is older than its protocol.
             StaleMemberEpoch: the member's epoch is another one.
         """
         if self.type is GroupType.SHARE:
@@ -195,11 +194,11 @@ class ModernGroup:
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """
-        See whether committed offsets may be read by somebody.
+        See whether the sender may read committed offsets.
 
         Raises:
-            GroupIdNotFound: share groups have no offsets.
-            UnknownMemberId: whoever says to be a member is none.
+            GroupIdNotFound: this is a share group, which has no offsets.
+            UnknownMemberId: the sender names a member that the group does not have.
             StaleMemberEpoch: the member's epoch is another one.
         """
         if self.type is GroupType.SHARE:
@@ -215,7 +214,7 @@ class ModernGroup:
         See whether single offsets may be deleted.
 
         Raises:
-            GroupIdNotFound: share groups have no offsets.
+            GroupIdNotFound: this is a share group, which has no offsets.
         """
         if self.type is GroupType.SHARE:
             raise GroupIdNotFound(f"Group {self.group_id} is not a consumer group.")
@@ -230,7 +229,7 @@ class ModernGroup:
         if not self.is_empty:
             raise NonEmptyGroup
 
-    # The end of it
+    # Records
 
     def tombstones(self) -> list[ModernRecord]:
         """
@@ -245,7 +244,7 @@ class ModernGroup:
 
     def without_members(self) -> list[ModernRecord]:
         """
-        The records that remove all members, and begin an epoch without them.
+        The records that remove all members and begin a new epoch.
         """
         records = []
         for member_id in self.members:
@@ -282,7 +281,7 @@ class ModernGroup:
 
 def _next_epoch(record: ModernRecord) -> ModernRecord:
     """
-    The epoch of a group in which nobody subscribes to anything: the hash of no topics is 0.
+    The record of the next epoch, without subscriptions: the hash of no topics is 0.
     """
     assert record.value is not None, record
     (version,) = VERSION.unpack_from(record.value)
@@ -293,6 +292,6 @@ def _next_epoch(record: ModernRecord) -> ModernRecord:
 
 def _is_nobody(member_id: str, instance_id: str | None) -> bool:
     """
-    Whether a commit in a transaction does not say which member commits.
+    Whether a commit in a transaction names no member.
     """
     return not member_id and instance_id is None

@@ -16,13 +16,13 @@ from barnabas.server.groups.group_type import GroupType
 
 VERSION: Final = Struct(">h")
 """
-What every key and value begins with: of a key it is the type of the record.
+The start of every key and value: the version, and in a key the type of the record.
 """
 
 
 class Role(Enum):
     """
-    What a record says about its group, whatever the protocol.
+    The content of a record, common to all protocols.
     """
 
     EPOCH = "epoch"  # the group exists; its epoch
@@ -62,7 +62,7 @@ _TYPES: Final = {key.api.key: meaning for key, meaning in _KEYS.items()}
 
 class ModernRecord(NamedTuple):
     """
-    A record as it is, with as much of it understood as says whose it is.
+    A record as bytes, with the ids of its group and member.
     """
 
     type: int
@@ -84,7 +84,7 @@ class ModernRecord(NamedTuple):
         The value.
 
         Raises:
-            DecodeError: it is not what its type says.
+            DecodeError: the value does not fit the type.
         """
         assert self.value is not None, self
         (version,) = VERSION.unpack_from(self.value)
@@ -100,10 +100,10 @@ class ModernRecord(NamedTuple):
 
 def modern_record(record_type: int, key: bytes, value: bytes | None) -> ModernRecord | None:
     """
-    The record with that key and value, unless it is of another kind of group.
+    The record with that key and value; None if no group of these protocols has that type.
 
     Raises:
-        DecodeError: the key is not what its type says.
+        DecodeError: the key does not fit the type.
     """
     if record_type not in _TYPES:
         return None

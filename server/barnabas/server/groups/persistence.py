@@ -1,9 +1,9 @@
 """
-What is durable of a group, and a group made of that.
+The GroupMetadata record of a classic group, and the group of a record.
 
-A GroupMetadata record holds the whole group: its generation, its members, what each of them wants
-and has been assigned. It is written when a generation has its assignment, when the last member has
-gone, when a static member has changed its id - and once, empty, when the group comes into being.
+The record holds the generation and the members with their subscriptions and assignments. It is
+written when a generation has its assignment, when the last member has left, when a static member
+has a new id, and once, empty, when the group is created.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Mapping
 from typing import Final
 
 from barnabas.protocol.internal_topics.group_records import GroupMetadataValue, MemberMetadata
+from barnabas.protocol.records.batch import NO_TIMESTAMP
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.records import GroupRecord, Record
 
-NO_TIMESTAMP: Final = -1
 NO_TIMEOUT: Final = -1
 
 
 def group_record(group: ClassicGroup, assignment: Mapping[str, bytes]) -> GroupRecord:
     """
-    The record of a group whose members have that assignment, by member id.
+    The record of a group with an assignment, by member id.
     """
     return GroupRecord(
         group.group_id,
@@ -33,7 +33,7 @@ def group_record(group: ClassicGroup, assignment: Mapping[str, bytes]) -> GroupR
             generation=group.generation_id,
             protocol=group.protocol_name,
             leader=group.leader_id,
-            current_state_timestamp=_or(group.state_timestamp_ms, NO_TIMESTAMP),
+            current_state_timestamp=_timestamp(group),
             members=[
                 MemberMetadata(
                     member_id=member.member_id,
@@ -53,7 +53,7 @@ def group_record(group: ClassicGroup, assignment: Mapping[str, bytes]) -> GroupR
 
 def empty_group_record(group: ClassicGroup) -> GroupRecord:
     """
-    The first record of a group, in which nothing has happened yet.
+    The first record of a new group.
     """
     return GroupRecord(
         group.group_id,
@@ -62,7 +62,7 @@ def empty_group_record(group: ClassicGroup) -> GroupRecord:
             generation=0,
             protocol=None,
             leader=None,
-            current_state_timestamp=_or(group.state_timestamp_ms, NO_TIMESTAMP),
+            current_state_timestamp=_timestamp(group),
             members=[],
         ),
     )
@@ -70,7 +70,7 @@ def empty_group_record(group: ClassicGroup) -> GroupRecord:
 
 def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
     """
-    The group that a record describes; it is stable, unless it has no members.
+    The group of a record: stable, or empty if it has no members.
     """
     timestamp = value.current_state_timestamp
     group = ClassicGroup(
@@ -83,7 +83,7 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
         leader_id=value.leader,
     )
     for member in value.members:
-        # What else the member could do is not recorded: it says so again when it joins again.
+        # The record has no other protocol of the member, which names them again when it rejoins.
         protocol = MemberProtocol(value.protocol or "", member.subscription)
         timeout_ms = member.rebalance_timeout
         group.add(
@@ -107,12 +107,12 @@ def restored_group(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
 
 def group_tombstones(group: ClassicGroup | ModernGroup) -> list[Record]:
     """
-    The records that delete a group, of whatever type.
+    The records that delete a group, of any type.
     """
     if isinstance(group, ModernGroup):
         return [*group.tombstones()]
     return [GroupRecord(group.group_id, None)]
 
 
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
+def _timestamp(group: ClassicGroup) -> int:
+    return NO_TIMESTAMP if group.state_timestamp_ms is None else group.state_timestamp_ms

@@ -15,8 +15,8 @@ type         what                                                        key
 3 to 23      groups of other protocols (``modern_records.py``)           group, mostly a member
 ===========  ==========================================================  =======================
 
-What is written is what Apache Kafka 4.3.1 writes: offsets as type 1 in version 4, or version 1 if
-they have an expiry of their own; classic groups in version 3. What is read is every version.
+As Apache Kafka 4.3.1, this coordinator writes offsets as type 1 in version 4, or version 1 if they
+have an expiry of their own, and classic groups in version 3. It reads every version.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ LEGACY_OFFSET_COMMIT: Final = 0
 
 class OffsetRecord(NamedTuple):
     """
-    A committed offset, or that it is deleted.
+    A committed offset, or its tombstone.
     """
 
     group_id: str
@@ -57,7 +57,7 @@ class OffsetRecord(NamedTuple):
 
 class GroupRecord(NamedTuple):
     """
-    A classic group, or that it is deleted.
+    A classic group, or its tombstone.
     """
 
     group_id: str
@@ -94,11 +94,11 @@ def encode_record(record: Record) -> EncodedRecord:
 
 def decode_record(key: bytes | None, value: bytes | None) -> Record | None:
     """
-    The record with that key and value; None if it is of a type that nobody knows, such as a later
-    release may have left behind.
+    The record with that key and value; None if its type is unknown: a later release may have
+    written it.
 
     Raises:
-        DecodeError: the bytes are not what they say they are.
+        DecodeError: the bytes do not fit the type and the version.
     """
     record_type = _version_of(key)
     assert key is not None

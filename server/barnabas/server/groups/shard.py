@@ -1,218 +1,163 @@
 """
-One partition of ``__consumer_offsets``, coordinated.
+The shard of the group coordinator for one partition of ``__consumer_offsets``.
 
 ::
 
-    request, or timer --> state --> Changes --> one batch --> the partition's log
+    request, or timer --> state --> records --> one batch --> the partition's log
                             ^                                     |
                             +---------- apply --------------------+--> answers, once committed
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.errors import CoordinatorLoadInProgress, ErrorCode, KafkaError
-from barnabas.protocol.records.batch import HEADER_SIZE, NO_PRODUCER_EPOCH, build_batch
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.changes import Changes, Producer
-from barnabas.server.groups.loading import load
-from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID
-from barnabas.server.groups.records import Record, encode_record
+from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.timers import TimerQueue
+from barnabas.server.groups.records import encode_record
+from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.groups.timers import TimerQueue
-from barnabas.storage.producers.append_origin import AppendOrigin
+from barnabas.server.groups.timeouts import Operation, TimerKey
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
-    from barnabas.server.partitions.partition import Partition
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
-Settled: TypeAlias = Callable[[ErrorCode | None], None]
-
-NOBODY: Final = Producer(NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
-RECORD_OVERHEAD: Final = 32
-"""
-More than a record of ours takes beside its key and value: two varlongs, four varints, attributes.
-"""
+AppendCallback: TypeAlias = Callable[[ErrorCode | None], None]
 
 
-class Shard:
+class GroupShard:
     """
-    The coordinator of the groups of one partition.
+    The groups of one partition (Kafka's ``GroupCoordinatorShard``).
 
     Invariants:
 
-    1. Nothing reads or changes ``state`` before all of the log is replayed.
-    2. What is applied to ``state`` was appended before, in the same order.
-    3. While the queue has something to look at, a timer of the clock is set for that time, or
-       earlier.
+    1. What is applied to ``state`` was appended before, in the same order.
+    2. While the queue has a deadline, an alarm of the clock is set for that time, or earlier.
 
     Used on the event loop's thread only; loading alone runs in the executor.
     """
 
-    def __init__(
-        self, partition: Partition, *, options: GroupOptions, clock: ServerClock, io: Executor
-    ) -> None:
-        self.partition = partition
+    def __init__(self, log: PartitionLog, *, options: GroupOptions, clock: ServerClock) -> None:
+        self.log = log
         self._options = options
         self._clock = clock
-        self._io = io
-        self._queue = TimerQueue(clock.monotonic, self._set_alarm)
+        self._queue: TimerQueue[TimerKey, Operation] = TimerQueue(clock.monotonic, self._set_alarm)
         self._alarm: Timer | None = None
         self._state = ShardState(self._queue, options)
-        self._is_loaded = False
-        self._is_closed = False
         self._is_running_due = False
 
     @property
     def state(self) -> ShardState:
         """
-        What the log adds up to.
+        The sum of the records, with every timeout that is due.
 
         Raises:
-            CoordinatorLoadInProgress: that is not known yet.
-            KafkaError: the partition is not served any more.
+            CoordinatorLoadInProgress, KafkaError: see ``PartitionLog.check``.
         """
-        self.check()
-        self._run_overdue()
+        self.log.check()
+        # After a long turn of the loop, requests may run before the alarm that was due earlier.
+        if self._queue.is_overdue and not self._is_running_due:
+            self._run_due()
         return self._state
-
-    def check(self) -> None:
-        """
-        See whether requests can be taken.
-
-        Raises:
-            CoordinatorLoadInProgress, KafkaError: as ``state``.
-        """
-        if self.partition.error is not None:
-            raise self.partition.error.with_traceback(None)
-        if not self._is_loaded:
-            raise CoordinatorLoadInProgress
-
-    # From the log, and back to it
 
     async def load(self) -> None:
         """
         Replay the log, then ``open``.
 
         Raises:
-            Exception: it cannot be read, or is not what a coordinator writes.
+            Exception: the log cannot be read, or has records that no coordinator writes.
         """
-        await asyncio.get_running_loop().run_in_executor(
-            self._io,
-            load,
-            self._state,
-            self.partition.log,
-            self._options.offsets_load_buffer_size,
-        )
-        if not self._is_closed:
-            self.open()
+        await self.log.load(self._state, self._options.offsets_load_buffer_size)
+        self.open()
 
     def open(self) -> None:
         """
-        Take requests: all of the log is replayed.
+        Take requests: the log is replayed. Without effect after ``close``.
         """
-        self._is_loaded = True
-        self._state.loaded(self._clock.now_ms())
+        if self.log.open():
+            self._state.loaded(self._clock.now_ms())
 
     def close(self) -> None:
         """
-        Coordinate these groups no more; whoever waits is told to look for somebody else.
+        Resign: answer the requests that wait with ``NOT_COORDINATOR``, and take no more.
         """
-        self._is_closed = True
         self._queue.clear()
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if self._is_loaded:
-            self._is_loaded = False
+        if self.log.close():
             self._state.unloaded(self._clock.now_ms())
 
-    def write(self, changes: Changes, settled: Settled | None = None) -> None:
+    # Records
+
+    def write(self, result: CoordinatorResult, callback: AppendCallback | None = None) -> None:
         """
-        Append what an operation has to say, and see to what follows.
+        Append the records of *result*.
 
         Args:
-            settled: hears of the error that kept the records out of the log, or None once they
-                count. At once, where there are no records.
+            callback: called once the records are committed, or with the error that refused them; at
+                once if there are none.
         """
-        if not changes.records:
-            if settled is not None:
-                settled(None)
+        if not result.records:
+            if callback is not None:
+                callback(None)
             return
 
         def committed(error: KafkaError | None) -> None:
             code = None if error is None else error.code
-            if changes.written is not None:
-                changes.written(code, self._clock.now_ms())
-            if settled is not None:
-                settled(code)
+            if result.on_append is not None:
+                result.on_append(code, self._clock.now_ms())
+            if callback is not None:
+                callback(code)
 
         try:
-            next_offset = self._append(changes)
+            next_offset = self._append(result)
         except KafkaError as error:
-            log.warning("%r: %d records were refused: %s", self, len(changes.records), error)
+            logger.warning("%r: %d records were refused: %s", self, len(result.records), error)
             committed(error)
         else:
-            self.partition.when_committed(next_offset, committed)
+            self.log.partition.when_committed(next_offset, committed)
 
-    def _append(self, changes: Changes) -> int:
+    def _append(self, result: CoordinatorResult) -> int:
         """
-        Append records, in one batch where they belong together; return where the log then ends.
+        Append the records and apply them; return the offset after the last one.
         """
         now_ms = self._clock.now_ms()
-        compression = CompressionType.of(self._options.offsets_topic_compression_codec)
-        producer = changes.producer or NOBODY
+        pairs = result.encoded or map(encode_record, result.records)
+        encoded = [SimpleRecord(now_ms, key, value) for key, value in pairs]
         next_offset = 0
-        for records, encoded in self._batches(changes, now_ms):
-            batch = build_batch(
-                encoded,
+        for part in self._batches(result, encoded):
+            info = self.log.append(
+                encoded[part],
                 base_sequence=0,
-                compression=compression,
-                producer_id=producer.producer_id,
-                producer_epoch=producer.producer_epoch,
-                is_transactional=changes.producer is not None,
-            )
-            info = self.partition.append(
-                memoryview(batch), origin=AppendOrigin.COORDINATOR, verification_guard=changes.guard
+                compression=CompressionType.of(self._options.offsets_topic_compression_codec),
+                producer=result.producer,
+                guard=result.guard,
             )
             next_offset = info.last_offset + 1
-            if not changes.ahead:
-                for offset, record in enumerate(records, info.first_offset):
-                    self._state.apply(record, offset, producer.producer_id)
+            if result.replay_records:
+                for offset, record in enumerate(result.records[part], info.first_offset):
+                    self._state.apply(record, offset, result.producer.producer_id)
         return next_offset
 
     def _batches(
-        self, changes: Changes, now_ms: int
-    ) -> Iterator[tuple[Sequence[Record], list[SimpleRecord]]]:
-        pairs = changes.encoded or map(encode_record, changes.records)
-        encoded = [SimpleRecord(now_ms, key, value) for key, value in pairs]
-        if not changes.divisible:
-            yield changes.records, encoded
-            return
-        most = self.partition.log.config.max_message_bytes
-        start, size = 0, HEADER_SIZE
-        for index, (_, key, value, _) in enumerate(encoded):
-            more = len(key or b"") + len(value or b"") + RECORD_OVERHEAD
-            if size + more > most and index > start:
-                yield changes.records[start:index], encoded[start:index]
-                start, size = index, HEADER_SIZE
-            size += more
-        yield changes.records[start:], encoded[start:]
+        self, result: CoordinatorResult, encoded: Sequence[SimpleRecord]
+    ) -> Sequence[slice]:
+        return [slice(None)] if result.is_atomic else [*self.log.divided(encoded)]
 
     # Time
 
     def _set_alarm(self) -> None:
         """
-        The first time to look at the queue has moved forward: wake up then.
+        Set the alarm for the next deadline of the queue.
         """
         if self._alarm is not None:
             self._alarm.cancel()
@@ -222,28 +167,17 @@ class Shard:
             delay = when / 1000 - self._clock.monotonic()
             self._alarm = self._clock.call_later(max(0.0, delay), self._run_due)
 
-    def _run_overdue(self) -> None:
-        """
-        Have what is due happen before a request sees the groups: after a turn of the loop that took
-        long, the requests that came meanwhile may be looked at before the alarm rings.
-        """
-        if not self._is_running_due and self._queue.is_overdue:
-            self._run_due()
-
     def _run_due(self) -> None:
         self._is_running_due = True
         try:
-            self._run_all_due()
+            while (operation := self._queue.pop_due()) is not None:
+                try:
+                    self.write(operation(self._clock.now_ms()))
+                except Exception:
+                    logger.exception("%r: a timeout failed", self)
         finally:
             self._is_running_due = False
         self._set_alarm()
 
-    def _run_all_due(self) -> None:
-        while (operation := self._queue.pop_due()) is not None:
-            try:
-                self.write(operation(self._clock.now_ms()))
-            except Exception:
-                log.exception("%r: a timeout failed", self)
-
     def __repr__(self) -> str:
-        return f"<Shard {self.partition.topic}-{self.partition.index}>"
+        return f"<GroupShard {self.log!r}>"

@@ -1,5 +1,5 @@
 """
-What one partition of ``__consumer_offsets`` adds up to.
+The state of one partition of ``__consumer_offsets``.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from functools import partial
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.records.batch import RecordBatch
+from barnabas.protocol.records.batch import NO_PRODUCER_ID, RecordBatch
 from barnabas.protocol.records.control import ControlRecordType
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.answers import join_error, sync_error
-from barnabas.server.groups.changes import NOTHING, Changes
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Joining
 from barnabas.server.groups.classic.membership import Membership
@@ -23,14 +22,16 @@ from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.modern_records import ModernRecord
 from barnabas.server.groups.offsets.committing import Committing
-from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID, OffsetStore
+from barnabas.server.groups.offsets.deleting import Deleting
+from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.records import (
     GroupRecord,
     OffsetRecord,
     Record,
     decode_record,
 )
-from barnabas.server.groups.timers import Timeout, Timers
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.timeouts import Timeout, Timers
 
 log = logging.getLogger(__name__)
 
@@ -42,10 +43,10 @@ The default of group.consumer.session.timeout.ms, and of its like for share and 
 
 class ShardState:
     """
-    The groups and offsets of one partition, and the requests that they take.
+    The groups and offsets of one partition, and the handlers of their requests.
 
-    Loading a partition is ``replay`` of all its batches, then ``loaded``. While it is coordinated,
-    ``apply`` follows every append, with the exceptions that ``Changes.ahead`` tells of.
+    Loading a partition is the ``replay`` of all its batches, then ``loaded``. Afterwards ``apply``
+    follows each append, unless ``CoordinatorResult.replay_records`` is false.
     """
 
     def __init__(self, timers: Timers, options: GroupOptions) -> None:
@@ -56,14 +57,15 @@ class ShardState:
         self.rebalance = Rebalance(self.groups, timers, options)
         self.joining = Joining(self.groups, self.rebalance, options)
         self.membership = Membership(self.groups, self.rebalance)
-        self.committing = Committing(self.groups, self.offsets, self.rebalance, options)
+        self.committing = Committing(self.groups, self.rebalance, options)
+        self.deleting = Deleting(self.groups, self.offsets, options)
 
     def apply(self, record: Record, record_offset: int, producer_id: int) -> None:
         """
-        A record is in the log: make the state say so, too.
+        Apply a record that is in the log.
 
         Raises:
-            ValueError: it contradicts the records before it.
+            ValueError: the record contradicts earlier ones.
         """
         match record:
             case OffsetRecord(group_id=group_id, value=value):
@@ -77,10 +79,10 @@ class ShardState:
 
     def replay(self, batch: RecordBatch) -> None:
         """
-        Apply the records of a batch, or end the transaction that it marks the end of.
+        Apply the records of a batch, or end the transaction whose marker it has.
 
         Raises:
-            DecodeError, KafkaError, ValueError: the batch is not what a coordinator writes.
+            DecodeError, KafkaError, ValueError: no coordinator writes this batch.
         """
         if batch.is_control:
             for marker in batch.records():
@@ -100,10 +102,10 @@ class ShardState:
         producer_id: int = NO_PRODUCER_ID,
     ) -> None:
         """
-        Apply a record as it is in the log.
+        Decode a record, and apply it.
 
         Raises:
-            DecodeError, ValueError: it is not what a coordinator writes.
+            DecodeError, ValueError: no coordinator writes this record.
         """
         try:
             record = decode_record(key, value)
@@ -117,7 +119,7 @@ class ShardState:
 
     def loaded(self, now_ms: int) -> None:
         """
-        All is replayed: sessions begin.
+        Begin the sessions of all members: the log is replayed.
         """
         for group in self.groups:
             if isinstance(group, ModernGroup):
@@ -125,13 +127,13 @@ class ShardState:
                 continue
             self.rebalance.watch_all(group)
             if len(group.members) > self._options.group_max_size:
-                # The limit was lowered. Who joins last will have to go.
-                changes = self.rebalance.begin(group, "it is loaded, and too large", now_ms)
-                assert changes is NOTHING, "nobody has joined yet"
+                # The limit was lowered: the last members to rejoin are refused.
+                changes = self.rebalance.begin(group, "group.max.size was lowered", now_ms)
+                assert changes is NOTHING, "no member has joined yet"
 
     def unloaded(self, now_ms: int) -> None:
         """
-        Somebody else coordinates these groups now, or nobody: tell everyone who waits.
+        Answer all parked requests with ``NOT_COORDINATOR``: the shard resigns.
         """
         error = ErrorCode.NOT_COORDINATOR
         for group in self.groups:
@@ -149,9 +151,9 @@ class ShardState:
                 partial(self._remove_modern_members, group.group_id),
             )
 
-    def _remove_modern_members(self, group_id: str, now_ms: int) -> Changes:
+    def _remove_modern_members(self, group_id: str, now_ms: int) -> CoordinatorResult:
         group = self.groups.get(group_id)
         if not isinstance(group, ModernGroup) or not group.members:
             return NOTHING
-        log.info("Group %s: the sessions of %s have run out", group_id, list(group.members))
-        return Changes(records=group.without_members())
+        log.info("Group %s: the sessions of %s have expired", group_id, list(group.members))
+        return CoordinatorResult(records=group.without_members())

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.delete_acls import (
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from barnabas.server.requests.context import CloseConnection, Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 UNKNOWN: Final = 0
 """

@@ -12,7 +12,7 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
     AddOffsetsToTxnResponse,
 )
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles

@@ -22,11 +22,11 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnTransaction,
 )
 from barnabas.server.cluster.topic_names import is_internal
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.state_files.file_names import TopicPartition
 
 FIRST_BROKER_VERSION: Final = 4

@@ -33,7 +33,7 @@ from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(AlterClientQuotasRequest)

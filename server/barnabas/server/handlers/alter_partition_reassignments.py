@@ -21,8 +21,8 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.topics.reassignment import PartitionPlan
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.topics.reassignment import PartitionChanges
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ async def alter_partition_reassignments(
         )
     may_change_factor = request.allow_replication_factor_change
 
-    def alter(plan: PartitionPlan) -> Steps[list[ReassignableTopicResponse]]:
+    def alter(plan: PartitionChanges) -> Steps[list[ReassignableTopicResponse]]:
         results = []
         for topic in request.topics:
             name = topic.name
@@ -60,7 +60,7 @@ async def alter_partition_reassignments(
 
 
 def _alter(
-    plan: PartitionPlan, name: str, may_change_factor: bool, wanted: ReassignablePartition
+    plan: PartitionChanges, name: str, may_change_factor: bool, wanted: ReassignablePartition
 ) -> ReassignablePartitionResponse:
     index = wanted.partition_index
     try:

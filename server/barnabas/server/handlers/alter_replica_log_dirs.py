@@ -30,7 +30,7 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.state_files.file_names import TopicPartition, has_future_dir_name
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from barnabas.server.cluster.features import supports_scram
+from barnabas.server.cluster.features import SCRAM_SINCE
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.scram_credentials import (
     check_iterations,
@@ -33,7 +33,7 @@ from barnabas.server.cluster.scram_credentials import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
@@ -82,7 +82,7 @@ def _record(change: Change, image: MetadataImage) -> Versioned:
     Raises:
         KafkaError: it cannot be made.
     """
-    if not supports_scram(image.metadata_version):
+    if image.metadata_version < SCRAM_SINCE:
         raise UnsupportedVersion("The current metadata.version does not support SCRAM")
     check_user(change.name, change.mechanism)
     if isinstance(change, ScramCredentialUpsertion):

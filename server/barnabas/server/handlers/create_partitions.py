@@ -14,7 +14,7 @@ from barnabas.protocol.messages.create_partitions import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import map_in_steps
+from barnabas.server.scheduling.turns import map_in_steps
 
 
 @handles(CreatePartitionsRequest)

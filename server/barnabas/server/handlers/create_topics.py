@@ -17,8 +17,8 @@ from barnabas.protocol.messages.create_topics import (
 from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import map_in_steps
 from barnabas.server.topics.creation import CreatedTopic
-from barnabas.server.turns import map_in_steps
 
 FIRST_WITH_CONFIGS: Final = 5
 

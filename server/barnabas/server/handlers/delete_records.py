@@ -25,7 +25,7 @@ from barnabas.protocol.messages.delete_records import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps
 
 logger = logging.getLogger(__name__)
 

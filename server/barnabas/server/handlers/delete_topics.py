@@ -25,7 +25,7 @@ from barnabas.protocol.messages.delete_topics import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 FIRST_WITH_DELETION_DISABLED: Final = 3
 

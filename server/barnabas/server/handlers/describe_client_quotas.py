@@ -26,7 +26,7 @@ from barnabas.server.cluster.client_quotas import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 
 class MatchType(IntEnum):

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.describe_configs import (
 from barnabas.server.dynamic_config.admin import ConfigEntry
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 
 @handles(DescribeConfigsRequest)

@@ -11,12 +11,12 @@ from barnabas.protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from barnabas.server.groups.answers import coordinator_error
+from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.describing import described_error
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(DescribeGroupsRequest)

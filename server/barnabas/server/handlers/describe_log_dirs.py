@@ -23,7 +23,7 @@ from barnabas.protocol.messages.describe_log_dirs import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
 

@@ -18,7 +18,7 @@ from barnabas.protocol.messages.describe_producers import (
 from barnabas.server.cluster.topic_names import validate_topic_name
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 """What Kafka says of a topic; of a partition that a topic does not have it says nothing."""

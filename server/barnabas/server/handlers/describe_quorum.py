@@ -22,7 +22,7 @@ from barnabas.protocol.messages.describe_quorum import (
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 

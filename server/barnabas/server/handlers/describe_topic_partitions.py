@@ -26,7 +26,7 @@ from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.handlers.authorized_operations import TOPIC_OPERATIONS
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(DescribeTopicPartitionsRequest)

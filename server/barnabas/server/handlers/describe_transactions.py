@@ -15,7 +15,7 @@ from barnabas.protocol.messages.describe_transactions import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(DescribeTransactionsRequest)

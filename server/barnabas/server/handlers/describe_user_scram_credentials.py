@@ -19,7 +19,7 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
 from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 
 @handles(DescribeUserScramCredentialsRequest)

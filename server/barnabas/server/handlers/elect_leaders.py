@@ -18,8 +18,8 @@ from barnabas.protocol.messages.elect_leaders import (
 from barnabas.server.cluster.partition_changes import Election
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.topics.reassignment import PartitionPlan
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.topics.reassignment import PartitionChanges
 
 ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.UNCLEAN}
 
@@ -36,7 +36,7 @@ async def elect_leaders(request: ElectLeadersRequest, context: Context) -> Elect
     if election is None:
         raise InvalidRequest(f"Unknown election type {request.election_type}")
 
-    def elect(plan: PartitionPlan) -> Steps[list[ReplicaElectionResult]]:
+    def elect(plan: PartitionChanges) -> Steps[list[ReplicaElectionResult]]:
         results = []
         wanted = plan.places() if asked is None else ((t.topic, t.partitions) for t in asked)
         for name, indexes in wanted:
@@ -50,7 +50,7 @@ async def elect_leaders(request: ElectLeadersRequest, context: Context) -> Elect
     return ElectLeadersResponse(error_code=ErrorCode.NONE, replica_election_results=results)
 
 
-def _elect(plan: PartitionPlan, name: str, election: Election, index: int) -> PartitionResult:
+def _elect(plan: PartitionChanges, name: str, election: Election, index: int) -> PartitionResult:
     try:
         plan.elect(name, index, election)
     except KafkaError as error:

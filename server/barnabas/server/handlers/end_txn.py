@@ -12,7 +12,7 @@ from typing import Final
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles

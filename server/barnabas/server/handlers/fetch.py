@@ -34,7 +34,7 @@ from barnabas.server.fetch.reader import FetchPlan, LogReadResult, size_of
 from barnabas.server.partitions.partition import NO_EPOCH
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, finished
+from barnabas.server.scheduling.turns import Steps, finished
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 

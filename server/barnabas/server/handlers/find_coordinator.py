@@ -28,7 +28,7 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 GROUP: Final = 0
 TRANSACTION: Final = 1

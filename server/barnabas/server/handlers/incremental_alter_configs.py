@@ -14,7 +14,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 from barnabas.server.dynamic_config.admin import AlterResource, Change
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 
 @handles(IncrementalAlterConfigsRequest)

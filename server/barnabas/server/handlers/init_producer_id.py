@@ -12,7 +12,7 @@ from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdRequest,
     InitProducerIdResponse,
 )
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 

@@ -16,7 +16,7 @@ from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 SEVERAL_MEMBERS_SINCE: Final = 3
 

@@ -8,7 +8,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 
 @handles(ListGroupsRequest)

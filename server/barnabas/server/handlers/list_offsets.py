@@ -30,7 +30,7 @@ from barnabas.server.fetch.plain_offsets import read_ends_wanted
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, finished, map_in_steps
+from barnabas.server.scheduling.turns import Steps, finished, map_in_steps
 
 LATEST: Final = -1
 EARLIEST: Final = -2

@@ -16,8 +16,8 @@ from barnabas.protocol.messages.list_partition_reassignments import (
 from barnabas.server.cluster.image import Topic
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.topics.reassignment import is_moving
-from barnabas.server.turns import Steps
 
 
 @handles(ListPartitionReassignmentsRequest)

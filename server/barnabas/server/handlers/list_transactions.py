@@ -15,12 +15,12 @@ from barnabas.protocol.messages.list_transactions import (
     ListTransactionsResponse,
     TransactionState,
 )
-from barnabas.server.linear_patterns import InvalidPattern, LinearPattern
+from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.transactions import state
 from barnabas.server.transactions.transaction import Transaction
-from barnabas.server.turns import Steps
 
 
 @handles(ListTransactionsRequest)
@@ -30,7 +30,7 @@ def list_transactions(
     pattern = _pattern(request.transactional_id_pattern)
     passes = _filter(request, context.clock.now_ms())
     found = []
-    for transactional_id, transaction in tuple(context.transactions.shards.transactions()):
+    for transactional_id, transaction in tuple(context.transactions.list_transactions()):
         yield
         if passes(transaction):
             found.append(

@@ -31,7 +31,7 @@ from barnabas.server.handlers.authorized_operations import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 FIRST_WITH_TOPIC_IDS: Final = 12
 

@@ -25,7 +25,7 @@ from barnabas.server.handlers.shaping import shaped
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, finished, map_in_steps
+from barnabas.server.scheduling.turns import Steps, finished, map_in_steps
 
 TOPIC_IDS_SINCE: Final = 10
 

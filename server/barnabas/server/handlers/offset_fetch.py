@@ -24,7 +24,7 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.server.groups.offsets.answers import no_offset
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10

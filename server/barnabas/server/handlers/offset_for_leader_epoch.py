@@ -18,7 +18,7 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
 )
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 
 @handles(OffsetForLeaderEpochRequest)

@@ -44,7 +44,7 @@ from barnabas.server.produce.validation import (
 )
 from barnabas.server.requests.context import CloseConnection, Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 

@@ -28,20 +28,20 @@ from barnabas.protocol.messages.txn_offset_commit import (
 )
 from barnabas.protocol.records.batch import NO_SEQUENCE
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.groups.answers import coordinator_error
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.groups.offsets.answers import transactional_commit_error
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.server.transactions.participation import (
     Participant,
-    Protocol,
+    TransactionProtocol,
     add,
     guard,
     verify,
 )
-from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 ABORTABLE_SINCE: Final = 4
@@ -81,7 +81,7 @@ async def _join(request: TxnOffsetCommitRequest, context: Context) -> Verificati
     Raises:
         KafkaError: it is not, and cannot be.
     """
-    protocol = Protocol(
+    protocol = TransactionProtocol(
         adds=context.version >= ADDING_SINCE, knows_abortable=context.version >= ABORTABLE_SINCE
     )
     if not (protocol.adds or context.config.transaction_partition_verification_enable):

@@ -32,7 +32,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.state_files.file_names import TopicPartition
 
 Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]

@@ -23,15 +23,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from barnabas.protocol.framing import FrameMemory
 from barnabas.protocol.structs import struct
 from barnabas.server.config.connection_limits import parse_limits
-from barnabas.server.heap import trim
-from barnabas.server.machine import descriptor_limit, memory_bytes
 from barnabas.server.network.backlog import Backlog
 from barnabas.server.network.connection import Connection
-from barnabas.server.network.descriptors import most_connections, most_open_files
 from barnabas.server.network.request_memory import LOOK_EVERY_S, RequestMemory
 from barnabas.server.network.sender import BUFFER_BYTES
 from barnabas.server.network.splice import RecordPipe
 from barnabas.server.network.write_coalescing import Outbox
+from barnabas.server.resources.descriptors import (
+    descriptor_limit,
+    most_connections,
+    most_open_files,
+)
+from barnabas.server.resources.memory import memory_bytes, trim_heap
 from barnabas.storage.fs.open_files import OpenFiles
 
 if TYPE_CHECKING:
@@ -240,7 +243,7 @@ class Connections:
         self._trim_heap()
 
     def _trim_heap(self) -> None:
-        asyncio.get_running_loop().run_in_executor(self.io, trim)
+        asyncio.get_running_loop().run_in_executor(self.io, trim_heap)
 
     def _admit(self, connection: Connection) -> None:
         connection.last_active = self._clock.monotonic()

@@ -1,10 +1,9 @@
 """
-What the server does when a log directory fails (Kafka's ``LogDirFailureHandler``).
+The reaction to the failure of a log directory (Kafka's ``LogDirFailureHandler``).
 
-The storage engine refuses everything that concerns a directory from its first error on. Here those
-who wait for its partitions are told, the cluster's metadata learn that these have no leader, and a
-broker without metadata log or without any directory
-ends: it could only serve wrongly.
+The storage engine refuses all access to a directory after its first error. The handler answers the
+requests that wait for its partitions, and reports in the metadata that these have no leader. A
+broker without its metadata log, or without any directory, ends.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """
-A partition as the server sees it: a log, its leader epoch, and those who wait for it.
+A partition as the server sees it: a log, its leader epoch, and the requests that wait for it.
 
-The log stores; a partition decides when what was stored counts (the high watermark) and tells those
-who wait. With one replica the high watermark follows the end of the log at once, except when
-``flush.messages`` asks for an fsync, which is what an acknowledgement then waits for. Appends that
-come while an fsync runs share the next one (group commit)::
+The log stores batches; the partition advances the high watermark, and answers the requests that
+wait for it. With one replica the high watermark follows the end of the log at once, unless
+``flush.messages`` requires an fsync first. Appends during an fsync share the next one (group
+commit)::
 
     append --> log end offset --+--> high watermark --> acknowledgements, waiting fetches
                                 |         ^
@@ -49,7 +49,7 @@ CommitListener: TypeAlias = Callable[[KafkaError | None], None]
 
 class EpochEnd(NamedTuple):
     """
-    Where a leader epoch ends; both -1 when that is not known.
+    The end of a leader epoch; both fields are -1 if it is unknown.
     """
 
     epoch: int
@@ -68,7 +68,7 @@ class Watermarks(NamedTuple):
 
 class FetchResult(NamedTuple):
     """
-    What a partition answers to a fetch. The offsets are those from before the read.
+    The result of a fetch from a partition. The offsets are those from before the read.
     """
 
     data: FetchDataInfo | None  # None when the epochs diverge
@@ -80,14 +80,14 @@ class FetchResult(NamedTuple):
 
 class Partition:
     """
-    A log plus those who wait for it.
+    A log, and the requests that wait for it.
 
     Invariants:
 
-    1. Everything below the high watermark was acknowledged, or may be.
-    2. While an fsync is owed, nobody is told of the offsets that it will cover.
-    3. ``error`` is None as long as the partition serves; once set, every call raises it, and
-       whoever waited has been told.
+    1. All records below the high watermark are acknowledged, or may be.
+    2. While an fsync is due, no request sees the offsets that it will cover.
+    3. ``error`` is None as long as the partition serves; once set, every call raises it, and all
+       waiting requests have failed with it.
 
     Used on the event loop's thread only; the fsync alone runs in the executor.
     """
@@ -124,20 +124,20 @@ class Partition:
         self.log = log
         self.error: KafkaError | None = None
         self.suspect: File | None = None
-        """A file whose bytes were promised to a client, and then could not be read."""
+        """A file that could not be read after a response had announced its bytes."""
         self._io = io
         self._watches: dict[Watch, None] = {}
-        # Made when they are needed: an empty deque has more than half a KiB.
+        # Created when needed: an empty deque takes more than half a KiB.
         self._commits: deque[tuple[int, CommitListener]] | None = None  # by offset
         self._flushing = False
-        self._pending: deque[tuple[int, int]] | None = None  # next offset, size of what owes a sync
+        self._pending: deque[tuple[int, int]] | None = None  # next offset and size of unsynced ones
 
     def __repr__(self) -> str:
         return f"<Partition {self.topic}-{self.index}>"
 
     def begin_epoch(self, leader_epoch: int) -> None:
         """
-        Lead on in a later epoch: another one has been asked for, or replicas have gone.
+        Continue to lead in a later epoch, after an election or a change of the replicas.
 
         Raises:
             KafkaStorageError: the disk failed.
@@ -149,14 +149,14 @@ class Partition:
 
     def append(self, records: memoryview, **options: Any) -> LogAppendInfo:
         """
-        Append batches as the leader; *options* are those of ``Log.append_as_leader``. Without any,
-        it is a batch of a client, and appended only if that is done at once.
+        Append batches as the leader; *options* are those of ``Log.append_as_leader``. Without
+        options they are a client's, and appended only if that takes no long work.
 
         The high watermark has moved when this returns, unless an fsync has to come first: compare
         ``info.last_offset`` with it, or ask ``when_committed``.
 
         Raises:
-            BatchTakesLong: it would take longer, see ``append_long``.
+            BatchTakesLong: their validation is long work.
             KafkaError: the log refuses the records, or cannot be written.
         """
         if self.error is not None:
@@ -180,8 +180,8 @@ class Partition:
 
     def when_committed(self, next_offset: int, listener: CommitListener) -> None:
         """
-        Call back once everything below *next_offset* is acknowledged, or with the error that
-        prevents it. At once if it is so already.
+        Call *listener* once all records below *next_offset* are committed, at once if they are, or
+        with the error that prevents it.
         """
         if self.error is not None:
             listener(self.error)
@@ -194,10 +194,10 @@ class Partition:
 
     async def committed(self, next_offset: int) -> None:
         """
-        Return once everything below *next_offset* is acknowledged.
+        Return once all records below *next_offset* are committed.
 
         Raises:
-            KafkaError: it will never be.
+            KafkaError: they will never be.
         """
         if self.error is None and next_offset <= self.log.high_watermark:
             return
@@ -229,13 +229,13 @@ class Partition:
         """
         Find the bytes from *offset* on; the epochs are -1 where the client does not check them.
 
-        Alone among the methods it may be called in any thread.
+        The only method that may be called in any thread.
 
         Raises:
             OffsetOutOfRange: the log does not have that offset.
             FencedLeaderEpoch, UnknownLeaderEpoch: the client's leader is not this one.
             KafkaStorageError: the log directory is offline.
-            WouldBlock: with *nowait*, the page cache lacks what has to be looked at.
+            WouldBlock: with *nowait*, the page cache lacks bytes that have to be read.
         """
         self.check_leader_epoch(current_leader_epoch)
         log = self.log
@@ -253,9 +253,9 @@ class Partition:
 
     def _check(self, records: FileSlice, *, nowait: bool) -> None:
         """
-        See whether *records* can be read, if they are in the file that could not be. An answer that
-        is promised and not sent ends its connection, with what it has of healthy partitions, over
-        and over again.
+        Read *records* if they are in the suspect file. A response that has announced their bytes
+        and cannot send them ends its connection, with the records of healthy partitions, and so
+        would each retry.
         """
         if records.file is self.suspect:
             records.read(nowait=nowait)
@@ -270,11 +270,11 @@ class Partition:
 
     def check_leader_epoch(self, epoch: int) -> None:
         """
-        Compare the leader epoch a client knows with ours (KIP-320); -1 is no check.
+        Compare the client's leader epoch with that of the partition (KIP-320); -1 is no check.
 
         Raises:
-            FencedLeaderEpoch, UnknownLeaderEpoch: it is behind, or ahead.
-            KafkaError: the partition is gone or offline.
+            FencedLeaderEpoch, UnknownLeaderEpoch: the client's epoch is older, or newer.
+            KafkaError: the partition is deleted or offline.
         """
         if self.error is not None:
             raise self.error.with_traceback(None)
@@ -291,7 +291,8 @@ class Partition:
 
     def _diverging(self, offset: int, last_fetched_epoch: int) -> EpochEnd | None:
         """
-        Where the client's log and ours part, if they do (KIP-595, Kafka ``Partition.readRecords``).
+        The end of the epoch at which the client's log diverges (KIP-595, Kafka's
+        ``Partition.readRecords``).
         """
         end = self.end_of_epoch(last_fetched_epoch)
         start = self.log.log_start_offset
@@ -302,11 +303,11 @@ class Partition:
             )
         return end if end.epoch < last_fetched_epoch or end.end_offset < offset else None
 
-    # Those who wait for bytes
+    # Fetches that wait for bytes
 
     def add_watch(self, watch: Watch) -> None:
         """
-        Tell *watch* of every byte that becomes readable from now on.
+        Notify *watch* of all bytes that become readable from now on.
         """
         if self.error is not None:
             watch.changed()
@@ -320,7 +321,8 @@ class Partition:
 
     def close(self, error: KafkaError | None = None) -> None:
         """
-        Serve no more: deleted, or with the *error* that says why. Whoever waits is told.
+        Serve no more requests, and fail the waiting ones with *error*, by default that of a
+        deleted partition.
         """
         if self.error is not None:
             return
@@ -336,11 +338,11 @@ class Partition:
 
     def _advance(self, offset: int, size: int) -> None:
         """
-        Move the high watermark to *offset*, that many bytes further, and tell who waited for it.
+        Move the high watermark to *offset*, *size* bytes further, and notify the waiting requests.
         """
         log = self.log
         if offset <= log.high_watermark:
-            pass  # A listener has appended meanwhile, and that counts already.
+            pass  # A listener has appended meanwhile, and has moved it further.
         elif self._watches:
             before, stable_before = log.high_watermark, log.last_stable_offset
             log.update_high_watermark(offset)
@@ -353,8 +355,8 @@ class Partition:
 
     def _tell(self, listener: CommitListener, error: KafkaError | None) -> None:
         """
-        Call *listener*. Its failure concerns neither the other listeners nor the append that they
-        waited for: a producer that heard of it would send its records again.
+        Call *listener*, and log its failure: an append that failed because of a listener would be
+        sent again by its producer.
         """
         try:
             listener(error)
@@ -368,18 +370,18 @@ class Partition:
         all_stable = stable_before == before and stable == log.high_watermark
         for watch in tuple(self._watches):
             if watch.segment not in (segment, UNKNOWN_OFFSET):
-                # A fetch reads one segment, and more will not come in that one.
+                # A fetch reads one segment, and this one gets no more records.
                 watch.changed()
             elif not watch.read_committed or all_stable:
                 watch.more(size)
             elif stable > stable_before:
-                # How far the last stable offset jumps says nothing about this append.
+                # The last stable offset moves by other sizes than that of this append.
                 watch.changed()
 
     def _flush(self) -> None:
         """
-        Make the log durable in the executor, then acknowledge what that covers: also what is
-        appended until the executor comes to it.
+        Flush the log in the executor, then acknowledge the records that this covers, including
+        those that are appended until the executor runs it.
         """
         self._flushing = True
         future = asyncio.get_running_loop().run_in_executor(self._io, self.log.flush)
@@ -389,7 +391,7 @@ class Partition:
         self._flushing = False
         error = done.exception()
         if isinstance(error, TooManyOpenFiles):
-            # The log is well, and the flush of the next append covers this one as well.
+            # The log is healthy, and the flush of the next append covers this one as well.
             commits, self._commits = self._commits, None
             for _, listener in commits or ():
                 self._tell(listener, error)

@@ -1,5 +1,5 @@
 """
-The partitions this broker serves, by name and by id.
+The partitions that this broker serves, by name and by id of the topic.
 """
 
 # Compiled: see hatch_build.py.
@@ -15,7 +15,7 @@ from barnabas.server.partitions.partition import Partition
 
 class _Topic:
     """
-    The partitions of one topic, and those of its partitions that could not be opened.
+    The open partitions of one topic, and the errors of those that could not be opened.
     """
 
     __slots__ = ("failed", "id", "name", "open")
@@ -31,7 +31,7 @@ class _Topic:
         if partition is None:
             failure = self.failed.get(index)
             if failure is not None:
-                # Each raise would lengthen the traceback of an error that is kept.
+                # Otherwise each raise would add to the traceback of the error.
                 raise failure.with_traceback(None)
             raise UnknownTopicOrPartition
         return partition
@@ -39,10 +39,10 @@ class _Topic:
 
 class Partitions:
     """
-    All partitions that are open.
+    All open partitions.
 
-    A partition is here as long as clients may see it: ``add`` on creation and at start-up,
-    ``remove`` on deletion. What topics exist is the business of ``Topics``, which calls both.
+    ``Topics`` adds partitions when they are created and at the start, and removes those of deleted
+    topics.
     """
 
     __slots__ = ("_by_id", "_by_id_bytes", "_by_name", "_by_name_bytes")
@@ -50,7 +50,7 @@ class Partitions:
     def __init__(self) -> None:
         self._by_name: dict[str, _Topic] = {}
         self._by_id: dict[UUID, _Topic] = {}
-        # As they stand in a request: to make a string or a UUID first would cost every request.
+        # The bytes in a request: no string or UUID has to be made of them.
         self._by_name_bytes: dict[bytes, _Topic] = {}
         self._by_id_bytes: dict[bytes, _Topic] = {}
 
@@ -63,14 +63,14 @@ class Partitions:
 
     def get(self, topic: str, index: int) -> Partition | None:
         """
-        The partition of that topic name, or None.
+        The open partition, or None.
         """
         known = self._by_name.get(topic)
         return None if known is None else known.open.get(index)
 
     def find(self, topic: bytes, index: int, *, is_id: bool) -> Partition | None:
         """
-        The partition of the topic with that name or id, as it stands in a request, or None.
+        The open partition of the topic whose name or id has these bytes in a request, or None.
         """
         known = (self._by_id_bytes if is_id else self._by_name_bytes).get(topic)
         return None if known is None else known.open.get(index)
@@ -84,18 +84,18 @@ class Partitions:
 
     def knows(self, topic: str, index: int) -> bool:
         """
-        Whether there is such a partition, open or not.
+        Whether the partition exists, open or not.
         """
         known = self._by_name.get(topic)
         return known is not None and (index in known.open or index in known.failed)
 
     def expect(self, topic: str, index: int) -> Partition:
         """
-        The partition of that topic name.
+        The open partition of the topic with that name.
 
         Raises:
-            UnknownTopicOrPartition: there is none.
-            KafkaError: there should be one, but it could not be opened.
+            UnknownTopicOrPartition: the partition does not exist.
+            KafkaError: it could not be opened.
         """
         known = self._by_name.get(topic)
         if known is None:
@@ -104,12 +104,12 @@ class Partitions:
 
     def expect_by_id(self, topic_id: UUID, index: int) -> Partition:
         """
-        The partition of that topic id.
+        The open partition of the topic with that id.
 
         Raises:
             UnknownTopicId: no topic has that id.
-            UnknownTopicOrPartition: the topic has no such partition.
-            KafkaError: there should be one, but it could not be opened.
+            UnknownTopicOrPartition: the partition does not exist.
+            KafkaError: it could not be opened.
         """
         known = self._by_id.get(topic_id)
         if known is None:
@@ -125,7 +125,7 @@ class Partitions:
 
     def add(self, partition: Partition) -> None:
         """
-        Serve this partition from now on.
+        Serve a partition.
         """
         known = self._topic(partition.topic, partition.topic_id)
         assert partition.index not in known.open, f"{partition!r} is open already"
@@ -134,16 +134,17 @@ class Partitions:
 
     def fail(self, topic: str, topic_id: UUID, index: int, error: KafkaError) -> None:
         """
-        Answer for a partition that exists but could not be opened: with that error.
+        Answer requests for a partition that could not be opened with *error*.
         """
         self._topic(topic, topic_id).failed[index] = error
 
     def remove(self, topic: str) -> list[Partition]:
         """
-        Serve a deleted topic no more; everyone who waits for it hears UNKNOWN_TOPIC_OR_PARTITION.
+        Close the partitions of a deleted topic: waiting requests fail with
+        ``UNKNOWN_TOPIC_OR_PARTITION``.
 
         Returns:
-            The partitions, closed; their logs are still there.
+            The closed partitions; their logs are not deleted yet.
         """
         known = self._by_name.pop(topic, None)
         if known is None:
@@ -154,13 +155,6 @@ class Partitions:
         for partition in known.open.values():
             partition.close()
         return list(known.open.values())
-
-    def close(self, error: KafkaError) -> None:
-        """
-        Serve nothing more, with that error.
-        """
-        for partition in self:
-            partition.close(error)
 
     def _topic(self, name: str, topic_id: UUID) -> _Topic:
         known = self._by_name.get(name)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from barnabas.storage.errors import BatchTakesLong
 
 if TYPE_CHECKING:
-    from barnabas.server.fair_queue import Client, FairQueue
     from barnabas.server.partitions.partition import Partition
+    from barnabas.server.scheduling.fair_queue import Client, FairQueue
     from barnabas.storage.log.append_info import LogAppendInfo
 
 

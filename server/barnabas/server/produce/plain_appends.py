@@ -38,10 +38,10 @@ from barnabas.storage.errors import BatchTakesLong
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
-    from barnabas.server.fair_queue import Client
     from barnabas.server.network.sender import Part
     from barnabas.server.partitions.partitions import Partitions
     from barnabas.server.requests.context import Parts
+    from barnabas.server.scheduling.fair_queue import Client
     from barnabas.storage.log.append_info import LogAppendInfo
 
 Produced: TypeAlias = "ProduceResponse | DelayedProduce"

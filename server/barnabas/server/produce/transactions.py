@@ -28,18 +28,18 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
 )
 from barnabas.protocol.records.batch import RecordBatch, batches
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional
 from barnabas.server.requests.context import Context
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.transactions.participation import (
     Participant,
-    Protocol,
+    TransactionProtocol,
     add,
     guard,
     verify,
 )
-from barnabas.server.turns import Steps
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -66,7 +66,7 @@ class Participation:
 
     def __init__(self, transactional_id: str, version: int) -> None:
         self._transactional_id = transactional_id
-        self._protocol = Protocol(
+        self._protocol = TransactionProtocol(
             adds=version >= FIRST_ADDING_VERSION, knows_abortable=version >= FIRST_ABORTABLE_VERSION
         )
         self._producer: Producer | None = None

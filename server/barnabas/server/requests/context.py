@@ -16,26 +16,26 @@ from barnabas.protocol.structs import struct
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
     from barnabas.server.cluster.controller import Controller
     from barnabas.server.cluster.image import MetadataImage
     from barnabas.server.config import BrokerConfig
-    from barnabas.server.coordination import Coordinators
+    from barnabas.server.coordinators import Coordinators
     from barnabas.server.dynamic_config.admin import ConfigAdmin
-    from barnabas.server.fair_queue import FairQueue
     from barnabas.server.fetch.delayed import FetchPurgatory
     from barnabas.server.fetch.sessions import FetchSessions
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.metrics import Metrics
     from barnabas.server.network.connection import Connection
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
+    from barnabas.server.scheduling.fair_queue import FairQueue
+    from barnabas.server.scheduling.turns import Turns
+    from barnabas.server.scheduling.workers import Workers
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
     from barnabas.server.transactions.producer_ids import ProducerIds
-    from barnabas.server.turns import Turns
-    from barnabas.server.workers import Workers
     from barnabas.storage.manager.manager import LogManager
 
 T = TypeVar("T")

@@ -45,7 +45,7 @@ from barnabas.server.requests.error_response import error_response, unsupported_
 from barnabas.server.requests.registry import Answer, Registration
 from barnabas.server.requests.release import released
 from barnabas.server.requests.repeated_requests import RepeatedRequests
-from barnabas.server.turns import Steps, Work
+from barnabas.server.scheduling.turns import Steps, Work
 
 if TYPE_CHECKING:
     from asyncio import Future

@@ -40,7 +40,7 @@ from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsRespo
 from barnabas.protocol.structs import MISSING, NamedTuple
 from barnabas.server.requests.context import CloseConnection
 from barnabas.server.requests.registry import Registration
-from barnabas.server.turns import Steps, each_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps
 
 _ERROR_CODES: Final = ("error_code", "partition_error_code")
 _IDENTITIES: Final = frozenset(

@@ -23,7 +23,7 @@ from barnabas.server.requests.repeated_requests import Question
 if TYPE_CHECKING:
     from barnabas.server.network.connection import Connection
     from barnabas.server.network.sender import Part
-    from barnabas.server.turns import Steps
+    from barnabas.server.scheduling.turns import Steps
 
 Req = TypeVar("Req", bound=Message)
 Later: TypeAlias = "Message | Delayed | Awaitable[Message | Delayed | None] | None"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from barnabas.protocol.codec.schema import Array, fields
 
 if TYPE_CHECKING:
-    from barnabas.server.turns import Steps
+    from barnabas.server.scheduling.turns import Steps
 
 AT_ONCE: Final = 200
 """

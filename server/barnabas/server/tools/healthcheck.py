@@ -1,8 +1,8 @@
 """
-Asking a broker whether it answers, in its own protocol.
+The health check: a request to a broker in its own protocol.
 
-A port that accepts a connection proves little (a proxy may hold it), so the check asks for the API
-versions, which every broker answers to everybody.
+An accepted connection proves little, since a proxy may hold the port. The check requests the API
+versions, which every broker answers for every client.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _CLIENT_ID = b"barnabas-healthcheck"
 _MOST = 1 << 20
 _LOOPBACK = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 """
-The address to reach what listens on every interface.
+The address to connect to for a listener on every interface.
 """
 
 
 class BadAddress(ValueError):
     """
-    What was given is not ``HOST:PORT``.
+    The address is not ``HOST:PORT``.
     """
 
 
 def address_of(text: str) -> tuple[str, int]:
     """
-    The host and port that *text* names; without a host, this machine.
+    The host and the port in *text*; by default the host is this machine.
 
     Raises:
-        BadAddress: it names none.
+        BadAddress: *text* is not ``HOST:PORT``.
     """
     host, _, port = text.rpartition(":")
     if not port.isdigit():
@@ -46,7 +46,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 def configured_address(file: Path | None, environment: Mapping[str, str]) -> tuple[str, int]:
     """
-    Where a broker of this configuration is reached from its own machine.
+    The address of a broker with this configuration, for connections from its own machine.
 
     Raises:
         ConfigError: an option of the configuration is not acceptable.
@@ -60,10 +60,10 @@ def configured_address(file: Path | None, environment: Mapping[str, str]) -> tup
 
 def check(host: str, port: int, seconds: float) -> str | None:
     """
-    What is wrong with the broker at *host* and *port*, ``None`` if it is well.
+    The problem of the broker at *host* and *port*, ``None`` if it is healthy.
 
     Args:
-        seconds: the longest that each step, connecting and reading, may take.
+        seconds: the timeout of each step: connecting, and reading.
     """
     try:
         with socket.create_connection((host, port), timeout=seconds) as connection:

@@ -19,7 +19,8 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.metadata_log import DIRECTORY_NAME, MetadataLog, log_config
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.sources import Settings, load_settings
-from barnabas.server.dynamic_config.topics import BrokerConfigs, ConfigSource, TopicConfigs
+from barnabas.server.dynamic_config.brokers import BrokerConfigs, ConfigSource
+from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import ConfigError, UnknownOption
@@ -97,8 +98,8 @@ class KnownCluster:
     ) -> None:
         """
         Args:
-            settings: of the broker, as its file and its environment say.
-            data_dirs: its log directories; if none is named, those of *settings*.
+            settings: of the broker, from its file and its environment.
+            data_dirs: the log directories; by default those of *settings*.
 
         Raises:
             ConfigError: the settings are not acceptable.
@@ -121,7 +122,7 @@ class KnownCluster:
                 continue
             if properties is not None and properties.node_id is not None:
                 return properties.node_id
-        return self._config.own_node_id
+        return self._config.node_id
 
     @cached_property
     def _image(self) -> MetadataImage | None:
@@ -212,7 +213,7 @@ class KnownCluster:
 
     def _counts(self, name: str, setting: Setting) -> bool:
         """
-        Whether a supposition about the broker gives an option of a topic its value.
+        Whether the value of a topic's option comes from a supposed option of the broker.
         """
         synonyms = LogConfig.options()[name].synonyms
         return setting.source == _SOURCES[ConfigSource.STATIC_BROKER] and any(
@@ -232,7 +233,7 @@ class KnownCluster:
 
 def read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> KnownCluster:
     """
-    The broker that the options of ``barnabas explain`` speak of, and the environment.
+    The broker that the options of ``barnabas explain`` and the environment describe.
 
     Raises:
         ConfigError: a name or a value is not acceptable.
@@ -248,7 +249,7 @@ def read_cluster(options: argparse.Namespace, files: Files, clock: Clock) -> Kno
 
 def _as_settings(config: LogConfig) -> dict[str, Setting]:
     """
-    Of the metadata log, which is no topic: the broker's own options say what it goes by.
+    The settings of the metadata log, which is no topic: they come from options of the broker.
     """
     source = _SOURCES[ConfigSource.STATIC_BROKER]
     values = {

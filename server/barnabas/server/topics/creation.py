@@ -1,8 +1,8 @@
 """
-Which records create a topic, or why it cannot be created.
+The records that create topics, or the errors that refuse them.
 
-Nothing is changed here: a request and the image go in, records and errors come out. Rules, codes
-and the order of the checks are those of Kafka's ``ReplicationControlManager``.
+The functions here are pure, of a request and the image. Rules, codes and the order of the checks
+are those of Kafka's ``ReplicationControlManager``.
 """
 
 from __future__ import annotations
@@ -26,15 +26,14 @@ from barnabas.protocol.errors import (
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.protocol.messages.create_topics import CreatableTopic
 from barnabas.protocol.structs import fresh, struct
-from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
+from barnabas.server.cluster.controller import check_config_value, check_size
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
+from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.cluster.partition_registration import PartitionRegistration
 from barnabas.server.cluster.topic_names import collision_key, validate_topic_name
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 
 MAX_PARTITIONS_PER_REQUEST: Final = 10_000
-MAX_CONFIG_VALUE_LENGTH: Final = 32_767
-MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 
 Assignment = Mapping[int, Sequence[int]]
 """
@@ -45,13 +44,13 @@ The brokers of each partition, the first of them its leader.
 @struct(kw_only=True)
 class CreationRules:
     """
-    What creating topics depends on, besides the topics that exist.
+    The defaults and rules for new topics.
     """
 
     num_partitions: int
     replication_factor: int
-    clamp_replication_factor: bool  # take what is above the number of brokers as that number
-    directory: UUID  # where this node's replicas go
+    clamp_replication_factor: bool  # to the number of brokers
+    directory: UUID  # for the replicas of this node
     check_config: Callable[[Mapping[str, str]], None]  # raises InvalidConfig
     new_id: Callable[[], UUID]
 
@@ -59,7 +58,7 @@ class CreationRules:
 @struct(kw_only=True)
 class CreatedTopic:
     """
-    A topic as it will be.
+    A topic that the records of the plan create.
     """
 
     name: str
@@ -84,10 +83,10 @@ def plan_creation(
     image: MetadataImage, topics: Sequence[CreatableTopic], rules: CreationRules
 ) -> Steps[CreationPlan]:
     """
-    Decide on the topics of one request, whose names are distinct.
+    Plan the topics of one request, whose names are distinct.
 
     Raises:
-        PolicyViolation: the request as a whole is too large.
+        PolicyViolation: the request is too large.
     """
     _check_size(topics, rules)
     plan = CreationPlan()
@@ -97,8 +96,7 @@ def plan_creation(
             _plan_topic(image, topic, rules, plan)
         except KafkaError as error:
             plan.errors[topic.name] = without_frames(error)
-    if len(plan.records) > MAX_RECORDS_PER_REQUEST:
-        raise PolicyViolation("Unable to perform excessively large batch operation.")
+    check_size(plan.records)
     return plan
 
 
@@ -154,11 +152,8 @@ def _check_configs(topic: CreatableTopic, rules: CreationRules) -> Mapping[str, 
             configs[config.name] = config.value
     if missing:
         raise InvalidConfig(f"Null value not supported for topic configs: {','.join(missing)}")
-    if any(len(value) > MAX_CONFIG_VALUE_LENGTH for value in configs.values()):
-        raise InvalidConfig(
-            "The configuration value cannot be added because it exceeds the maximum value size of"
-            f" {MAX_CONFIG_VALUE_LENGTH} bytes."
-        )
+    for value in configs.values():
+        check_config_value(value)
     rules.check_config(configs)
     return configs
 
@@ -166,17 +161,11 @@ def _check_configs(topic: CreatableTopic, rules: CreationRules) -> Mapping[str, 
 def _config_records(
     image: MetadataImage, topic: str, configs: Mapping[str, str]
 ) -> list[Versioned]:
-    made: list[Versioned] = [
-        (
-            records.ConfigRecord(
-                resource_type=ResourceType.TOPIC, resource_name=topic, name=name, value=value
-            ),
-            0,
-        )
-        for name, value in configs.items()
+    made = [
+        config_record(ResourceType.TOPIC, topic, name, value) for name, value in configs.items()
     ]
     if MIN_INSYNC_REPLICAS in configs and image.elr_enabled:
-        # Who is eligible depends on it, so Kafka starts over whenever it is set (KIP-966).
+        # The eligible leader replicas depend on it: they are cleared whenever it is set (KIP-966).
         made.append((records.ClearElrRecord(topic_name=topic), 0))
     return made
 
@@ -201,10 +190,10 @@ def _assign(image: MetadataImage, topic: CreatableTopic, rules: CreationRules) -
 
 def place_replicas(image: MetadataImage, factor: int) -> Sequence[int]:
     """
-    The brokers of a new partition, those that can lead it first.
+    The brokers of a new partition; those that can lead it are first.
 
     Raises:
-        InvalidReplicationFactor: there are not so many, or none of them can.
+        InvalidReplicationFactor: there are fewer brokers, or none of them can lead.
     """
     registered = len(image.brokers)
     active = [broker for broker in image.brokers if is_active(image, broker)]
@@ -259,8 +248,8 @@ def check_manual_assignment(
 ) -> None:
     """
     Raises:
-        InvalidReplicaAssignment: *brokers* are not distinct registered brokers, as many of them as
-            earlier partitions have, or none of them can lead.
+        InvalidReplicaAssignment: *brokers* are not distinct registered brokers, their number is not
+            that of earlier partitions, or none of them can lead.
     """
     check_registered(image, brokers)
     if factor is not None and len(brokers) != factor:
@@ -298,7 +287,7 @@ def new_partition(
     image: MetadataImage, replicas: Sequence[int], directory: UUID
 ) -> PartitionRegistration:
     """
-    A partition on *replicas*, of which at least one can lead it.
+    A partition with these *replicas*, of which at least one can lead it.
     """
     active = tuple(broker for broker in replicas if is_active(image, broker))
     return PartitionRegistration(
@@ -311,7 +300,7 @@ def new_partition(
 
 def is_active(image: MetadataImage, broker_id: int) -> bool:
     """
-    Whether a broker can lead what is created now.
+    Whether a broker can lead a new partition.
     """
     broker = image.brokers[broker_id]
     return not broker.fenced and not broker.in_controlled_shutdown

@@ -1,7 +1,7 @@
 """
-What a topic is like that nobody described: one that a client only asked for, or a coordinator's.
+The settings of topics that are created automatically.
 
-The settings of internal topics are those of Kafka's ``GroupCoordinatorService``,
+Those of internal topics are the ones of Kafka's ``GroupCoordinatorService``,
 ``TransactionStateManager`` and ``ShareCoordinatorService``.
 """
 
@@ -25,7 +25,7 @@ SHARE_GROUP_STATE_PARTITIONS: Final = 50
 
 def default_topic(name: str, config: BrokerConfig) -> CreatableTopic:
     """
-    The topic to create when all that is known is its name.
+    The topic to create for a name.
     """
     if name == GROUP_METADATA_TOPIC:
         return _topic(
@@ -52,7 +52,7 @@ def default_topic(name: str, config: BrokerConfig) -> CreatableTopic:
             },
         )
     if name == SHARE_GROUP_STATE_TOPIC:
-        # Nothing here uses it, but an Apache Kafka that opens the directory would.
+        # This broker does not use it, but an Apache Kafka that opens the directory does.
         return _topic(
             name,
             SHARE_GROUP_STATE_PARTITIONS,

@@ -1,9 +1,9 @@
 """
-Which records add partitions to topics, or why they cannot be added.
+The records that add partitions to topics, or the errors that refuse them.
 
-Nothing is changed here: a request and the image go in, records and errors come out. Rules, codes
-and the order of the checks are those of Kafka's ``ReplicationControlManager``, but for a request
-that is too large: Kafka fails it and adds as many partitions as fit all the same.
+The functions here are pure, of a request and the image. Rules, codes and the order of the checks
+are those of Kafka's ``ReplicationControlManager``, except for a request that is too large: Kafka
+fails it, and nevertheless adds as many partitions as fit.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
 from barnabas.protocol.structs import fresh, struct
 from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.partition_registration import PartitionRegistration
+from barnabas.server.scheduling.turns import Steps
 from barnabas.server.topics.creation import (
     MAX_PARTITIONS_PER_REQUEST,
     check_manual_assignment,
     new_partition,
     place_replicas,
 )
-from barnabas.server.turns import Steps
 
 
 @struct(frozen=False)
-class PartitionsPlan:
+class PartitionCreationPlan:
     """
     The outcome for each topic of a request, and the records of those that succeed.
     """
@@ -43,16 +43,16 @@ class PartitionsPlan:
     errors: dict[str, KafkaError] = fresh(factory=dict)
 
 
-def plan_partitions(
+def plan_partition_creation(
     image: MetadataImage, wanted: Sequence[CreatePartitionsTopic], directory: UUID
-) -> Steps[PartitionsPlan]:
+) -> Steps[PartitionCreationPlan]:
     """
-    Decide on the topics of one request, whose names are distinct.
+    Plan the topics of one request, whose names are distinct.
 
     Args:
-        directory: where this node's replicas go.
+        directory: for the replicas of this node.
     """
-    plan = PartitionsPlan()
+    plan = PartitionCreationPlan()
     for one in wanted:
         yield
         try:

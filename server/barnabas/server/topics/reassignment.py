@@ -1,8 +1,8 @@
 """
-Elections and moves of partitions that clients ask for (KIP-455, KIP-460).
+Elections and reassignments of partitions that clients request (KIP-455, KIP-460).
 
-Nothing is changed here: requests and the image go in, records and errors come out. Rules, codes and
-sentences are those of Kafka's ``ReplicationControlManager``.
+A plan computes records and errors from requests and the image, and changes neither. Rules, codes
+and messages are those of Kafka's ``ReplicationControlManager``.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from barnabas.server.cluster.assignments import Assignment
 from barnabas.server.cluster.image import MetadataImage, Topic, Versioned
 from barnabas.server.cluster.partition_changes import (
     UNASSIGNED_DIRECTORY,
-    Defaults,
     Election,
+    ElectionDefaults,
     change_partition,
     may_be_unclean,
 )
@@ -37,15 +37,15 @@ from barnabas.server.cluster.partition_registration import (
 from barnabas.server.topics.creation import check_registered
 
 
-class PartitionPlan:
+class PartitionChanges:
     """
-    The records that a request about partitions comes to, and the partitions that they change.
+    The records of a request about partitions, and the partitions that they change.
     """
 
-    def __init__(self, image: MetadataImage, defaults: Defaults) -> None:
+    def __init__(self, image: MetadataImage, defaults: ElectionDefaults) -> None:
         """
         Args:
-            defaults: what the configuration of this node says.
+            defaults: see ``ElectionDefaults``.
         """
         self.records: list[Versioned] = []
         self.changed: list[tuple[Topic, int]] = []
@@ -61,11 +61,11 @@ class PartitionPlan:
 
     def elect(self, name: str, index: int, election: Election) -> None:
         """
-        Have a leader elected.
+        Elect a leader.
 
         Raises:
-            UnknownTopicOrPartition: there is no such partition.
-            ElectionNotNeeded: the partition has a leader, and the one that is wanted.
+            UnknownTopicOrPartition: the partition does not exist.
+            ElectionNotNeeded: the partition has the leader that the election would choose.
             PreferredLeaderNotAvailable, EligibleLeadersNotAvailable: no other replica can lead.
         """
         topic = self._image.topics_by_name.get(name)
@@ -88,12 +88,12 @@ class PartitionPlan:
         self, name: str, index: int, replicas: Sequence[int], *, may_change_factor: bool
     ) -> None:
         """
-        Have a partition on other brokers.
+        Reassign a partition to other brokers.
 
         Raises:
-            UnknownTopicOrPartition: there is no such partition.
+            UnknownTopicOrPartition: the partition does not exist.
             InvalidReplicaAssignment: *replicas* are not distinct registered brokers.
-            InvalidReplicationFactor: they are more or fewer than there were, which may not be.
+            InvalidReplicationFactor: their number changes without *may_change_factor*.
         """
         topic, partition = self._find(name, index)
         check_registered(self._image, replicas)
@@ -104,12 +104,12 @@ class PartitionPlan:
 
     def cancel_move(self, name: str, index: int) -> None:
         """
-        Have a partition stay where it was.
+        Cancel the reassignment of a partition.
 
         Raises:
-            UnknownTopicOrPartition: there is no such partition.
-            NoReassignmentInProgress: it does not move.
-            InvalidReplicaAssignment: nothing of where it was is in sync.
+            UnknownTopicOrPartition: the partition does not exist.
+            NoReassignmentInProgress: it is not being reassigned.
+            InvalidReplicaAssignment: none of its previous replicas is in sync.
         """
         topic, partition = self._find(name, index)
         if not is_moving(partition):
@@ -158,7 +158,7 @@ class PartitionPlan:
 
     def _directory_of(self, broker_id: int) -> UUID:
         """
-        Where a broker puts a new replica, as far as that is known (``ClusterControlManager``).
+        The directory of a broker for a new replica, if it is known (``ClusterControlManager``).
         """
         directories = self._image.brokers[broker_id].log_dirs
         if not directories:
@@ -168,7 +168,7 @@ class PartitionPlan:
 
 def is_moving(partition: PartitionRegistration) -> bool:
     """
-    Whether replicas of a partition come or go.
+    Whether a partition is being reassigned.
     """
     return bool(partition.adding_replicas or partition.removing_replicas)
 
@@ -176,7 +176,7 @@ def is_moving(partition: PartitionRegistration) -> bool:
 def _check_factor(partition: PartitionRegistration, wanted: int) -> None:
     """
     Raises:
-        InvalidReplicationFactor: a partition does not have, or will not have, *wanted* replicas.
+        InvalidReplicationFactor: *wanted* is not the number of replicas after the reassignment.
     """
     replicas = {*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas}
     if len(replicas) != wanted:

@@ -1,9 +1,10 @@
 """
-The topics of the cluster: finding them, creating and deleting them.
+The topics of the cluster: look-up, creation and deletion.
 
-A topic exists once its records are durable in the metadata log; its logs and partitions follow
-before the request is answered, or at the next start if the broker dies in between. A topic is gone
-once its removal is durable; directories that were not renamed by then are strays at the next start.
+A topic exists once its records are durable in the metadata log; its logs and partitions are created
+before the request is answered, or at the next start if the broker fails in between. A topic is
+deleted once its removal is durable; directories that are not renamed by then are strays at the next
+start.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from uuid import UUID
 from barnabas.protocol.errors import (
     KafkaError,
     NotLeaderOrFollower,
-    PolicyViolation,
     UnknownTopicId,
 )
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.server.cluster import features
-from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
+from barnabas.server.cluster.controller import Controller, check_size
 from barnabas.server.cluster.image import Topic, Versioned
 from barnabas.server.cluster.partition_changes import UNASSIGNED_DIRECTORY, offline_replicas
 from barnabas.server.cluster.partition_registration import PartitionRegistration
@@ -32,20 +32,20 @@ from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.uuids import random_uuid
 
-# What plans changes is loaded for the first change.
+# The modules that plan changes are imported for the first change.
 if TYPE_CHECKING:
     from barnabas.protocol.messages.create_partitions import CreatePartitionsTopic
     from barnabas.protocol.messages.create_topics import CreatableTopic
     from barnabas.server.topics.creation import CreationPlan, CreationRules
-    from barnabas.server.topics.partition_creation import PartitionsPlan
-    from barnabas.server.topics.reassignment import PartitionPlan
+    from barnabas.server.topics.partition_creation import PartitionCreationPlan
+    from barnabas.server.topics.reassignment import PartitionChanges
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +53,14 @@ T = TypeVar("T")
 
 EPOCHS_AT_ONCE: Final = 20
 """
-So many partitions have their epochs on the disk when they are first served.
+The most partitions whose leader epochs are synced before they are served. Those of more partitions
+are synced within a second, so that a start or a topic with many partitions need not wait.
 """
 
-Listener: TypeAlias = Callable[[T], Awaitable[None] | None]
+TopicListener: TypeAlias = Callable[[T], Awaitable[None] | None]
 """
-Called with a topic, or with several, on the event loop; what it returns is awaited before the
-request is answered.
+Called with a topic, or with several, on the event loop. An awaitable that it returns is awaited
+before the request is answered.
 """
 
 
@@ -69,16 +70,16 @@ _Opened = dict[tuple[Topic, int], "Log | KafkaError"]
 
 class Topics:
     """
-    What topics there are.
+    Finds, creates and deletes topics.
 
     Invariants:
 
-    1. Every topic found here has its records on the disk.
+    1. The records of every topic are on the disk.
     2. A partition of a topic is open in ``partitions`` as long as the topic exists, unless its log
-       could not be opened; it is closed before its log goes.
-    3. Listeners hear of a topic after it can be found, and of its end when it no longer can.
+       could not be opened; it is closed before its log is deleted.
+    3. Listeners are called after a topic is created, and after it is deleted.
 
-    Belongs to the event loop.
+    Used on the event loop's thread only.
     """
 
     def __init__(
@@ -92,8 +93,8 @@ class Topics:
         io: Executor,
     ) -> None:
         self.configs = configs
-        self.on_topic_created: list[Listener[Topic]] = []
-        self.on_topics_deleted: list[Listener[Sequence[Topic]]] = []
+        self.on_topic_created: list[TopicListener[Topic]] = []
+        self.on_topics_deleted: list[TopicListener[Sequence[Topic]]] = []
         self._node_id = node_id
         self._controller = controller
         self._image = controller.image
@@ -102,23 +103,23 @@ class Topics:
         self._io = io
         self._beginning: set[str] = set()
 
-    # Looking
+    # Look-up
 
     def get(self, name: str) -> Topic | None:
         """
-        The topic of that name.
+        The topic with that name.
         """
         return self._image.topics_by_name.get(name)
 
     def get_by_id(self, topic_id: UUID) -> Topic | None:
         """
-        The topic of that id.
+        The topic with that id.
         """
         return self._image.topics_by_id.get(topic_id)
 
     def offline_replicas(self, partition: PartitionRegistration) -> list[int]:
         """
-        The replicas of *partition* that nobody can reach now.
+        See ``partition_changes.offline_replicas``.
         """
         return offline_replicas(self._image, partition)
 
@@ -127,7 +128,7 @@ class Topics:
 
     def is_usable(self, name: str) -> bool:
         """
-        Whether the topic is there, its partitions are open, and every listener has heard of it.
+        Whether the topic exists, its partitions are open, and all listeners have been called.
         """
         return name in self and name not in self._beginning
 
@@ -137,17 +138,10 @@ class Topics:
     def __len__(self) -> int:
         return len(self._image.topics_by_name)
 
-    @property
-    def metadata_version(self) -> int:
-        """
-        The level of ``metadata.version`` that the cluster is finalized at.
-        """
-        return self._image.metadata_version
-
     def is_stray(self, topic_id: UUID | None, partition: TopicPartition) -> bool:
         """
-        Whether a directory holds a log that the cluster does not know here: of a topic that was
-        deleted, or of no topic at all (Kafka ``LogManager.isStrayReplica``).
+        Whether the log in a directory belongs to no replica of this node, such as that of a deleted
+        topic (Kafka's ``LogManager.isStrayReplica``).
         """
         topic = None if topic_id is None else self.get_by_id(topic_id)
         if topic is None or topic.name != partition.topic:
@@ -155,31 +149,29 @@ class Topics:
         registration = topic.partitions.get(partition.partition)
         return registration is None or self._node_id not in registration.replicas
 
-    # Changing
+    # Changes
 
     async def create(
         self, topics: Sequence[CreatableTopic], *, validate_only: bool = False
     ) -> CreationPlan:
         """
-        Create what can be created of the topics of a request, whose names are distinct.
-
-        Those that succeed can be used when this returns.
+        Create the topics of a request, whose names are distinct. The plan has an error for each
+        that is refused; the others can be used when this returns.
 
         Raises:
-            PolicyViolation: the request as a whole is too large; nothing was created.
-            TooManyOpenFiles: no descriptor is left for their logs; nothing was created.
+            PolicyViolation: the request is too large; no topic was created.
+            TooManyOpenFiles: no descriptor is left for the logs; no topic was created.
             KafkaStorageError: the metadata log cannot be written.
         """
         return await self._controller.change(partial(self._create, topics, validate_only))
 
     async def create_missing(self, names: Iterable[str]) -> None:
         """
-        Create the topics that a client asked for without creating them, with the defaults.
+        Create topics automatically, with the default settings.
 
-        Names that are not legal are passed over, and so is what exists by now, when it can be used.
-        What fails is logged.
+        Illegal names and existing topics are left out. Failures are logged.
         """
-        from barnabas.server.topics.default_topics import default_topic  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.default_topics import default_topic
 
         config = self.configs.brokers.static
         wanted = [default_topic(name, config) for name in names if reason_invalid(name) is None]
@@ -190,45 +182,43 @@ class Topics:
 
     async def add_partitions(
         self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False
-    ) -> PartitionsPlan:
+    ) -> PartitionCreationPlan:
         """
-        Add what can be added of the partitions of a request, whose topics are distinct.
-
-        They can be used when this returns.
+        Add the partitions of a request, whose topics are distinct. The plan has an error for each
+        topic that is refused; the other partitions can be used when this returns.
 
         Raises:
-            TooManyOpenFiles: no descriptor is left for their logs; nothing was added.
+            TooManyOpenFiles: no descriptor is left for the logs; no partition was added.
             KafkaStorageError: the metadata log cannot be written.
         """
         return await self._controller.change(partial(self._add_partitions, wanted, validate_only))
 
     async def delete(self, topic_ids: Sequence[UUID]) -> dict[UUID, KafkaError]:
         """
-        Delete topics; those that succeed are gone when this returns.
+        Delete topics.
 
         Returns:
-            The errors of those that do not.
+            The errors of the topics that were not deleted.
 
         Raises:
             KafkaStorageError: the metadata log cannot be written.
         """
         return await self._controller.change(partial(self._delete, topic_ids))
 
-    async def change_partitions(self, work: Callable[[PartitionPlan], Steps[T]]) -> T:
+    async def change_partitions(self, work: Callable[[PartitionChanges], Steps[T]]) -> T:
         """
-        Do what *work* plans, and return what it returns.
+        Write the records that *work* plans, and return its result.
 
         Raises:
-            PolicyViolation: it plans too much; nothing was changed.
+            PolicyViolation: there are too many records; none was written.
             KafkaStorageError: the metadata log cannot be written.
         """
-        from barnabas.server.topics.reassignment import PartitionPlan  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.reassignment import PartitionChanges
 
         async def change() -> T:
-            plan = PartitionPlan(self._image, self._controller.defaults)
+            plan = PartitionChanges(self._image, self._controller.defaults)
             result = await self._controller.in_turns(work(plan))
-            if len(plan.records) > MAX_RECORDS_PER_REQUEST:
-                raise PolicyViolation("Unable to perform excessively large batch operation.")
+            check_size(plan.records)
             await self._controller.write(plan.records)
             await self._follow(plan.changed)
             return result
@@ -246,7 +236,7 @@ class Topics:
         await self._controller.change(open_all)
 
     async def _create(self, topics: Sequence[CreatableTopic], validate_only: bool) -> CreationPlan:
-        from barnabas.server.topics.creation import plan_creation  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.creation import plan_creation
 
         steps = plan_creation(self._image, topics, self._rules())
         plan = await self._controller.in_turns(steps)
@@ -270,10 +260,10 @@ class Topics:
 
     async def _add_partitions(
         self, wanted: Sequence[CreatePartitionsTopic], validate_only: bool
-    ) -> PartitionsPlan:
-        from barnabas.server.topics.partition_creation import plan_partitions  # noqa: PLC0415  # for the first change
+    ) -> PartitionCreationPlan:
+        from barnabas.server.topics.partition_creation import plan_partition_creation
 
-        steps = plan_partitions(self._image, wanted, self._directory())
+        steps = plan_partition_creation(self._image, wanted, self._directory())
         plan = await self._controller.in_turns(steps)
         if validate_only:
             return plan
@@ -298,8 +288,7 @@ class Topics:
                 errors[topic_id] = UnknownTopicId()
             else:
                 topics.append(topic)
-        if len(topics) > MAX_RECORDS_PER_REQUEST:
-            raise PolicyViolation("Unable to perform excessively large batch operation.")
+        check_size(topics)
         await self._controller.write(
             [(records.RemoveTopicRecord(topic_id=topic.id), 0) for topic in topics]
         )
@@ -312,7 +301,7 @@ class Topics:
         return errors
 
     def _rules(self) -> CreationRules:
-        from barnabas.server.topics.creation import CreationRules  # noqa: PLC0415  # for the first change
+        from barnabas.server.topics.creation import CreationRules
 
         config = self.configs.brokers.static
         return CreationRules(
@@ -326,15 +315,15 @@ class Topics:
 
     def _directory(self) -> UUID:
         """
-        Where this node's new replicas go, as far as that is known beforehand.
+        The directory for new replicas of this node, if it is known in advance.
         """
         directories = list(self._log_manager.directories.ids.values())
-        # Of several directories the one is taken that has the fewest logs by then.
+        # The log manager chooses among several directories when it creates a log.
         return directories[0] if len(directories) == 1 else UNASSIGNED_DIRECTORY
 
     async def _follow(self, changed: _Places) -> None:
         """
-        Serve what this node leads now, in the epochs in which it leads.
+        Open the partitions that this node leads now, and begin their new leader epochs.
         """
         led = []
         for topic, index in dict.fromkeys(changed):
@@ -347,7 +336,7 @@ class Topics:
             elif partition.leader_epoch != registration.leader_epoch:
                 partition.begin_epoch(registration.leader_epoch)
         await self._open(led, is_new=False)
-        # Coordinators begin anew with all that their topics have.
+        # The coordinators load all partitions of their topics again.
         for topic in {topic for topic, _ in led if topic.is_internal}:
             await _tell(self.on_topic_created, topic, topic.name)
 
@@ -377,7 +366,7 @@ class Topics:
         """
         The log of each partition, or why there is none to serve it with.
 
-        Most of the time goes into waiting for the disk, for many logs at once as well as for one.
+        Most of the time is spent waiting for the disk, for many logs at once as well as for one.
         If there are many, their epochs are written when they are served already: Kafka too
         writes them one after the other while it serves those that it has come to.
         """
@@ -396,7 +385,7 @@ class Topics:
         if soon and not is_new:
             threads = 1  # All logs are loaded: there is nothing to wait for but other threads.
         if is_new and len(self._log_manager.directories.live) > 1:
-            # Each goes into the directory that has the fewest by then, so their order shows.
+            # Each log is created in the directory with the fewest logs, so that the order matters.
             threads = 1
         shares = [wanted[first::threads] for first in range(threads)]
         opened: _Opened = {}
@@ -431,10 +420,10 @@ class Topics:
 
     def _assignments(self, opened: _Opened) -> list[Versioned]:
         """
-        What the metadata has to be told of the directories that the logs lie in (KIP-858).
+        The records of the directories that the logs are in (KIP-858).
         """
         version = self._image.metadata_version
-        if not features.supports_directory_ids(version):
+        if version < features.DIRECTORY_IDS_SINCE:
             return []
         made: list[Versioned] = []
         ids = self._log_manager.directories.ids
@@ -456,21 +445,21 @@ class Topics:
         partitions = [TopicPartition(t.name, index) for t in topics for index in t.partitions]
         there = [p for p in partitions if self._log_manager.get_log(p) is not None]
         for partition, error in self._log_manager.delete_logs(there).items():
-            # The topic is gone all the same; what is left is a stray at the next start.
-            logger.error("The log of %s, which is deleted, is left", partition, exc_info=error)
+            # The topic is deleted nevertheless; its log is a stray at the next start.
+            logger.error("The log of %s could not be deleted", partition, exc_info=error)
 
 
 def _all_of(topics: Iterable[Topic]) -> _Places:
     return [(topic, index) for topic in topics for index in topic.partitions]
 
 
-async def _tell(listeners: Iterable[Listener[T]], what: T, *names: str) -> None:
-    # Who begins to listen meanwhile has looked at the topics there are, this one among them.
+async def _tell(listeners: Iterable[TopicListener[T]], what: T, *names: str) -> None:
+    # A listener that is added meanwhile has looked at the existing topics, including this one.
     for listener in tuple(listeners):
         try:
             waiting = listener(what)
             if waiting is not None:
                 await waiting
         except Exception:
-            # What happened to the topic is decided, and the other listeners must hear of it too.
+            # The topic is created or deleted nevertheless, and the other listeners have to know.
             logger.exception("%s failed for topics %s", listener, ", ".join(names))

@@ -1,3 +1,3 @@
 """
-Transactions: what a coordinator knows of each transactional id, and what it makes of requests.
+The transaction coordinator, and the way from a producer's request to it.
 """

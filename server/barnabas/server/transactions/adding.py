@@ -1,5 +1,5 @@
 """
-What AddPartitionsToTxn and AddOffsetsToTxn make of a transactional id.
+AddPartitionsToTxn and AddOffsetsToTxn: partitions become part of a transaction.
 
 Source: Kafka's ``TransactionCoordinator.handleAddPartitionsToTransaction``.
 """
@@ -12,7 +12,7 @@ from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
 )
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.ending import check_named
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
@@ -25,8 +25,8 @@ def check_producer(current: Transaction, producer: Producer) -> None:
 
     Raises:
         InvalidProducerIdMapping: the id belongs to another producer id.
-        ProducerFenced: a later producer has come.
-        ConcurrentTransactions: the transaction before is about to end; ask again.
+        ProducerFenced: the id has a later epoch.
+        ConcurrentTransactions: the previous transaction is still completing.
     """
     check_named(current, producer)
     if current.state.is_prepared:
@@ -42,13 +42,13 @@ def add_partitions(
     now_ms: int,
 ) -> Transaction:
     """
-    Make partitions part of the transaction, which begins if there is none.
+    Add partitions to the transaction, which begins if none is ongoing.
 
     Returns:
-        What follows: *current* itself if they were part of it already.
+        The next state; *current* itself if the partitions are part of it already.
 
     Raises:
-        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions: as ``check_producer``.
+        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions: see ``check_producer``.
     """
     check_producer(current, producer)
     ongoing = current.state is TransactionState.ONGOING
@@ -67,11 +67,11 @@ def verify_partitions(
     current: Transaction, producer: Producer, partitions: Set[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
     """
-    Tell of each partition whether it is part of the transaction; ``TRANSACTION_ABORTABLE`` if not
+    The code of each partition: ``TRANSACTION_ABORTABLE`` if it is not part of the transaction
     (KIP-890).
 
     Raises:
-        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions: as ``check_producer``.
+        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions: see ``check_producer``.
     """
     check_producer(current, producer)
     return {

@@ -1,5 +1,5 @@
 """
-From prepared to completed: every partition of a transaction is told how it ends.
+The completion of prepared transactions: a marker for each partition, then the complete state.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.state_files.file_names import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
+    from barnabas.server.scheduling.background import Background
 
 logger = logging.getLogger(__name__)
 
 RETRY_SECONDS: Final = 1.0
 """
-How long to wait before a partition that could not take its marker is told again.
+The time between two attempts to write a marker: a failed disk answers at once, and need not be
+asked more often.
 """
 
 
@@ -37,9 +38,9 @@ class Completion:
 
     Invariants:
 
-    1. A prepared transaction has its markers written, however often that is tried, unless a later
-       producer or coordinator has taken over.
-    2. Its id stays claimed until then; if somebody has taken over, until the log is loaded again.
+    1. The markers of a prepared transaction are written, after any number of attempts, unless a
+       later producer or coordinator has taken over.
+    2. Its id stays claimed until then; after a takeover, until the log is loaded again.
     """
 
     def __init__(self, markers: MarkerWriter, clock: ServerClock, background: Background) -> None:
@@ -49,7 +50,7 @@ class Completion:
 
     async def complete_all(self, shard: TransactionShard) -> None:
         """
-        Complete what was prepared when the broker stopped, after the log is replayed.
+        Complete the transactions that are prepared when the log is loaded.
         """
         prepared = {
             transactional_id: transaction
@@ -59,17 +60,17 @@ class Completion:
         for transactional_id in prepared:
             shard.claim(transactional_id)
         for transactional_id, transaction in prepared.items():
-            logger.info("%s: the end of its transaction goes on", transactional_id)
+            logger.info("%s: its transaction is prepared, and is completed", transactional_id)
             await self.complete(shard, transactional_id, transaction)
 
     async def complete(
         self, shard: TransactionShard, transactional_id: str, prepared: Transaction
     ) -> None:
         """
-        Tell the partitions of a prepared transaction, then note that they are told.
+        Write the markers of a prepared transaction, then its complete state.
 
-        The id is claimed, and released when that is done. What cannot be told now is tried again
-        in the background.
+        The caller has claimed the id, which is released afterwards. Markers that fail are tried
+        again in the background.
         """
         left = await self._tell(shard, transactional_id, prepared, prepared.partitions)
         for where, error in left.items():
@@ -87,7 +88,7 @@ class Completion:
         prepared: Transaction,
         left: Iterable[TopicPartition],
     ) -> None:
-        while left and shard.is_open:
+        while left and shard.log.is_open:
             await self._clock.sleep(RETRY_SECONDS)
             left = await self._tell(shard, transactional_id, prepared, left)
 
@@ -99,7 +100,8 @@ class Completion:
         partitions: Iterable[TopicPartition],
     ) -> Mapping[TopicPartition, KafkaError]:
         """
-        Tell partitions, complete the transaction if that was all, and return what is left and why.
+        Write markers, and complete the transaction if all are written; return the partitions that
+        failed, with their errors.
         """
         try:
             left = await self._markers.end(prepared, partitions, coordinator_epoch=shard.epoch)
@@ -107,11 +109,11 @@ class Completion:
                 return left
             await shard.write(transactional_id, complete(prepared, self._clock.now_ms()))
         except (InvalidProducerEpoch, TransactionCoordinatorFenced) as error:
-            # Until a restart nobody gets further with the id, as in Kafka.
-            logger.info("%s: somebody else ends its transaction: %s", transactional_id, error)
+            # As in Kafka the id is claimed until the log is loaded again.
+            logger.info("%s: another coordinator ends its transaction: %s", transactional_id, error)
             return {}
         except KafkaError as error:
-            # The log of transactions has failed: it is prepared there, and completed after a start.
+            # The log has failed with the transaction prepared; the next start completes it.
             logger.error("%s: its transaction cannot be completed: %s", transactional_id, error)
         except BaseException:
             shard.release(transactional_id)

@@ -1,5 +1,5 @@
 """
-The transaction coordinator: what a request makes of a transactional id, written and answered.
+The transaction coordinator: it changes a transactional id, writes its state and answers.
 
 ::
 
@@ -8,9 +8,9 @@ The transaction coordinator: what a request makes of a transactional id, written
     EndTxn         ---+                        +--> prepared --> markers --> completed
     a timeout      ---+
 
-What a request means is decided by functions of the modules beside (``initializing``, ``adding``,
-``ending``); here the id is claimed, what follows is written, and the answer leaves once that is
-committed (Kafka's ``TransactionCoordinator`` and ``TransactionStateManager``).
+Functions in ``initializing``, ``adding`` and ``ending`` decide the next state of an id. The
+coordinator claims the id, writes that state, and answers once it is committed (Kafka's
+``TransactionCoordinator`` and ``TransactionStateManager``).
 """
 
 from __future__ import annotations
@@ -24,11 +24,16 @@ from typing import TYPE_CHECKING
 from barnabas.protocol.errors import (
     ConcurrentTransactions,
     ErrorCode,
+    InvalidProducerIdMapping,
+    InvalidRequest,
     InvalidTransactionTimeout,
     KafkaError,
 )
+from barnabas.server.cluster.topic_names import TRANSACTION_STATE_TOPIC
 from barnabas.server.config.coordinators import TransactionOptions
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.transactions.adding import add_partitions, verify_partitions
 from barnabas.server.transactions.completing import Completion
 from barnabas.server.transactions.ending import (
@@ -48,26 +53,25 @@ from barnabas.server.transactions.initializing import (
 from barnabas.server.transactions.markers import MarkerWriter
 from barnabas.server.transactions.producer_ids import ProducerIds
 from barnabas.server.transactions.shard import TransactionShard
-from barnabas.server.transactions.shards import TransactionShards
 from barnabas.server.transactions.state import TransactionState
 from barnabas.server.transactions.transaction import Transaction
 from barnabas.storage.state_files.file_names import TopicPartition
 
 if TYPE_CHECKING:
-    from barnabas.server.background import Background
     from barnabas.server.clock import ServerClock
+    from barnabas.server.scheduling.background import Background
 
 logger = logging.getLogger(__name__)
 
 
 class TransactionCoordinator:
     """
-    All transactional ids of this broker.
+    The transactional ids of this broker.
 
     Invariants:
 
-    1. Whoever changes an id has claimed it; who comes meanwhile is told to ask again.
-    2. No answer that speaks of a change leaves before the change is committed.
+    1. A request that changes an id has claimed it; others get ``CONCURRENT_TRANSACTIONS``.
+    2. The answer to a request that changes an id leaves after the change is committed.
 
     Used on the event loop's thread only.
     """
@@ -85,7 +89,7 @@ class TransactionCoordinator:
     ) -> None:
         """
         Args:
-            server_version: the cluster's ``transaction.version``, as it is now.
+            server_version: returns the ``transaction.version`` of the cluster.
         """
         self._options = options
         self._clock = clock
@@ -93,20 +97,24 @@ class TransactionCoordinator:
         self._producer_ids = producer_ids
         self._server_version = server_version
         self._completion = Completion(markers, clock, background)
-        self.shards = TransactionShards(
-            options=options,
-            clock=clock,
-            io=io,
+        self.shards = Shards(
+            TRANSACTION_STATE_TOPIC,
+            options.transaction_state_log_num_partitions,
+            make=lambda partition: TransactionShard(
+                PartitionLog(partition, io),
+                options=options,
+                clock=clock,
+                server_version=server_version,
+            ),
             background=background,
-            server_version=server_version,
             on_loaded=self._completion.complete_all,
         )
 
     def start(self) -> None:
         """
-        Take requests, and look after what nobody ends.
+        Take requests, and run the checks for timeouts and idle ids.
         """
-        self.shards.is_active = True
+        self.shards.start()
         options = self._options
         abort_ms = options.transaction_abort_timed_out_transaction_cleanup_interval_ms
         remove_ms = options.transaction_remove_expired_transaction_cleanup_interval_ms
@@ -115,10 +123,9 @@ class TransactionCoordinator:
 
     def stop(self) -> None:
         """
-        Take no more requests. What is prepared is completed at the next start.
+        Take no more requests. The next start completes prepared transactions.
         """
-        self.shards.is_active = False
-        self.shards.close()
+        self.shards.stop()
 
     # Requests
 
@@ -126,23 +133,23 @@ class TransactionCoordinator:
         self, transactional_id: str, timeout_ms: int, expected: Producer | None
     ) -> Producer:
         """
-        Give a transactional id to a producer, and end what the one before has left.
+        Assign a transactional id to a producer, and abort the transaction of its predecessor.
 
         Args:
-            timeout_ms: how long a transaction of the producer may take.
-            expected: who the producer was before, if it says so.
+            timeout_ms: the longest duration of the producer's transactions.
+            expected: the identity that the producer had before, if the request has one.
 
         Raises:
-            ConcurrentTransactions: the transaction before is about to end; ask again.
+            ConcurrentTransactions: the previous transaction is still completing.
             InvalidRequest, InvalidTransactionTimeout, ProducerFenced, KafkaError: it is refused.
         """
-        self.shards.check_id(transactional_id)
+        _check_id(transactional_id)
         if not 0 < timeout_ms <= self._options.transaction_max_timeout_ms:
             raise InvalidTransactionTimeout(
                 f"{timeout_ms} ms is not within 1 and"
                 f" {self._options.transaction_max_timeout_ms} (transaction.max.timeout.ms)"
             )
-        shard = self.shards.of(transactional_id)
+        shard = self._shard_of(transactional_id)
         known = shard.transactions.get(transactional_id)
         with _claimed(shard, transactional_id):
             current = known or new_transaction(
@@ -161,9 +168,9 @@ class TransactionCoordinator:
                 )
             await shard.write(transactional_id, following)
         if following.state is TransactionState.PREPARE_ABORT:
-            # As in Kafka the producer asks again, and is given an epoch that nobody has had.
+            # As in Kafka the producer asks again, and gets an epoch that was never used.
             await self._completion.complete(shard, transactional_id, following)
-            raise ConcurrentTransactions("The transaction of the producer before is aborted")
+            raise ConcurrentTransactions("The transaction of the previous producer is aborted")
         shard.release(transactional_id)
         logger.info(
             "%s is now producer %d, epoch %d",
@@ -182,12 +189,12 @@ class TransactionCoordinator:
         client_version: int,
     ) -> None:
         """
-        Make partitions part of a transaction, which begins if there is none.
+        Add partitions to a transaction, which begins if none is ongoing.
 
         Raises:
-            KafkaError: it is refused.
+            KafkaError: see ``adding.add_partitions`` and ``TransactionShard.write``.
         """
-        shard, current = self.shards.find(transactional_id)
+        shard, current = self._find(transactional_id)
         shard.claim(transactional_id)
         try:
             following = add_partitions(
@@ -206,12 +213,12 @@ class TransactionCoordinator:
         self, transactional_id: str, producer: Producer, partitions: Set[TopicPartition]
     ) -> dict[TopicPartition, ErrorCode]:
         """
-        Tell which partitions are part of a transaction.
+        See which partitions are part of a transaction.
 
         Raises:
-            KafkaError: the producer has no such transaction.
+            KafkaError: see ``adding.verify_partitions``.
         """
-        _, current = self.shards.find(transactional_id)
+        _, current = self._find(transactional_id)
         return verify_partitions(current, producer, partitions)
 
     async def end(
@@ -221,15 +228,15 @@ class TransactionCoordinator:
         Commit or abort a transaction.
 
         Args:
-            client_version: the ``transaction.version`` that the producer goes by.
+            client_version: the ``transaction.version`` that the producer uses.
 
         Returns:
-            Who the producer is from now on.
+            The producer's identity from now on.
 
         Raises:
-            KafkaError: it is refused.
+            KafkaError: see ``ending.end``, ``end_raising_epoch`` and ``TransactionShard.write``.
         """
-        shard, current = self.shards.find(transactional_id)
+        shard, current = self._find(transactional_id)
         if client_version < TV2:
             check_named(current, producer)
         with _claimed(shard, transactional_id):
@@ -257,13 +264,13 @@ class TransactionCoordinator:
             now_ms=self._clock.now_ms(),
         )
 
-    # What time does
+    # Timeouts
 
     async def abort_timed_out(self) -> None:
         """
-        Abort the transactions that take longer than their producers said they would.
+        Abort the transactions that are ongoing for longer than their timeout.
         """
-        for shard in self.shards.open():
+        for shard in self._open_shards():
             for transactional_id in tuple(shard.transactions):
                 try:
                     await self._abort_if_timed_out(shard, transactional_id)
@@ -277,7 +284,7 @@ class TransactionCoordinator:
         if not _is_timed_out(current, self._clock.now_ms()):
             return
         logger.info(
-            "%s: the transaction that began at %d took longer than %d ms and is aborted",
+            "%s: the transaction that began at %d is aborted, since its timeout is %d ms",
             transactional_id,
             current.start_ms,
             current.timeout_ms,
@@ -297,10 +304,10 @@ class TransactionCoordinator:
 
     async def forget_idle(self) -> None:
         """
-        Forget the ids that nobody has used for ``transactional.id.expiration.ms``.
+        Remove the ids that are idle for ``transactional.id.expiration.ms``.
         """
         latest = self._clock.now_ms() - self._options.transactional_id_expiration_ms
-        for shard in self.shards.open():
+        for shard in self._open_shards():
             idle = [
                 transactional_id
                 for transactional_id, transaction in shard.transactions.items()
@@ -318,16 +325,57 @@ class TransactionCoordinator:
                 for transactional_id in idle:
                     shard.release(transactional_id)
 
-    # What is known
+    # State
 
     def describe(self, transactional_id: str) -> Transaction | None:
         """
-        What is known of a transactional id.
+        The state of a transactional id; None if no producer has it.
 
         Raises:
-            KafkaError: we are not in a position to tell.
+            KafkaError: the id is not coordinated here, or not loaded yet.
         """
-        return self.shards.of(transactional_id).transactions.get(transactional_id)
+        return self._shard_of(transactional_id).transactions.get(transactional_id)
+
+    def list_transactions(self) -> Iterator[tuple[str, Transaction]]:
+        """
+        All transactional ids.
+
+        Raises:
+            CoordinatorNotAvailable: the broker is starting, or stopping.
+            CoordinatorLoadInProgress: some ids are not loaded yet.
+        """
+        self.shards.check_active()
+        for shard in self.shards:
+            yield from shard.transactions.items()
+
+    def _open_shards(self) -> Iterator[TransactionShard]:
+        return (shard for shard in self.shards if shard.log.is_open)
+
+    def _shard_of(self, transactional_id: str) -> TransactionShard:
+        """
+        The shard that a transactional id belongs to.
+
+        Raises:
+            InvalidRequest: the id is empty.
+            KafkaError: see ``Shards.of``.
+        """
+        self.shards.check_active()
+        _check_id(transactional_id)
+        return self.shards.of(transactional_id)
+
+    def _find(self, transactional_id: str) -> tuple[TransactionShard, Transaction]:
+        """
+        The shard and the state of a transactional id.
+
+        Raises:
+            InvalidProducerIdMapping: no producer has the id.
+            KafkaError: see ``_shard_of`` and ``TransactionShard.transactions``.
+        """
+        shard = self._shard_of(transactional_id)
+        current = shard.transactions.get(transactional_id)
+        if current is None:
+            raise InvalidProducerIdMapping(f"{transactional_id} has no producer")
+        return shard, current
 
     async def _id_if(self, needed: bool) -> int | None:
         return await self._producer_ids.generate_producer_id() if needed else None
@@ -336,8 +384,7 @@ class TransactionCoordinator:
 @contextmanager
 def _claimed(shard: TransactionShard, transactional_id: str) -> Iterator[None]:
     """
-    Change a transactional id; who comes meanwhile is told to ask again. What fails releases it,
-    what succeeds says itself when that is.
+    Claim a transactional id. An error releases it; after a success the caller does.
     """
     shard.claim(transactional_id)
     try:
@@ -345,6 +392,15 @@ def _claimed(shard: TransactionShard, transactional_id: str) -> Iterator[None]:
     except BaseException:
         shard.release(transactional_id)
         raise
+
+
+def _check_id(transactional_id: str) -> None:
+    """
+    Raises:
+        InvalidRequest: the id is empty.
+    """
+    if not transactional_id:
+        raise InvalidRequest("A transactional id cannot be empty")
 
 
 def _is_timed_out(transaction: Transaction, now_ms: int) -> bool:

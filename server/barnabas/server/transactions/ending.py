@@ -1,14 +1,14 @@
 """
-What EndTxn makes of a transactional id, and so do a timeout and a producer that fences another.
+The end of a transaction: by EndTxn, by a timeout, or by a producer that fences its predecessor.
 
-Two protocols. In the first a producer keeps its epoch over many transactions, and asking twice for
-the same end is answered as if it had been asked once. In the second (KIP-890) each end raises the
-epoch, so that what was sent late cannot slip into the next transaction; a request is a repetition
-if it has the epoch before. There a producer may also abort what it has not begun.
+With ``transaction.version`` 1 (TV1) a producer keeps its epoch over many transactions, and a
+repeated EndTxn is answered as the first. With TV2 (KIP-890) each end raises the epoch, so that no
+late record slips into the next transaction; a request with the previous epoch is a repetition. A
+TV2 producer may also abort a transaction that has not begun.
 
 ::
 
-    second protocol     abort, again   abort    commit, again   commit
+    TV2                 abort, again   abort    commit, again   commit
     EMPTY               fenced         raised   fenced          INVALID_TXN_STATE
     COMPLETE_ABORT      as before      raised   INVALID_...     INVALID_TXN_STATE
     COMPLETE_COMMIT     INVALID_...    raised   as before       INVALID_TXN_STATE
@@ -26,14 +26,10 @@ from barnabas.protocol.errors import (
     InvalidTxnState,
     ProducerFenced,
 )
-from barnabas.server.groups.changes import Producer
+from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import (
-    MAX_EPOCH,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    Transaction,
-)
+from barnabas.server.transactions.transaction import MAX_EPOCH, Transaction
 
 S = TransactionState
 
@@ -59,11 +55,11 @@ def _wrong_state(current: Transaction, commit: bool) -> InvalidTxnState:
 
 def check_named(current: Transaction, producer: Producer) -> None:
     """
-    See whether a producer has this transactional id, in the first protocol.
+    See whether a producer has this transactional id (TV1).
 
     Raises:
         InvalidProducerIdMapping: the id belongs to another producer id.
-        ProducerFenced: a later producer has come.
+        ProducerFenced: the id has a later epoch.
     """
     if current.producer_id != producer.producer_id:
         raise InvalidProducerIdMapping(
@@ -77,16 +73,16 @@ def check_named(current: Transaction, producer: Producer) -> None:
 
 def end(current: Transaction, producer: Producer, *, commit: bool, now_ms: int) -> Transaction:
     """
-    End a transaction in the first protocol.
+    End a transaction (TV1).
 
     Returns:
-        What follows: a prepared transaction, or *current* itself if it has ended so already.
+        The next state, which is prepared; *current* itself if the transaction has ended that way.
 
     Raises:
         InvalidProducerIdMapping: the id belongs to another producer id.
-        ProducerFenced: a later producer has come.
-        ConcurrentTransactions: it is about to end so; ask again.
-        InvalidTxnState: it has not begun, or has ended or is ending the other way.
+        ProducerFenced: the id has a later epoch.
+        ConcurrentTransactions: the same end is prepared, and not complete yet.
+        InvalidTxnState: no transaction has begun, or it ends the other way.
     """
     check_named(current, producer)
     if current.state is S.ONGOING:
@@ -108,16 +104,16 @@ def end_raising_epoch(
     now_ms: int,
 ) -> Transaction:
     """
-    End a transaction in the second protocol.
+    End a transaction, and raise the epoch (TV2).
 
     Args:
-        new_producer_id: an id that was never used, if *current* ``is_exhausted``.
+        new_producer_id: an unused id, if *current* ``is_exhausted``.
 
     Returns:
-        What follows: a prepared transaction, or *current* itself if this is a repetition.
+        The next state, which is prepared; *current* itself if the request is a repetition.
 
     Raises:
-        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions, InvalidTxnState: as
+        InvalidProducerIdMapping, ProducerFenced, ConcurrentTransactions, InvalidTxnState: see
             ``end``.
     """
     got_next_id = (
@@ -165,14 +161,13 @@ def fence(
     current: Transaction, *, server_version: int, new_producer_id: int | None, now_ms: int
 ) -> Transaction:
     """
-    Abort an ongoing transaction whose producer is gone, too slow, or not the latest any more.
+    Abort an ongoing transaction whose producer is too slow, or has a successor.
 
-    Its epoch is raised, so that it cannot go on; nobody is given the new one.
+    The epoch is raised, so that the producer is fenced; no producer gets the new epoch.
 
     Args:
         server_version: the ``transaction.version`` of the cluster.
-        new_producer_id: an id that was never used, if *current* ``is_exhausted`` and the version
-            raises epochs at each end.
+        new_producer_id: an unused id, if *current* ``is_exhausted`` and the version is TV2.
     """
     assert current.state is S.ONGOING, current.state
     if server_version >= TV2:
@@ -203,7 +198,7 @@ def _prepare_raising_epoch(
     begun = current.state is S.ONGOING
     return current.become(
         _prepared(commit),
-        # Kafka refuses to raise the last epoch of all only where it aborts.
+        # Kafka refuses to raise the last epoch where it aborts only.
         producer_epoch=min(current.producer_epoch + 1, MAX_EPOCH),
         last_producer_epoch=current.producer_epoch,
         next_producer_id=NO_PRODUCER_ID if new_producer_id is None else new_producer_id,
@@ -215,9 +210,9 @@ def _prepare_raising_epoch(
 
 def complete(current: Transaction, now_ms: int) -> Transaction:
     """
-    End a prepared transaction whose markers are all written.
+    Complete a prepared transaction, whose markers are all written.
 
-    A producer without epochs left goes on with the next producer id, from epoch 0.
+    A producer whose epochs are exhausted continues with the next producer id, at epoch 0.
     """
     changes = {}
     if current.client_version >= TV2 and current.next_producer_id != NO_PRODUCER_ID:

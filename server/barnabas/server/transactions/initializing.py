@@ -1,28 +1,24 @@
 """
-What InitProducerId makes of a transactional id (KIP-98, KIP-360).
+InitProducerId: a producer gets a transactional id (KIP-98, KIP-360).
 
-The producer before is fenced by an epoch that is one higher. A producer that goes on after an error
-says who it was: it is given the next epoch if nobody else has come meanwhile, and the same answer
-again if it asks twice. Source: Kafka's ``TransactionCoordinator.prepareInitProducerIdTransit`` and
-``TransactionMetadata``.
+The next epoch fences the previous producer. A producer that continues after an error sends the
+identity that it had: it gets the next epoch unless another producer came in between, and the same
+answer if it repeats the request. Source: Kafka's ``TransactionMetadata`` and
+``TransactionCoordinator.prepareInitProducerIdTransit``.
 """
 
 from __future__ import annotations
 
 from barnabas.protocol.errors import ConcurrentTransactions, ProducerFenced
-from barnabas.server.groups.changes import Producer
+from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_TIMESTAMP
+from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.transactions.state import TransactionState
-from barnabas.server.transactions.transaction import (
-    NO_PRODUCER_EPOCH,
-    NO_TIMESTAMP,
-    Transaction,
-    is_exhausted,
-)
+from barnabas.server.transactions.transaction import Transaction, is_exhausted
 
 
 def new_transaction(producer_id: int, timeout_ms: int, now_ms: int) -> Transaction:
     """
-    A transactional id that was never seen before; no producer has it yet, and the log neither.
+    The state of a new transactional id, which has no producer and no record yet.
     """
     return Transaction(
         producer_id=producer_id,
@@ -38,11 +34,11 @@ def check(current: Transaction, expected: Producer | None) -> None:
     See whether a producer may have this transactional id now.
 
     Args:
-        expected: who the producer was before, if it says so.
+        expected: the identity that the producer had before, if the request has one.
 
     Raises:
-        ProducerFenced: another one has come meanwhile.
-        ConcurrentTransactions: the last transaction is about to end; ask again.
+        ProducerFenced: another producer has the id.
+        ConcurrentTransactions: the previous transaction is still completing.
     """
     if expected is not None and not _is_known(current, expected):
         raise ProducerFenced("Another producer has this transactional id by now")
@@ -54,7 +50,7 @@ def _is_known(current: Transaction, expected: Producer) -> bool:
     return (
         current.producer_epoch == NO_PRODUCER_EPOCH
         or expected.producer_id == current.producer_id
-        # Asked again, after an answer that was lost and that brought a new producer id.
+        # A repetition: the lost answer had a new producer id.
         or (
             expected.producer_id == current.previous_producer_id
             and is_exhausted(expected.producer_epoch)
@@ -64,7 +60,7 @@ def _is_known(current: Transaction, expected: Producer) -> bool:
 
 def needs_producer_id(current: Transaction, expected: Producer | None) -> bool:
     """
-    Whether the producer needs another producer id, since this one has no epoch left.
+    Whether the producer needs another producer id, since the epochs of this one are exhausted.
     """
     return current.is_exhausted and (
         expected is None or expected.producer_epoch == current.producer_epoch
@@ -80,14 +76,13 @@ def initialize(
     now_ms: int,
 ) -> Transaction:
     """
-    Give the transactional id to a producer; no transaction may be under way.
+    Assign the transactional id to a producer; no transaction may be ongoing.
 
     Args:
-        new_producer_id: an id that was never used, if ``needs_producer_id``.
+        new_producer_id: an unused id, if ``needs_producer_id``.
 
     Raises:
-        ProducerFenced: the epoch that the producer says it had is neither the current one nor the
-            one before.
+        ProducerFenced: the expected epoch is neither the current nor the previous one.
     """
     if new_producer_id is not None:
         producer_id, epoch = new_producer_id, 0
@@ -109,7 +104,7 @@ def initialize(
 
 def _next_epoch(current: Transaction, expected: Producer | None) -> tuple[int, int]:
     """
-    The epoch that a producer is given, and the one that it may have had before.
+    The producer's epoch, and its previous one.
     """
     epoch = current.producer_epoch
     if expected is None:

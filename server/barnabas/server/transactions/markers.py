@@ -1,8 +1,8 @@
 """
-The markers that tell the partitions of a transaction how it has ended.
+The markers at the end of a transaction, one for each of its partitions.
 
-On one node a marker is an append like any other. What it ends in a partition of the offsets topic
-is the group coordinator's, which has to hear of it once the marker is there.
+On one node a marker is an append like any other. The marker in a partition of the offsets topic is
+applied by the group coordinator as well.
 """
 
 from __future__ import annotations
@@ -48,15 +48,14 @@ class MarkerWriter:
         coordinator_epoch: int,
     ) -> dict[TopicPartition, KafkaError]:
         """
-        Tell partitions how a prepared transaction ends.
+        Write the markers of a prepared transaction.
 
         Returns:
-            The partitions that could not be told, each with the reason, and have to be told later.
-            One that is deleted need not be told.
+            The partitions that failed, with their errors; deleted ones are left out.
 
         Raises:
             InvalidProducerEpoch, TransactionCoordinatorFenced: a later producer or coordinator has
-                been there: the rest is not ours to write.
+                written to a partition. No more markers are written.
         """
         failed: dict[TopicPartition, KafkaError] = {}
         for where in partitions:
@@ -87,7 +86,7 @@ class MarkerWriter:
         transaction_version: int,
     ) -> None:
         """
-        Write one marker; return when it is committed and everybody here knows.
+        Write one marker; return when it is committed, and applied by the group coordinator.
 
         Raises:
             KafkaError: it could not be written.

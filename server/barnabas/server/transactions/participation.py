@@ -1,11 +1,11 @@
 """
-What comes before a transactional append: the partition has to be part of the transaction.
+The verification before a transactional append: the partition has to be part of the transaction.
 
-A partition that has the transaction open already needs nothing. Of another one the log hands out a
-guard, without which it takes no batch of the transaction, and the coordinator is asked (KIP-890):
+A partition that has the transaction open already needs none. The log of another one hands out a
+guard, without which it refuses batches of the transaction, and the coordinator is asked (KIP-890):
 
-* a producer of the first protocol has added the partition itself, and that is only verified;
-* for one of the second protocol it is added now.
+* a TV1 producer has added the partition itself, which is verified;
+* for a TV2 producer the partition is added now.
 
 Source: Kafka's ``ReplicaManager.handleProduceAppend`` and ``AddPartitionsToTxnManager``.
 """
@@ -26,7 +26,8 @@ from barnabas.protocol.errors import (
     error_for,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.groups.changes import Producer
+from barnabas.server.coordinator_runtime.producer import Producer
+from barnabas.server.transactions.ending import TV2
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 from barnabas.storage.state_files.file_names import TopicPartition
 
@@ -38,14 +39,14 @@ if TYPE_CHECKING:
 RETRY_BACKOFF_MS: Final = 20
 RETRY_FOR_MS: Final = 100
 """
-How often and for how long a partition is added again that could not be, because the transaction
-before is about to end: the producer would wait for longer, and send all of its records again.
+The time between two attempts to add a partition while the previous transaction is completing, and
+the time for all of them (Kafka's ``add.partitions.to.txn.retry.backoff.ms`` and ``.max.ms``).
 """
 
 
 class Participant(NamedTuple):
     """
-    A partition that is about to get records of a transaction.
+    A partition of a transactional append.
     """
 
     partition: Partition
@@ -56,25 +57,25 @@ class Participant(NamedTuple):
         return TopicPartition(self.partition.topic, self.partition.index)
 
 
-class Protocol(NamedTuple):
+class TransactionProtocol(NamedTuple):
     """
-    What the version of a request says of its producer.
+    The transaction protocol of a producer, known from the version of its request.
     """
 
     adds: bool
-    """Partitions are added here, the producer relies on it."""
+    """Whether the broker adds partitions for the producer (TV2)."""
     knows_abortable: bool
-    """It understands TRANSACTION_ABORTABLE, which before was INVALID_TXN_STATE."""
+    """Whether it understands TRANSACTION_ABORTABLE; older ones get INVALID_TXN_STATE."""
 
 
 def guard(
-    participant: Participant, producer: Producer, protocol: Protocol
+    participant: Participant, producer: Producer, protocol: TransactionProtocol
 ) -> VerificationGuard | None:
     """
-    The guard to append with, once the coordinator has been asked; None if there is no need to ask.
+    The guard of an append that the coordinator has to verify; None if that is not necessary.
 
     Raises:
-        InvalidProducerEpoch: a later producer has been here.
+        InvalidProducerEpoch: the partition knows a later epoch of the producer.
     """
     found = participant.partition.log.maybe_start_transaction_verification(
         producer.producer_id,
@@ -90,17 +91,17 @@ def verify(
     transactional_id: str,
     producer: Producer,
     partitions: set[TopicPartition],
-    protocol: Protocol,
+    protocol: TransactionProtocol,
 ) -> Mapping[TopicPartition, KafkaError]:
     """
-    Why partitions are not part of a transaction, in terms of what its producer understands.
+    The errors of the partitions that are not part of a transaction, as its producer knows them.
     """
     try:
         codes = coordinator.verify_partitions(transactional_id, producer, partitions)
     except KafkaError as error:
-        return dict.fromkeys(partitions, told(error, protocol))
+        return dict.fromkeys(partitions, producer_error(error, protocol))
     return {
-        partition: told(error_for(code)(), protocol)
+        partition: producer_error(error_for(code)(), protocol)
         for partition, code in codes.items()
         if code is not ErrorCode.NONE
     }
@@ -115,27 +116,27 @@ async def add(
     clock: ServerClock,
 ) -> KafkaError | None:
     """
-    Make partitions part of a transaction; return why that cannot be.
+    Add partitions to a transaction; return the error that refused them, if any.
     """
     until_ms = clock.now_ms() + RETRY_FOR_MS
     while True:
         try:
             await coordinator.add_partitions(
-                transactional_id, producer, partitions, client_version=2
+                transactional_id, producer, partitions, client_version=TV2
             )
         except ConcurrentTransactions as error:
             if clock.now_ms() >= until_ms:
                 return error
             await clock.sleep(RETRY_BACKOFF_MS / 1000)
         except KafkaError as error:
-            return told(error, Protocol(adds=True, knows_abortable=True))
+            return producer_error(error, TransactionProtocol(adds=True, knows_abortable=True))
         else:
             return None
 
 
-def told(error: KafkaError, protocol: Protocol) -> KafkaError:
+def producer_error(error: KafkaError, protocol: TransactionProtocol) -> KafkaError:
     """
-    The error as producers know it, who never heard of some.
+    Replace an error that producers of the protocol do not know.
     """
     if isinstance(error, ProducerFenced):
         return InvalidProducerEpoch(str(error))

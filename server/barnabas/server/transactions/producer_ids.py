@@ -1,9 +1,8 @@
 """
-Producer ids: numbers that are given out once and never again.
+Producer ids, each of which is generated once.
 
-A block of ids is taken by a PRODUCER_IDS record that says where the next block begins, before the
-first id of it is used (Kafka ``ProducerIdControlManager``). What is left of a block when the broker
-stops is not used any more.
+Before the first id of a block is used, a PRODUCER_IDS record takes the block (Kafka's
+``ProducerIdControlManager``). The ids of a block that are left at a stop are never used.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from typing import Final
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.internal_topics.metadata_records import ProducerIdsRecord
 from barnabas.server.cluster.controller import Controller
+from barnabas.storage.units import LONG_MAX
 
 BLOCK_SIZE: Final = 1000
-MAX_PRODUCER_ID: Final = 2**63 - 1
 
 
 class ProducerIds:
     """
-    The source of producer ids.
+    Generates producer ids.
 
     Invariants:
 
-    1. Every id below ``_end`` is taken in the metadata log, and so durably.
-    2. No id is given out twice, neither by this process nor by one before or after it.
+    1. All ids below ``_end`` are taken in the metadata log, and so durably.
+    2. No id is generated twice, by this process or another one.
     """
 
     __slots__ = ("_broker_id", "_controller", "_end", "_lock", "_next")
@@ -39,13 +38,13 @@ class ProducerIds:
 
     async def generate_producer_id(self) -> int:
         """
-        An id that nobody had before.
+        An unused id.
 
         Raises:
             KafkaStorageError: the metadata log cannot be written.
-            UnknownServerError: all ids are used up.
+            UnknownServerError: all ids are used.
         """
-        # Others may use up a new block before whoever took it goes on.
+        # Other requests may use all of a new block before the one that took it continues.
         while self._next == self._end:
             async with self._lock:
                 if self._next == self._end:
@@ -56,7 +55,7 @@ class ProducerIds:
 
     async def _take_block(self) -> None:
         first = max(0, self._controller.image.next_producer_id)
-        if first > MAX_PRODUCER_ID - BLOCK_SIZE:
+        if first > LONG_MAX - BLOCK_SIZE:
             raise UnknownServerError(f"Exhausted all producer ids: the next block would be {first}")
         record = ProducerIdsRecord(
             broker_id=self._broker_id,

@@ -13,8 +13,8 @@ The states of a transactional id, and which of them follow which.
                                      |                    v                   v
                                      +----------- COMPLETE_COMMIT      COMPLETE_ABORT
 
-A producer of the second protocol version may abort what it has not begun: PREPARE_ABORT may then
-follow EMPTY and the complete states as well (KIP-890). Source: Kafka's ``TransactionState``.
+A TV2 producer may abort a transaction that has not begun: PREPARE_ABORT may then follow EMPTY and
+the complete states as well (KIP-890). Source: Kafka's ``TransactionState``.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class TransactionState(Enum):
 
     EMPTY = (0, "Empty")
     """
-    It has a producer, who has not begun a transaction.
+    The id has a producer, which has not begun a transaction.
     """
 
     ONGOING = (1, "Ongoing")
     """
-    A transaction has begun, and partitions belong to it.
+    A transaction has begun, and has partitions.
     """
 
     PREPARE_COMMIT = (2, "PrepareCommit")
     """
-    It is decided that the transaction is committed; its partitions are to be told.
+    The commit is decided; not all of its markers are written.
     """
 
     PREPARE_ABORT = (3, "PrepareAbort")
     """
-    It is decided that the transaction is aborted; its partitions are to be told.
+    The abort is decided; not all of its markers are written.
     """
 
     COMPLETE_COMMIT = (4, "CompleteCommit")
@@ -61,13 +61,13 @@ class TransactionState(Enum):
 
     DEAD = (6, "Dead")
     """
-    Nobody has used the id for long: it is forgotten.
+    The id was idle for long, and is removed.
     """
 
     PREPARE_EPOCH_FENCE = (7, "PrepareEpochFence")
     """
-    Another producer has come, and the transaction of the one before is about to be aborted. Apache
-    Kafka never writes it to the log.
+    A new producer has fenced the previous one, whose transaction is aborted next. Apache Kafka
+    never writes this state to the log.
     """
 
     def __init__(self, number: int, title: str) -> None:
@@ -77,21 +77,21 @@ class TransactionState(Enum):
     @property
     def is_complete(self) -> bool:
         """
-        Whether the last transaction has ended, one way or the other.
+        Whether the last transaction is committed or aborted.
         """
         return self in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 
     @property
     def is_prepared(self) -> bool:
         """
-        Whether a transaction is decided, and its markers are not all written yet.
+        Whether the end of the transaction is decided, and not all of its markers are written.
         """
         return self in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
     @property
     def can_expire(self) -> bool:
         """
-        Whether an id that nobody uses may be forgotten.
+        Whether an idle id may be removed.
         """
         return self is TransactionState.EMPTY or self.is_complete
 
@@ -112,5 +112,5 @@ PREVIOUS: Final[Mapping[TransactionState, frozenset[TransactionState]]] = {
     S.PREPARE_EPOCH_FENCE: frozenset(),
 }
 """
-Of each state, the states that it may follow.
+For each state, the states that it may follow.
 """

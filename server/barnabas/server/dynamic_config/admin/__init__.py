@@ -1,9 +1,9 @@
 """
-Looking at configs and changing them, over the wire.
+DescribeConfigs and AlterConfigs.
 
-What has configs is a *resource*: a topic, a broker, a group, a subscription to metrics of clients,
-or the loggers of a broker. Each kind knows its options and its rules; what is common to all of
-them, which is how a request becomes records of the metadata log, is here once::
+A *resource* has configs: a topic, a broker, a group, a subscription to metrics of clients, or the
+loggers of a broker. Each kind has its own options and rules; all share the way from a request to
+records of the metadata log::
 
     request -> ConfigAdmin --+-- TopicConfigKind     LogConfig
                              +-- BrokerConfigKind    BrokerConfig, what a running broker may change
@@ -11,8 +11,8 @@ them, which is how a request becomes records of the metadata log, is here once::
                              +-- ClientMetricsKind   ClientMetricsConfig
                              +-- loggers             of this process, and never stored
 
-Rules, codes and their order are those of Kafka's ``ConfigAdminManager``, which looks at a request
-first, and ``ConfigurationControlManager``, which has the last word.
+Rules, codes and their order are those of Kafka's ``ConfigAdminManager``, which checks a request
+first, and ``ConfigurationControlManager``, which checks it last.
 """
 
 from barnabas.server.dynamic_config.admin.admin import ConfigAdmin

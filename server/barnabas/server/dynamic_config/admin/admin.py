@@ -1,5 +1,5 @@
 """
-Describing and altering the configs of all kinds of resources.
+The configs of all kinds of resources, described and altered.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
-from barnabas.protocol.errors import InvalidRequest, KafkaError, PolicyViolation, without_frames
-from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST, Controller
+from barnabas.protocol.errors import InvalidRequest, KafkaError, without_frames
+from barnabas.server.cluster.controller import Controller, check_size
 from barnabas.server.cluster.image import ResourceType, Versioned
 from barnabas.server.dynamic_config.admin.brokers import BrokerConfigKind
 from barnabas.server.dynamic_config.admin.changes import (
@@ -26,7 +26,7 @@ from barnabas.server.dynamic_config.admin.loggers import BrokerLoggers
 from barnabas.server.dynamic_config.admin.topics import TopicConfigKind
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
-from barnabas.server.turns import Steps
+from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.manager.manager import LogManager
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class ConfigAdmin:
     Invariants:
 
     1. What a request changes of one resource is changed as a whole or not at all.
-    2. When a change is answered it is on the disk, and logs and listeners go by it.
+    2. When a change is answered it is on the disk, and logs and listeners have applied it.
     3. Listeners are called for one change at a time, in the order of the changes.
 
     Belongs to the event loop.
@@ -95,7 +95,7 @@ class ConfigAdmin:
         Change the configs of resources.
 
         Returns:
-            For each resource why it is as before, or ``None`` if it is as wanted.
+            For each resource the error that refused its changes, or ``None``.
 
         Raises:
             PolicyViolation: the request is too large; nothing was changed.
@@ -128,8 +128,7 @@ class ConfigAdmin:
 
         await self._controller.in_turns(plan())
         made += clear_elr_records(self._image, made)
-        if len(made) > MAX_RECORDS_PER_REQUEST:
-            raise PolicyViolation("Unable to perform excessively large batch operation.")
+        check_size(made)
         if not validate_only:
             await self._controller.write(made)
             await self._follow(altered)
@@ -148,14 +147,14 @@ class ConfigAdmin:
 
     async def _follow(self, altered: Sequence[AlterResource]) -> None:
         """
-        Let everything go by what was changed.
+        Apply the changes to logs and other parts of the broker.
         """
         for one in altered:
             logger.info(
                 "Changed configs of %s %r: %s",
                 ResourceType(one.type).name,
                 one.name,
-                ", ".join(change.name for change in one.changes) or "all of them are gone",
+                ", ".join(change.name for change in one.changes) or "all are removed",
             )
         types = {one.type for one in altered}
         if ResourceType.BROKER in types:
@@ -165,15 +164,15 @@ class ConfigAdmin:
             await self._controller.run(partial(self._update_logs, names))
 
     def _follow_broker(self) -> None:
-        # A topic inherits what it does not say for itself.
+        # Topics inherit the options that are not set for them.
         self._log_manager.default_config = self._configs.default()
         self._update_logs(list(self._image.topics_by_name))
         for listener in self.on_broker_configs:
             try:
                 listener(self._configs.brokers)
             except Exception:
-                # What is stored is stored, and the other listeners must hear of it too.
-                logger.exception("%s cannot go by the options of this broker", listener)
+                # The configs are stored, and the other listeners have to apply them.
+                logger.exception("%s cannot apply the options of this broker", listener)
 
     def _update_logs(self, topics: Sequence[str]) -> None:
         self._log_manager.update_topic_configs(

@@ -1,9 +1,9 @@
 """
 The configs of this broker, and those of all brokers.
 
-A running broker takes new values for some of its options; the others are read at its start (Kafka
-``DynamicBrokerConfig``). Names that no option has are taken as well: they are for plugins, which
-this broker does not have, and for other releases.
+A running broker takes new values for some of its options; the others are read at its start (Kafka's
+``DynamicBrokerConfig``). Unknown names are stored as well: they may be options of plugins, which
+this broker does not have, or of other releases.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from barnabas.server.config.compatibility import (
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
     Change,
+    ConfigKind,
     Operation,
     changed_value,
 )
@@ -89,15 +90,15 @@ _WITHOUT_EFFECT: Final = frozenset(
     ]
 )
 """
-Options that a running Kafka takes, and that a start takes here, too, without an effect.
+Options that a running Apache Kafka takes, and that have no effect here.
 """
 _OF_ALL_BROKERS: Final = frozenset({"metric.reporters"})
-"""Those of them that can be given for all brokers at once."""
+"""Those of them that can be set for all brokers at once."""
 
 
-class BrokerConfigKind:
+class BrokerConfigKind(ConfigKind):
     """
-    This broker by its id, and under an empty name what holds for all brokers.
+    This broker by its id, and all brokers by an empty name.
     """
 
     def __init__(self, configs: BrokerConfigs, image: MetadataImage, node_id: int) -> None:
@@ -130,11 +131,6 @@ class BrokerConfigKind:
             else:
                 configs[change.name] = value
         self._check_dynamic(configs, per_broker=bool(wanted.name))
-
-    def check(self, name: str, configs: Mapping[str, str]) -> None:
-        """
-        All that can be said against a change was said by ``prepare``.
-        """
 
     def check_exists(self, name: str) -> None:
         if name and int(name) not in self._image.brokers:
@@ -173,7 +169,7 @@ class BrokerConfigKind:
 
     def _describe_kept(self, name: str) -> ConfigEntry:
         """
-        What is stored without an effect here.
+        A stored option that has no effect here.
         """
         option = known_option(name)
         if option is not None:
@@ -240,7 +236,7 @@ class BrokerConfigKind:
 
 def _unknown_entry(synonyms: Sequence[ConfigValue]) -> ConfigEntry:
     """
-    What nothing is known of, and what may therefore be a secret.
+    An unknown option, which may be a secret.
     """
     return ConfigEntry(
         name=synonyms[0].name,
@@ -267,7 +263,7 @@ def _is_kafkas(name: str) -> bool:
 
 def _is_fixed(name: str) -> bool:
     """
-    Whether an option is read only when the broker starts, or not understood at all.
+    Whether an option is read at the start only, or not at all.
     """
     if name in _PER_LISTENER or name in _WITHOUT_EFFECT:
         return False

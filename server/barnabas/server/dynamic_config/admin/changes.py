@@ -1,29 +1,27 @@
 """
-What a request wants of the configs of a resource, and the records that bring it about.
+The change of a resource's configs, and the records that make it.
 
-Nothing is changed here: the configs that are stored and the wish go in, records or the reason
-against them come out (Kafka ``ConfigurationControlManager``).
+The functions here are pure: from the stored configs and a request they compute the records, or the
+error that refuses it (Kafka's ``ConfigurationControlManager``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Final, Protocol
 
 from barnabas.protocol.errors import InvalidConfig, InvalidRequest
 from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord, ConfigRecord
 from barnabas.protocol.structs import NamedTuple, struct
-from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned
+from barnabas.server.cluster.controller import check_config_value
+from barnabas.server.cluster.image import MetadataImage, ResourceType, Versioned, config_record
 from barnabas.server.cluster.partition_changes import MIN_INSYNC_REPLICAS
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
-
-MAX_CONFIG_VALUE_LENGTH: Final = 32_767
 
 
 class Operation(IntEnum):
     """
-    What is done with one option, with the numbers of the wire (KIP-339).
+    The operation on one option, with its number on the wire (KIP-339).
     """
 
     SET = 0
@@ -34,29 +32,29 @@ class Operation(IntEnum):
 
 class Change(NamedTuple):
     """
-    What is to become of one option.
+    The change of one option.
     """
 
     name: str
-    operation: int  # what a client sent, which need not be one that there is
+    operation: int  # as the client sent it: it may be unknown
     value: str | None
 
 
 @struct(kw_only=True)
 class AlterResource:
     """
-    What is to become of one resource.
+    The changes of one resource.
     """
 
     type: int
     name: str
     changes: Sequence[Change]
-    replaces: bool = False  # options that are not named go back to what they are by default
+    replaces: bool = False  # options without a change return to their defaults
 
     def check(self) -> None:
         """
         Raises:
-            InvalidRequest: the changes make no sense, whatever resource they are for.
+            InvalidRequest: the changes are invalid for any resource.
         """
         names = [change.name for change in self.changes]
         if len(set(names)) < len(names):
@@ -73,68 +71,74 @@ class AlterResource:
             raise InvalidRequest(f"Unknown operation type {min(unknown)}")
 
 
-class ConfigKind(Protocol):
+class ConfigKind:
     """
-    What is particular to one kind of resources.
+    The options and rules of one kind of resources. By default every change is allowed.
     """
 
     def knows(self, option: str) -> bool:
         """
-        Whether there is an option of that name: others may be stored, by another release.
+        Whether the option exists; another release may have stored others.
         """
+        raise NotImplementedError
 
     def is_list(self, option: str) -> bool:
         """
-        Whether that is an option to which items can be appended.
+        Whether items can be appended to the option.
         """
+        raise NotImplementedError
 
     def default(self, option: str) -> str | None:
         """
-        What items are appended to where nothing is set.
+        The value of an option that is not set, which items are appended to.
         """
-
-    def prepare(self, wanted: AlterResource) -> None:
-        """
-        What is looked at before anything else.
-
-        Raises:
-            KafkaError: this may not become of the resource.
-        """
-
-    def check(self, name: str, configs: Mapping[str, str]) -> None:
-        """
-        Raises:
-            KafkaError: a resource may not have that name, or those configs.
-        """
-
-    def check_exists(self, name: str) -> None:
-        """
-        Raises:
-            KafkaError: there is no such resource to give configs to.
-        """
+        raise NotImplementedError
 
     def describe(self, name: str) -> Sequence[ConfigEntry]:
         """
         The options of a resource.
 
         Raises:
-            KafkaError: there is none of that name.
+            KafkaError: the resource does not exist.
+        """
+        raise NotImplementedError
+
+    def prepare(self, wanted: AlterResource) -> None:
+        """
+        Check a change before all other checks.
+
+        Raises:
+            KafkaError: the change is not allowed.
+        """
+
+    def check(self, name: str, configs: Mapping[str, str]) -> None:
+        """
+        Check all configs of a resource after a change.
+
+        Raises:
+            KafkaError: the resource cannot have this name, or these configs.
+        """
+
+    def check_exists(self, name: str) -> None:
+        """
+        Raises:
+            KafkaError: the resource does not exist.
         """
 
 
 def plan(image: MetadataImage, wanted: AlterResource, kind: ConfigKind) -> list[Versioned]:
     """
-    The records after which a resource has the configs that are wanted.
+    The records that make the changes of a resource.
 
     Raises:
-        KafkaError: it may not have them.
+        KafkaError: the kind refuses them.
     """
     stored = image.config(wanted.type, wanted.name)
     changed: dict[str, str | None] = {}
     for change in wanted.changes:
         value = changed_value(change, stored, kind.is_list, kind.default)
-        # A broker's option is written again even if it stays, as in Kafka, where that makes
-        # brokers read files anew.
+        # As in Kafka a broker's option is written again even if it stays the same: there it makes
+        # brokers reload files.
         if value != stored.get(change.name) or wanted.type == ResourceType.BROKER:
             changed[change.name] = value
     named = {change.name for change in wanted.changes}
@@ -144,15 +148,7 @@ def plan(image: MetadataImage, wanted: AlterResource, kind: ConfigKind) -> list[
     left = {name: value for name, value in stored.items() if kind.knows(name)} | changed
     kind.check(wanted.name, {name: value for name, value in left.items() if value is not None})
     kind.check_exists(wanted.name)
-    return [
-        (
-            ConfigRecord(
-                resource_type=wanted.type, resource_name=wanted.name, name=name, value=value
-            ),
-            0,
-        )
-        for name, value in changed.items()
-    ]
+    return [config_record(wanted.type, wanted.name, name, value) for name, value in changed.items()]
 
 
 def changed_value(
@@ -162,10 +158,10 @@ def changed_value(
     default: Callable[[str], str | None],
 ) -> str | None:
     """
-    What is to be stored for an option after a change; ``None`` for nothing.
+    The stored value of an option after a change; ``None`` for none.
 
     Raises:
-        InvalidConfig: items are for an option that is no list.
+        InvalidConfig: the operation is for lists, and the option is none.
     """
     if change.operation == Operation.DELETE:
         return None
@@ -190,8 +186,8 @@ def changed_value(
 
 def clear_elr_records(image: MetadataImage, made: Sequence[Versioned]) -> list[Versioned]:
     """
-    What has to be written besides *made*: who may lead depends on the minimum in sync, so that
-    Kafka starts over whenever that is changed (KIP-966).
+    The records to write besides *made*: a change of ``min.insync.replicas`` clears the eligible
+    leader replicas (KIP-966).
     """
     if not image.elr_enabled:
         return []
@@ -217,8 +213,5 @@ def _check_values(
                 raise InvalidConfig(
                     "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
                 )
-        if value is not None and len(value) > MAX_CONFIG_VALUE_LENGTH:
-            raise InvalidConfig(
-                "The configuration value cannot be added because it exceeds the maximum value size"
-                f" of {MAX_CONFIG_VALUE_LENGTH} bytes."
-            )
+        if value is not None:
+            check_config_value(value)

@@ -1,5 +1,5 @@
 """
-How an option of a resource is described.
+The description of one option.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ UNKNOWN_TYPE: Final = 0
 @struct(kw_only=True)
 class ConfigEntry:
     """
-    One option of a resource: its value, where that comes from, and what it is.
+    One option of a resource: its value, the source of that, and its type.
     """
 
     name: str
     value: str | None
     source: ConfigSource
-    synonyms: Sequence[ConfigValue] = ()  # what it could have been, the most specific first
+    synonyms: Sequence[ConfigValue] = ()  # all values by precedence, the most specific first
     read_only: bool = False
     is_sensitive: bool = False
     type: int = UNKNOWN_TYPE

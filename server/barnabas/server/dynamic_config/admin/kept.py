@@ -1,5 +1,5 @@
 """
-Configs that are kept for others: of groups, and of subscriptions to metrics of clients.
+Configs that are stored without an effect: of groups, and of subscriptions to metrics of clients.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.server.config.client_metrics import (
     ClientMetricsConfig,
 )
 from barnabas.server.config.groups import GroupConfig
-from barnabas.server.dynamic_config.admin.changes import AlterResource
+from barnabas.server.dynamic_config.admin.changes import ConfigKind
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 from barnabas.server.dynamic_config.brokers import (
     BrokerConfigs,
@@ -26,9 +26,10 @@ from barnabas.storage.config.option_values import ConfigError, Option
 from barnabas.storage.config.options import Options
 
 
-class _Kept:
+class _Kept(ConfigKind):
     """
-    What both kinds have in common: any name can have configs, whether or not anything has it.
+    The common part of both kinds. Any name can have configs, also that of a group that does not
+    exist.
     """
 
     options: type[Options]
@@ -41,22 +42,12 @@ class _Kept:
 
     def is_list(self, option: str) -> bool:
         """
-        None of them: Kafka's controller knows the types of brokers' and topics' options only.
+        False for all: Kafka's controller knows the types of brokers' and topics' options only.
         """
         return False
 
     def default(self, option: str) -> str | None:
         raise AssertionError(f"nothing is appended to {option}")
-
-    def prepare(self, wanted: AlterResource) -> None:
-        """
-        All that can be said against a change is said by ``check``.
-        """
-
-    def check_exists(self, name: str) -> None:
-        """
-        Groups and clients come and go.
-        """
 
     def _own(self, option: Option, given: Mapping[str, str], source: ConfigSource) -> ConfigValue:
         text = option.format(option.parse(given[option.name]))
@@ -65,7 +56,7 @@ class _Kept:
 
 class GroupConfigKind(_Kept):
     """
-    Groups, whatever their protocol.
+    Groups of all protocols.
     """
 
     options = GroupConfig

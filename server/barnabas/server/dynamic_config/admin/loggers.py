@@ -1,8 +1,8 @@
 """
 The loggers of this process, whose levels can be changed while it runs (KIP-412).
 
-Levels are Kafka's, which are those of Log4j, and so is the name ``root``. What is changed is not
-stored: the next start begins with ``barnabas.log.level`` again.
+The levels and the name ``root`` are Kafka's, which has them from Log4j. Changes are not stored: the
+next start has ``barnabas.log.level`` again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BrokerLoggers:
 
     def describe(self, name: str) -> Sequence[ConfigEntry]:
         """
-        Every logger with the level that counts for it.
+        Every logger with its effective level.
 
         Raises:
             InvalidRequest: *name* is not the id of this broker.
@@ -70,10 +70,10 @@ class BrokerLoggers:
 
     def alter(self, wanted: AlterResource, *, validate_only: bool) -> None:
         """
-        Change all the levels or, if one of them cannot be, none.
+        Change all levels or, if a change is invalid, none.
 
         Raises:
-            InvalidRequest, InvalidConfig: there is no such broker, logger, level or operation.
+            InvalidRequest, InvalidConfig: the broker, a logger, a level or an operation is unknown.
         """
         if _NUMBER.fullmatch(wanted.name) is None:
             raise InvalidRequest(f"Node id must be an integer, but it is: {wanted.name}")
@@ -113,7 +113,7 @@ def _check(change: Change, known: Sequence[str]) -> None:
 
 def _names() -> list[str]:
     loggers = logging.root.manager.loggerDict.items()
-    # Names that only group others have a placeholder.
+    # A name that is only a prefix of others has a placeholder.
     return [ROOT, *sorted(name for name, it in loggers if isinstance(it, logging.Logger))]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from barnabas.protocol.errors import InvalidRequest, UnknownTopicOrPartition
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.topic_names import validate_topic_name
-from barnabas.server.dynamic_config.admin.changes import AlterResource
+from barnabas.server.dynamic_config.admin.changes import ConfigKind
 from barnabas.server.dynamic_config.admin.entries import ConfigEntry
 from barnabas.server.dynamic_config.brokers import ConfigSource, ConfigValue
 from barnabas.server.dynamic_config.topics import TopicConfigs
@@ -17,9 +17,9 @@ from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.config.option_values import OptionType
 
 
-class TopicConfigKind:
+class TopicConfigKind(ConfigKind):
     """
-    Topics: what they do not say, the broker says for them.
+    Topics, whose options default to those of the broker.
     """
 
     def __init__(self, configs: TopicConfigs, image: MetadataImage) -> None:
@@ -36,11 +36,6 @@ class TopicConfigKind:
     def default(self, option: str) -> str | None:
         known = LogConfig.options()[option]
         return known.format(known.default)
-
-    def prepare(self, wanted: AlterResource) -> None:
-        """
-        All that can be said against a change is said by ``check``.
-        """
 
     def check(self, name: str, configs: Mapping[str, str]) -> None:
         if not name:

@@ -1,9 +1,9 @@
 """
-How far a running broker's options may move at a time.
+The limits for changes of a running broker's options.
 
-Threads are added and taken away in small steps, and what has to fit together must go on doing so
-(the ``validateReconfiguration`` of Kafka's ``DynamicThreadPool``, ``LogCleaner`` and
-``DynamicLogConfig``).
+A number of threads may be halved or doubled at most, and options that depend on each other must
+stay consistent (the ``validateReconfiguration`` of Kafka's ``DynamicThreadPool``, ``LogCleaner``
+and ``DynamicLogConfig``).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings
 from barnabas.storage.config.option_values import ConfigError, InvalidValue
+from barnabas.storage.log.retention import UNLIMITED
 from barnabas.storage.units import HOURS, MINUTES
 
 _THREADS: Final = (
@@ -26,17 +27,16 @@ _THREADS: Final = (
     "remote.log.manager.follower.thread.pool.size",
     "remote.log.reader.threads",
 )
-_UNLIMITED: Final = -1
 _SAME: Final = -2
 """
-What a local retention is that follows the retention of the whole log.
+The local retention that equals the retention of the whole log.
 """
 
 
 def check_transition(old: BrokerConfigs, new: BrokerConfigs) -> None:
     """
     Raises:
-        ConfigError: a broker that goes by *old* may not go by *new* without a restart.
+        ConfigError: a running broker cannot change from *old* to *new*.
     """
     for name in _THREADS:
         _check_threads(name, old.effective(name), new.effective(name))
@@ -72,9 +72,9 @@ def _check_cleaner(old: BrokerConfigs, new: BrokerConfigs) -> None:
 
 def _check_local_retention(name: str, whole: str, new: BrokerConfigs, limit: int) -> None:
     local = new.effective(name)
-    if limit <= _UNLIMITED or local == _SAME:
+    if limit <= UNLIMITED or local == _SAME:
         return
-    if local == _UNLIMITED:
+    if local == UNLIMITED:
         raise InvalidValue(name, local, f"Value must not be -1 as {whole} value is set as {limit}.")
     if local > limit:
         raise InvalidValue(
@@ -90,5 +90,5 @@ def _retention_ms(configs: BrokerConfigs) -> int:
     ):
         value = configs.effective(name)
         if value is not None:
-            return _UNLIMITED if value < 0 else int(value) * unit
+            return UNLIMITED if value < 0 else int(value) * unit
     raise AssertionError("log.retention.hours has a default")

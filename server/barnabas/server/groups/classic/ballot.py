@@ -1,5 +1,5 @@
 """
-Which protocol a group uses: the one with the most votes, of those that every member offers.
+The election of a group's protocol: the one with the most votes, of those that every member offers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from barnabas.server.groups.classic.member import Member, MemberProtocol
 
 class Ballot:
     """
-    How many members of a group offer each protocol.
+    The number of members that offer each protocol.
 
-    Whoever enters withdraws with the very same protocols.
+    A member is withdrawn with the protocols that it entered with.
     """
 
     __slots__ = ("_offered",)
@@ -30,19 +30,19 @@ class Ballot:
 
     def withdraw(self, protocols: Iterable[MemberProtocol]) -> None:
         """
-        Count the protocols of a member no more.
+        Stop counting the protocols of a member.
         """
         self._offered.subtract(protocol.name for protocol in protocols)
 
     def offers_any(self, protocols: Iterable[MemberProtocol], everyone: int) -> bool:
         """
-        Whether all of that many members offer one of these protocols.
+        Whether *everyone*, the number of members, offers one of these protocols.
         """
         return any(self._offered[protocol.name] == everyone for protocol in protocols)
 
     def elect(self, members: Collection[Member]) -> str:
         """
-        The protocol with the most votes. A tie goes to the one that was voted for first.
+        The protocol with the most votes; of several, the one that got its first vote earlier.
         """
         everyone = len(members)
         candidates = {name for name, count in self._offered.items() if count == everyone}

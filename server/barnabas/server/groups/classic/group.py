@@ -1,13 +1,12 @@
 """
 A classic group: its members, its generation and its state.
 
-This is the pure state machine of Kafka's ``ClassicGroup``: no clock, no timer, no socket, no log.
-What makes a group move from state to state - requests and time - is in ``rebalance.py``,
-``joining.py`` and ``membership.py``.
+This is the state machine of Kafka's ``ClassicGroup``: no clock, no timer, no socket, no log.
+Requests and time move it from state to state, in ``rebalance``, ``joining`` and ``membership``.
 
-Only part of it is durable: what one GroupMetadata record holds (``records.py``). A group that is
-rebalancing is ahead of its record until the leader's assignment is written; after a restart it is
-back at the generation before.
+The GroupMetadata record (``records``) holds the durable part. A group that is rebalancing is ahead
+of its record until the leader's assignment is written; after a restart it is back at the generation
+before.
 """
 
 from __future__ import annotations
@@ -48,9 +47,9 @@ class ClassicGroup:
        by all, and ``leader_id`` is one of them.
     3. ``awaiting_join`` counts the members with a parked JoinGroup.
     4. ``static_members`` maps the instance id of every static member to its member id.
-    5. A pending id (told to a client that has yet to join with it) is no member.
+    5. A pending id, which a client was given and has not joined with yet, is no member.
 
-    Not safe to use from two threads: it belongs to the event loop.
+    Used on the event loop's thread only.
     """
 
     type: Final = GroupType.CLASSIC
@@ -95,7 +94,7 @@ class ClassicGroup:
         self.leader_id = leader_id
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
-        self.pending_joins: set[str] = set()  # ids given out by MEMBER_ID_REQUIRED
+        self.pending_joins: set[str] = set()  # ids that MEMBER_ID_REQUIRED has given to clients
         self.pending_syncs: set[str] = set()  # members of this generation that have not synced
         self.awaiting_join = 0
         self.new_member_added = False  # since the initial rebalance was last prolonged
@@ -127,7 +126,7 @@ class ClassicGroup:
     @property
     def is_simple(self) -> bool:
         """
-        Whether the group was made for offsets only, and no record of its own speaks of it.
+        Whether the group exists for offsets only, without a record of its own.
         """
         return self.protocol_type is None and self.is_empty and not self.pending_joins
 
@@ -141,7 +140,7 @@ class ClassicGroup:
 
     def begin_generation(self, now_ms: int) -> None:
         """
-        End the round of joins: the next generation is whoever is here now.
+        End the round of joins: the members of now are the next generation.
         """
         self.generation_id += 1
         self.protocol_name = self.select_protocol() if self.members else None
@@ -156,7 +155,7 @@ class ClassicGroup:
 
     def add(self, member: Member, reply: JoinReply | None = None) -> None:
         """
-        Let a member in; the first one leads and sets the protocol type.
+        Add a member; the first one becomes the leader and sets the protocol type.
         """
         if member.instance_id is not None:
             assert member.instance_id not in self.static_members, member
@@ -175,7 +174,8 @@ class ClassicGroup:
 
     def remove(self, member_id: str) -> None:
         """
-        Let a member or a pending id go. If its client still waits for anything, it starts anew.
+        Remove a member or a pending id. Its parked requests are answered ``UNKNOWN_MEMBER_ID``, so
+        that its client joins again.
         """
         member = self.members.pop(member_id, None)
         if member is not None:
@@ -199,10 +199,9 @@ class ClassicGroup:
         reply: JoinReply | None,
     ) -> None:
         """
-        Take what a member says of itself in a new JoinGroup, and park that.
+        Take the fields of a member's new JoinGroup, and park it.
 
-        A JoinGroup that was parked before is answered, so that nobody waits for ever; Kafka leaves
-        that to the timeout of the client.
+        The JoinGroup that was parked before is answered; Kafka lets it time out at the client.
         """
         error = join_error(member.member_id, ErrorCode.REBALANCE_IN_PROGRESS)
         self.answer_join(member, error)
@@ -217,7 +216,7 @@ class ClassicGroup:
 
     def replace_static_member(self, instance_id: str, old_id: str, new_id: str) -> Member:
         """
-        Give a static member's place to its next incarnation, and fence the one before.
+        Replace a static member by its next incarnation, and fence the previous one.
         """
         old = self.members.pop(old_id)
         self.answer_join(old, join_error(old_id, ErrorCode.FENCED_INSTANCE_ID))
@@ -231,11 +230,11 @@ class ClassicGroup:
 
     def validate_member(self, member_id: str, instance_id: str | None) -> None:
         """
-        See that a member is one, and that no later incarnation has taken its place.
+        See whether a member is in the group, and no later incarnation has replaced it.
 
         Raises:
-            UnknownMemberId: it is not, or its instance id is nobody's.
-            FencedInstanceId: its instance id is another member's.
+            UnknownMemberId: the member id, or the instance id, is not in the group.
+            FencedInstanceId: the instance id belongs to another member.
         """
         if instance_id is not None:
             current = self.static_members.get(instance_id)
@@ -251,7 +250,7 @@ class ClassicGroup:
     @property
     def rebalance_timeout_ms(self) -> int:
         """
-        How long a round waits for members: as long as the most patient of them asks for.
+        The duration of a round of joins: the longest rebalance timeout of the members.
         """
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
@@ -264,7 +263,8 @@ class ClassicGroup:
 
     def elect_leader_who_joined(self) -> bool:
         """
-        See to it that the leader is in the round; false if nobody is.
+        Choose a leader that is in the round of joins, the current one if possible; false if the
+        round is empty.
         """
         if self.leader_id is None:
             return False
@@ -288,7 +288,7 @@ class ClassicGroup:
 
     def park_sync(self, member: Member, reply: SyncReply) -> None:
         """
-        Park a member's SyncGroup; one that was parked before is answered, as with ``update``.
+        Park a member's SyncGroup, and answer the one that was parked before.
         """
         self.answer_sync(member, sync_error(ErrorCode.REBALANCE_IN_PROGRESS))
         member.sync_reply = reply
@@ -308,7 +308,7 @@ class ClassicGroup:
 
     def supports(self, protocol_type: str, protocols: Protocols) -> bool:
         """
-        Whether a member with these protocols could be one of the group.
+        Whether a member with these protocols may join the group.
         """
         if self.state is S.EMPTY:
             return bool(protocol_type) and bool(protocols)
@@ -318,13 +318,14 @@ class ClassicGroup:
 
     def select_protocol(self) -> str:
         """
-        The protocol that the members would use if a generation began now.
+        The protocol of a generation that began now.
         """
         return self._ballot.elect(self.members.values())
 
     def compute_subscribed_topics(self) -> frozenset[str] | None:
         """
-        The topics that the members of a consumer group subscribe to; None if that is not known.
+        The topics that the members of a consumer group subscribe to; None if a subscription cannot
+        be decoded, or the group is of another protocol type.
         """
         if self.protocol_type != CONSUMER:
             return None
@@ -343,7 +344,7 @@ class ClassicGroup:
 
     def is_subscribed_to(self, topic: str) -> bool:
         """
-        Whether some member wants the topic. Of consumers that cannot be understood, assume it.
+        Whether a member subscribes to the topic. Unknown subscriptions of consumers count as any.
         """
         if self.subscribed_topics is None:
             return self.protocol_type == CONSUMER
@@ -351,7 +352,7 @@ class ClassicGroup:
 
     def protocol_members(self) -> list[JoinGroupResponseMember]:
         """
-        What the leader is told of the members.
+        The members as the leader's JoinGroup response lists them.
         """
         assert self.state not in {S.DEAD, S.PREPARING_REBALANCE}, self.state
         return [
@@ -363,18 +364,18 @@ class ClassicGroup:
             for member in self.members.values()
         ]
 
-    # What other requests may do.
+    # Validation of requests.
 
     def validate_generation(
         self, member_id: str, instance_id: str | None, generation_id: int
     ) -> None:
         """
-        See that a request comes from a member of this generation.
+        See whether a request comes from a member of this generation.
 
         Raises:
             CoordinatorNotAvailable: the group is dead.
-            UnknownMemberId, FencedInstanceId: as ``validate_member``.
-            IllegalGeneration: the member speaks of another generation.
+            UnknownMemberId, FencedInstanceId: see ``validate_member``.
+            IllegalGeneration: the member names another generation.
         """
         if self.state is S.DEAD:
             raise CoordinatorNotAvailable
@@ -392,14 +393,14 @@ class ClassicGroup:
         is_transactional: bool = False,
     ) -> None:
         """
-        See whether offsets may be committed by somebody. In a transaction nobody has to say who
-        commits, and a group that waits for its assignment takes offsets as well.
+        See whether the sender may commit offsets. A commit in a transaction need not name a member,
+        and is accepted while the group waits for its assignment.
 
         Raises:
-            CoordinatorNotAvailable, UnknownMemberId, FencedInstanceId, IllegalGeneration: as
-                ``validate_generation``; UnknownMemberId also where nobody in particular commits
-                to a group that has members.
-            RebalanceInProgress: the generation has begun, but nobody knows yet who owns what.
+            CoordinatorNotAvailable, UnknownMemberId, FencedInstanceId, IllegalGeneration: see
+                ``validate_generation``; UnknownMemberId also if no member is named, and the group
+                has members.
+            RebalanceInProgress: the generation has begun, but has no assignment yet.
         """
         if self.state is S.DEAD:
             raise CoordinatorNotAvailable
@@ -415,13 +416,12 @@ class ClassicGroup:
 
     def validate_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """
-        See whether committed offsets may be read: of a classic group, by everybody.
+        See whether committed offsets may be read. Every client may read those of a classic group.
 
         Raises:
             GroupIdNotFound: the group is dead.
         """
-        if self.state is S.DEAD:
-            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
+        self._check_exists()
 
     def validate_offset_delete(self) -> None:
         """
@@ -429,10 +429,9 @@ class ClassicGroup:
 
         Raises:
             GroupIdNotFound: the group is dead.
-            NonEmptyGroup: it has members, of whom only they know which topics they use.
+            NonEmptyGroup: it has members, whose subscriptions the coordinator cannot read.
         """
-        if self.state is S.DEAD:
-            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
+        self._check_exists()
         if not self.is_empty and self.protocol_type != CONSUMER:
             raise NonEmptyGroup
 
@@ -444,10 +443,13 @@ class ClassicGroup:
             GroupIdNotFound: the group is dead.
             NonEmptyGroup: it has members.
         """
-        if self.state is S.DEAD:
-            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
+        self._check_exists()
         if not self.is_empty:
             raise NonEmptyGroup
+
+    def _check_exists(self) -> None:
+        if self.state is S.DEAD:
+            raise GroupIdNotFound(f"Group {self.group_id} is in dead state.")
 
     def __repr__(self) -> str:
         return (

@@ -1,16 +1,14 @@
 """
-JoinGroup, as a classic group answers it.
+JoinGroup, as a classic group answers it (Kafka's ``GroupMetadataManager.classicGroupJoin``).
 
-Who is asking decides most:
+The ids in the request decide most:
 
 =====================  ========================================================================
-no id, no instance id  v4+: is given an id to come back with (KIP-394); before: becomes a member
-no id, an instance id  becomes a member, or takes the place of its former self (KIP-345)
-an id given out        becomes a member
+no id, no instance id  v4+: gets an id to join with (KIP-394); before: becomes a member
+no id, an instance id  becomes a member, or replaces its previous incarnation (KIP-345)
+a pending id           becomes a member
 a member's id          rejoins: a new round, or the answer of the round that it has missed
 =====================  ========================================================================
-
-Follows Kafka's ``GroupMetadataManager.classicGroupJoin``.
 """
 
 from __future__ import annotations
@@ -23,8 +21,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.join_group import JoinGroupRequest
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, join_error
-from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.groups.answers import NO_MEMBER_ID, join_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import JoinReply, Member, MemberProtocol, Protocols
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
@@ -37,7 +35,8 @@ from barnabas.server.groups.persistence import (
     group_tombstones,
 )
 from barnabas.server.groups.records import Record
-from barnabas.server.turns import Steps, finished
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.scheduling.turns import Steps, finished
 
 S = GroupState
 
@@ -47,7 +46,7 @@ SKIP_ASSIGNMENT_SINCE: Final = 9
 
 class Caller(NamedTuple):
     """
-    Who sends a request, as far as a group cares.
+    The sender of a request.
     """
 
     version: int
@@ -57,7 +56,7 @@ class Caller(NamedTuple):
 
 class _Join(NamedTuple):
     """
-    A JoinGroup that is being looked at.
+    A JoinGroup in progress.
     """
 
     caller: Caller
@@ -81,7 +80,7 @@ class _Join(NamedTuple):
 
 class _Replacement(NamedTuple):
     """
-    A static member that has come back.
+    A static member and its next incarnation.
     """
 
     before: Member
@@ -91,8 +90,8 @@ class _Replacement(NamedTuple):
 
 def protocols_of(request: JoinGroupRequest) -> Steps[Protocols]:
     """
-    What the member offers. A protocol that it names twice counts once: its vote would otherwise be
-    one of more members than there are, and no protocol would be everybody's.
+    The protocols that the member offers. A protocol that is named twice counts once: it would have
+    more votes than there are members, and no protocol would be offered by all.
     """
     protocols: dict[str, MemberProtocol] = {}
     for protocol in request.protocols:
@@ -103,7 +102,7 @@ def protocols_of(request: JoinGroupRequest) -> Steps[Protocols]:
 
 class Joining:
     """
-    Takes JoinGroup requests to the groups of one partition.
+    Handles JoinGroup for the groups of one partition.
     """
 
     def __init__(self, groups: Groups, rebalance: Rebalance, options: GroupOptions) -> None:
@@ -118,12 +117,12 @@ class Joining:
         reply: JoinReply,
         now_ms: int,
         protocols: Protocols | None = None,
-    ) -> Changes:
+    ) -> CoordinatorResult:
         """
-        Let somebody in, or answer why not; the reply may be called much later.
+        Add a member, or refuse it. The reply is called at once, or at the end of the round.
 
         Args:
-            protocols: what ``protocols_of`` the request says, if it was asked.
+            protocols: the result of ``protocols_of`` the request, if the caller has it.
         """
         join = _Join(
             caller,
@@ -142,13 +141,15 @@ class Joining:
         if request.member_id != NO_MEMBER_ID:
             join.refuse(ErrorCode.UNKNOWN_MEMBER_ID)
             return NOTHING
-        # Of a group of another protocol only the offsets stay.
+        # The offsets of a group of another protocol stay.
         tombstones = [] if group is None else group_tombstones(group)
         return self._join_new_group(join, tombstones, now_ms)
 
-    def _join_new_group(self, join: _Join, tombstones: list[Record], now_ms: int) -> Changes:
+    def _join_new_group(
+        self, join: _Join, tombstones: list[Record], now_ms: int
+    ) -> CoordinatorResult:
         """
-        Make the group, whatever becomes of the join: Kafka writes it even if that is refused.
+        Create the group; as in Kafka also if the join is refused.
         """
         group_id = join.request.group_id
         before = self._groups.get(group_id)
@@ -161,11 +162,13 @@ class Joining:
                 self._groups.put(group_id, before)
                 join.refuse(coordinator_error(error), NO_MEMBER_ID)
 
-        return Changes(
-            records=[*tombstones, empty_group_record(group)], ahead=True, written=written
+        return CoordinatorResult(
+            records=[*tombstones, empty_group_record(group)],
+            replay_records=False,
+            on_append=written,
         )
 
-    def _join(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+    def _join(self, join: _Join, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         member_id = join.request.member_id
         if not self._accepts(group, member_id):
             group.remove(member_id)
@@ -181,7 +184,7 @@ class Joining:
         elif join.request.group_instance_id is None:
             return self._add(join, group, member_id, now_ms)
         else:
-            # Ids are given out to dynamic members only. Kafka trips over this one.
+            # Only dynamic members have pending ids. Kafka fails with this error, too.
             join.refuse(ErrorCode.UNKNOWN_SERVER_ERROR, NO_MEMBER_ID)
         return NOTHING
 
@@ -189,8 +192,8 @@ class Joining:
         """
         Whether ``group.max.size`` leaves room.
 
-        In a round of joins it is those in the round who count: where the limit was lowered, the
-        last ones to rejoin are the ones to go.
+        During a round of joins the members in the round count: after the limit was lowered, the
+        last ones to rejoin are refused.
         """
         most = self._options.group_max_size
         match group.state:
@@ -202,9 +205,11 @@ class Joining:
             case _:
                 return True
 
-    # Somebody new.
+    # New members.
 
-    def _join_somebody_new(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+    def _join_somebody_new(
+        self, join: _Join, group: ClassicGroup, now_ms: int
+    ) -> CoordinatorResult:
         instance_id = join.request.group_instance_id
         new_id = f"{join.caller.client_id if instance_id is None else instance_id}-{uuid4()}"
         if instance_id is not None:
@@ -218,7 +223,9 @@ class Joining:
             return NOTHING
         return self._add(join, group, new_id, now_ms)
 
-    def _add(self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int) -> Changes:
+    def _add(
+        self, join: _Join, group: ClassicGroup, member_id: str, now_ms: int
+    ) -> CoordinatorResult:
         member = Member(
             member_id,
             instance_id=join.request.group_instance_id,
@@ -233,19 +240,18 @@ class Joining:
         if group.state is S.PREPARING_REBALANCE and group.previous_state is S.EMPTY:
             group.new_member_added = True
         group.add(member, join.reply)
-        # It cannot send heartbeats before it knows its id, so its session timeout says nothing
-        # yet. But a client that gives up during a long round and tries again comes as somebody
-        # else, and the one it was must not stay for ever.
+        # Before it knows its id, the member cannot send heartbeats within its session timeout. The
+        # longer timeout removes a member whose client has given up and joined under another id.
         self._rebalance.prolong_session(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         return self._rebalance.begin_or_complete(
             group, f"{member_id} joins; client reason: {join.reason}", now_ms
         )
 
-    # A static member comes back.
+    # Static members that return.
 
     def _replace(
         self, join: _Join, group: ClassicGroup, old_id: str, new_id: str, now_ms: int
-    ) -> Changes:
+    ) -> CoordinatorResult:
         instance_id = join.request.group_instance_id
         assert instance_id is not None
         old_leader = group.leader_id
@@ -260,7 +266,7 @@ class Joining:
             case S.STABLE:
                 return self._rebalance.begin_or_complete(group, reason, now_ms)
             case S.COMPLETING_REBALANCE:
-                # The leader may have seen the old id already: its assignment would name nobody.
+                # The leader may have seen the old id already, and would assign to it.
                 return self._rebalance.begin(group, reason, now_ms)
             case S.PREPARING_REBALANCE:
                 return self._rebalance.complete_if_possible(group, now_ms)
@@ -269,7 +275,7 @@ class Joining:
 
     def _persist_replacement(
         self, join: _Join, group: ClassicGroup, replacement: _Replacement
-    ) -> Changes:
+    ) -> CoordinatorResult:
         """
         Tell the log of a new id, and the member of the generation that it has always been part of.
         """
@@ -283,18 +289,20 @@ class Joining:
                 # Meanwhile another round has begun; this join is part of it, and waits for it.
                 return
             elif join.caller.version >= SKIP_ASSIGNMENT_SINCE:
-                # The leader gets to know the members again, but is not to assign anew (KIP-814).
+                # The leader gets the members again, but must not assign again (KIP-814).
                 is_leader = group.is_leader(member.member_id)
                 answer = Rebalance.joined(group, member, skip_assignment=is_leader)
                 group.answer_join(member, answer)
             else:
-                # A leader of before that would assign anew if it knew that it leads.
+                # An older leader would assign again if it knew that it is the leader.
                 answer = Rebalance.joined(
                     group, member, tell_members=False, leader_id=replacement.old_leader
                 )
                 group.answer_join(member, answer)
 
-        return Changes(records=[group_record(group, assignment)], ahead=True, written=written)
+        return CoordinatorResult(
+            records=[group_record(group, assignment)], replay_records=False, on_append=written
+        )
 
     def _revert_replacement(
         self, join: _Join, group: ClassicGroup, replacement: _Replacement, error: ErrorCode
@@ -321,9 +329,9 @@ class Joining:
         restored = group.replace_static_member(instance_id, member.member_id, before.member_id)
         self._rebalance.prolong_session(group, restored)
 
-    # A member joins again.
+    # Members that join again.
 
-    def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> Changes:
+    def _rejoin(self, join: _Join, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         member_id = join.request.member_id
         try:
             group.validate_member(member_id, join.request.group_instance_id)
@@ -334,15 +342,15 @@ class Joining:
         is_unchanged = member.protocols == join.protocols
         match group.state:
             case S.COMPLETING_REBALANCE if is_unchanged:
-                # It has probably missed the answer to its first join.
+                # The answer to its first join was probably lost.
                 join.reply(Rebalance.joined(group, member))
                 return NOTHING
             case S.STABLE if is_unchanged and not group.is_leader(member_id):
                 join.reply(Rebalance.joined(group, member))
                 return NOTHING
             case S.PREPARING_REBALANCE | S.COMPLETING_REBALANCE | S.STABLE:
-                # A leader that joins again always begins a rebalance: it may know of changes that
-                # its own metadata do not show, such as new partitions of a topic.
+                # A leader that joins again always begins a rebalance: its reason may be a change
+                # that its metadata do not show, such as new partitions of a topic.
                 reason = f"{member_id} rejoins; client reason: {join.reason}"
                 self._update(join, group, member)
                 return self._rebalance.begin_or_complete(group, reason, now_ms)

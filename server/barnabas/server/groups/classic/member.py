@@ -16,7 +16,7 @@ NO_ASSIGNMENT: Final = b""
 
 class MemberProtocol(NamedTuple):
     """
-    An assignor (or the like) that a member offers, with what it has to say to the leader about it.
+    An assignor that a member offers, with the member's metadata for the leader.
     """
 
     name: str
@@ -30,15 +30,15 @@ SyncReply: TypeAlias = Callable[[SyncGroupResponse], None]
 
 class Member:
     """
-    A member of a classic group: who it is, what it offers, what it was assigned.
+    A member of a classic group: its ids, its protocols, its assignment.
 
     Invariants:
 
     1. ``protocols`` is in the order of the member's preference.
     2. ``join_reply`` is set while a JoinGroup of the member is parked, ``sync_reply`` while a
-       SyncGroup is. Whoever clears one has called it, or knows that nobody listens.
+       SyncGroup is.
 
-    Only the group that owns the member changes it: the group counts what it finds in here.
+    Only its group changes a member, since it keeps counts of its members.
     """
 
     __slots__ = (
@@ -79,7 +79,7 @@ class Member:
         self.protocol_type = protocol_type
         self.protocols = protocols
         self.assignment = assignment
-        self.is_new = is_new  # has not yet been told of a generation that it is part of
+        self.is_new = is_new  # has not had the answer to its first JoinGroup
         self.join_reply: JoinReply | None = None
         self.sync_reply: SyncReply | None = None
 
@@ -101,16 +101,16 @@ class Member:
     @property
     def is_excused_from_heartbeats(self) -> bool:
         """
-        Whether the session of the member may run out without consequence.
+        Whether the member stays when its session has expired.
 
         A parked request holds up the heartbeats behind it. A new member is not excused: if its
-        client gave up and joined anew under another id, nothing else would ever remove this one.
+        client has given up and joined under another id, only the session removes this member.
         """
         return not self.is_new and (self.awaits_join or self.awaits_sync)
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """
-        What the member says about a protocol that it offers.
+        The metadata of a protocol that the member offers.
         """
         for protocol in self.protocols:
             if protocol.name == protocol_name:
@@ -119,7 +119,7 @@ class Member:
 
     def vote(self, candidates: Collection[str]) -> str:
         """
-        The candidate that the member likes best.
+        The first candidate in the member's order of preference.
         """
         for protocol in self.protocols:
             if protocol.name in candidates:

@@ -17,16 +17,17 @@ from barnabas.protocol.messages.leave_group import (
     MemberIdentity,
     MemberResponse,
 )
-from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from barnabas.server.groups.answers import NO_MEMBER_ID, coordinator_error, sync_error
-from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.protocol.messages.sync_group import SyncGroupRequest
+from barnabas.server.coordinator_runtime.errors import coordinator_error
+from barnabas.server.groups.answers import NO_MEMBER_ID, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import NO_ASSIGNMENT, SyncReply
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
-from barnabas.server.turns import Steps, map_in_steps
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 log = logging.getLogger(__name__)
 S = GroupState
@@ -34,7 +35,7 @@ S = GroupState
 
 class Membership:
     """
-    Takes what members have to say, once they are members, to the groups of one partition.
+    Handles SyncGroup, Heartbeat and LeaveGroup for the groups of one partition.
     """
 
     def __init__(self, groups: Groups, rebalance: Rebalance) -> None:
@@ -43,10 +44,10 @@ class Membership:
 
     # SyncGroup
 
-    def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> Changes:
+    def sync(self, request: SyncGroupRequest, reply: SyncReply, now_ms: int) -> CoordinatorResult:
         """
-        Take the assignment from the leader, and give everybody theirs; the reply may be called much
-        later.
+        Take the assignment from the leader, and answer each member with its own part. The reply is
+        called at once, or when the leader's assignment is committed.
         """
         group = self._groups.get_classic(request.group_id)
         error = _reason_not_to_sync(group, request)
@@ -57,14 +58,7 @@ class Membership:
         member = group.members[request.member_id]
         if group.state is S.STABLE:
             self._rebalance.synced(group, member.member_id)
-            reply(
-                SyncGroupResponse(
-                    error_code=ErrorCode.NONE,
-                    protocol_type=group.protocol_type,
-                    protocol_name=group.protocol_name,
-                    assignment=member.assignment,
-                )
-            )
+            reply(Rebalance.assigned(group, member))
             return NOTHING
         assert group.state is S.COMPLETING_REBALANCE, group
         group.park_sync(member, reply)
@@ -74,9 +68,9 @@ class Membership:
         assignment = {a.member_id: bytes(a.assignment) for a in request.assignments}
         return self._persist(group, assignment)
 
-    def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> Changes:
+    def _persist(self, group: ClassicGroup, assignment: dict[str, bytes]) -> CoordinatorResult:
         """
-        Write what the leader has assigned; whom it has forgotten gets nothing.
+        Write the leader's assignment; a member that is missing in it gets an empty one.
         """
         assignment = {
             member_id: assignment.get(member_id, NO_ASSIGNMENT) for member_id in group.members
@@ -85,8 +79,7 @@ class Membership:
 
         def written(error: ErrorCode | None, now_ms: int) -> None:
             if group.state is not S.COMPLETING_REBALANCE or group.generation_id != generation_id:
-                # Somebody came or went meanwhile. They all know, and will join again.
-                return
+                return  # The members have changed meanwhile, and all of them join again.
             if error is None:
                 self._rebalance.assign(group, assignment, now_ms)
                 return
@@ -95,18 +88,21 @@ class Membership:
             changes = self._rebalance.begin(group, f"the assignment: {error.name}", now_ms)
             assert changes is NOTHING, "a round of joins has just begun"
 
-        return Changes(records=[group_record(group, assignment)], ahead=True, written=written)
+        return CoordinatorResult(
+            records=[group_record(group, assignment)], replay_records=False, on_append=written
+        )
 
     # Heartbeat
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         """
-        Take note of a sign of life.
+        Prolong the session of a member.
 
         Raises:
-            UnknownMemberId: there is no such group, or no such member.
-            FencedInstanceId, IllegalGeneration, CoordinatorNotAvailable: as the group has it.
-            RebalanceInProgress: the member is well, and should join.
+            UnknownMemberId: the group or the member does not exist.
+            FencedInstanceId, IllegalGeneration, CoordinatorNotAvailable: see
+                ``ClassicGroup.validate_generation``.
+            RebalanceInProgress: the session is prolonged, and the member has to join.
         """
         group = self._groups.get_classic(request.group_id)
         if group is None:
@@ -122,13 +118,12 @@ class Membership:
 
     def leave(
         self, group_id: str, leaving: Sequence[MemberIdentity], now_ms: int
-    ) -> Steps[tuple[Changes, LeaveGroupResponse]]:
+    ) -> Steps[tuple[CoordinatorResult, LeaveGroupResponse]]:
         """
-        Let members go.
+        Remove members.
 
         Raises:
-            UnknownMemberId: there is no such group.
-            CoordinatorNotAvailable: the group is dead.
+            UnknownMemberId: the group does not exist.
         """
         responses = yield from map_in_steps(_unknown, leaving)
         group = self._groups.get_classic(group_id)
@@ -138,7 +133,7 @@ class Membership:
             return NOTHING, LeaveGroupResponse(
                 error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, members=[]
             )
-        # Nobody comes between the members that leave, nor before what they change is written.
+        # There is no step between the members that leave, nor before their records are written.
         for number, member in enumerate(leaving):
             error = self._leave(group, member)
             if error is not ErrorCode.UNKNOWN_MEMBER_ID:
@@ -156,7 +151,7 @@ class Membership:
     def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
         member_id = leaving.member_id
         if member_id == NO_MEMBER_ID:
-            # An administrator removes a static member, of whom only the instance id is known.
+            # An administrator names a static member by its instance id only.
             instance_id = leaving.group_instance_id
             current = None if instance_id is None else group.static_members.get(instance_id)
             if current is None:

@@ -1,20 +1,20 @@
 """
-Rebalances of classic groups: what begins one, what completes it, and what happens if time runs out.
+Rebalances of classic groups: their begin, their end, and their timeouts.
 
 A rebalance is a round of joins and a round of syncs::
 
     begin -----> [joins are parked] -----> complete_join -----> [syncs are parked] -----> Stable
-      ^   all members have joined,     |                    ^      the leader's assignment |
-      |   or JOIN ran out: who is      |                    |      is written              |
-      |   missing is removed           +--> Empty           |                              |
-      |                                                     SYNC ran out: who is missing   |
-      +------------------ is removed, or somebody joins, leaves, or its SESSION ran out ---+
+      ^   all members have joined, or  |                    ^      the leader's assignment |
+      |   JOIN expired: the missing    |                    |      is written              |
+      |   members are removed          +--> Empty           |                              |
+      |                                     SYNC expired: the missing members are removed; |
+      +------------------------------------ a member joins, leaves, or its SESSION expired +
 
-The first round of an empty group is special: it waits a while for more members
-(``group.initial.rebalance.delay.ms``), and waits again for as long as new ones keep coming.
+The first round of an empty group waits for more members (``group.initial.rebalance.delay.ms``), and
+waits again as long as new ones join.
 
-Follows Kafka's ``GroupMetadataManager``. Time comes as an argument, in ms since the epoch; what has
-to happen later is asked of ``Timers``.
+Follows Kafka's ``GroupMetadataManager``. Times are arguments, in ms since the epoch; ``Timers`` run
+the timeouts.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.config.coordinators import GroupOptions
-from barnabas.server.groups.answers import NO_LEADER
-from barnabas.server.groups.changes import NOTHING, Changes
+from barnabas.server.groups.answers import NO_LEADER, sync_error
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import NO_ASSIGNMENT, Member
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
 from barnabas.server.groups.persistence import group_record
-from barnabas.server.groups.timers import Timeout, Timers
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.timeouts import Timeout, Timers
 
 log = logging.getLogger(__name__)
 S = GroupState
@@ -42,7 +42,7 @@ S = GroupState
 
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
 """
-How long a new member may wait in its first round of joins.
+The session timeout of a new member in its first round of joins, as in Kafka.
 """
 
 
@@ -62,7 +62,7 @@ class Rebalance:
         self, group: ClassicGroup, member: Member, timeout_ms: int | None = None
     ) -> None:
         """
-        Take note of a sign of life.
+        Start the session of a member again.
         """
         if timeout_ms is None:
             timeout_ms = member.session_timeout_ms
@@ -70,7 +70,7 @@ class Rebalance:
 
     def watch(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
         """
-        Remove a member, or an id that was given out, unless it is heard of within that time.
+        Remove a member or a pending id after *timeout_ms*, unless its session is prolonged.
         """
         self._timers.schedule(
             (Timeout.SESSION, group.group_id, member_id),
@@ -80,18 +80,18 @@ class Rebalance:
 
     def unwatch(self, group: ClassicGroup, member_id: str) -> None:
         """
-        Expect nothing more of a member.
+        End the session of a member.
         """
         self._timers.cancel((Timeout.SESSION, group.group_id, member_id))
 
     def watch_all(self, group: ClassicGroup) -> None:
         """
-        Begin the sessions of the members of a group that was just loaded.
+        Begin the sessions of all members of a group that is loaded.
         """
         for member in group.members.values():
             self.prolong_session(group, member)
 
-    def _session_ran_out(self, group_id: str, member_id: str, now_ms: int) -> Changes:
+    def _session_ran_out(self, group_id: str, member_id: str, now_ms: int) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         if group is None or group.state is S.DEAD:
             return NOTHING
@@ -101,29 +101,29 @@ class Rebalance:
         member = group.members.get(member_id)
         if member is None or member.is_excused_from_heartbeats:
             return NOTHING
-        log.info("Group %s: the session of %s has run out", group_id, member_id)
+        log.info("Group %s: the session of %s has expired", group_id, member_id)
         group.remove(member_id)
-        return self.after_departure(group, f"session of {member_id} ran out", now_ms)
+        return self.after_departure(group, f"the session of {member_id} has expired", now_ms)
 
     # The round of joins.
 
-    def begin_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> Changes:
+    def begin_or_complete(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
-        Begin a rebalance; where one has begun already, complete it if everybody has joined.
+        Begin a rebalance; if one has begun already, complete it once all members have joined.
         """
         if group.can_rebalance:
             return self.begin(group, reason, now_ms)
         return self.complete_if_possible(group, now_ms)
 
-    def after_departure(self, group: ClassicGroup, reason: str, now_ms: int) -> Changes:
+    def after_departure(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
-        Go on without members that have just been removed.
+        Continue without members that have been removed.
         """
         if group.state in {S.STABLE, S.COMPLETING_REBALANCE}:
             return self.begin_or_complete(group, reason, now_ms)
         return self._complete_if_all_joined(group, now_ms)
 
-    def begin(self, group: ClassicGroup, reason: str, now_ms: int) -> Changes:
+    def begin(self, group: ClassicGroup, reason: str, now_ms: int) -> CoordinatorResult:
         """
         Begin a rebalance.
         """
@@ -150,22 +150,22 @@ class Rebalance:
         self._wait_for_joins(group)
         return NOTHING
 
-    def complete_if_possible(self, group: ClassicGroup, now_ms: int) -> Changes:
+    def complete_if_possible(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         """
-        Complete the round of joins if everybody is in it, unless it is a group's first.
+        Complete the round of joins if all members have joined, unless it is the group's first.
         """
         if group.previous_state is S.EMPTY:
             return NOTHING
         return self._complete_if_all_joined(group, now_ms)
 
-    def _complete_if_all_joined(self, group: ClassicGroup, now_ms: int) -> Changes:
+    def _complete_if_all_joined(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         if group.state is S.PREPARING_REBALANCE and group.have_all_joined:
             return self.complete_join(group, now_ms)
         return NOTHING
 
-    def complete_join(self, group: ClassicGroup, now_ms: int) -> Changes:
+    def complete_join(self, group: ClassicGroup, now_ms: int) -> CoordinatorResult:
         """
-        End the round of joins with those who are in it, and begin the next generation.
+        End the round of joins with the members in it, and begin the next generation.
         """
         self._timers.cancel((Timeout.JOIN, group.group_id, ""))
         for member in group.not_yet_rejoined():
@@ -176,13 +176,13 @@ class Rebalance:
         if group.state is S.DEAD:
             return NOTHING
         if not group.elect_leader_who_joined() and group.members:
-            # Static members only, and none of them there: their sessions decide.
+            # All are static members that have not joined: only their sessions remove them.
             self._wait_for_joins(group)
             return NOTHING
         group.begin_generation(now_ms)
         log.info("Group %s: generation %d begins", group.group_id, group.generation_id)
         if group.is_empty:
-            return Changes(records=[group_record(group, {})], ahead=True)
+            return CoordinatorResult(records=[group_record(group, {})], replay_records=False)
         for member in group.members.values():
             group.answer_join(member, self.joined(group, member))
             self.prolong_session(group, member)
@@ -205,7 +205,7 @@ class Rebalance:
         leader_id: str | None = None,
     ) -> JoinGroupResponse:
         """
-        What a member is told of its generation; the leader is told of the others, too.
+        The JoinGroup response for a member of this generation; the leader's lists the members.
         """
         is_leader = group.is_leader(member.member_id)
         return JoinGroupResponse(
@@ -226,7 +226,7 @@ class Rebalance:
             partial(self._joins_ran_out, group.group_id),
         )
 
-    def _joins_ran_out(self, group_id: str, now_ms: int) -> Changes:
+    def _joins_ran_out(self, group_id: str, now_ms: int) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         return NOTHING if group is None else self.complete_join(group, now_ms)
 
@@ -239,7 +239,7 @@ class Rebalance:
 
     def _initial_delay_ran_out(
         self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int
-    ) -> Changes:
+    ) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         if group is None:
             return NOTHING
@@ -257,7 +257,7 @@ class Rebalance:
 
     def synced(self, group: ClassicGroup, member_id: str) -> None:
         """
-        Take note that a member has sent its SyncGroup.
+        Note that a member has sent its SyncGroup.
         """
         group.pending_syncs.discard(member_id)
         if not group.pending_syncs:
@@ -269,30 +269,38 @@ class Rebalance:
         """
         for member in group.members.values():
             member.assignment = NO_ASSIGNMENT
-            self._answer_sync(group, member, error)
+            self._answer_sync(group, member, sync_error(error))
 
     def assign(self, group: ClassicGroup, assignment: dict[str, bytes], now_ms: int) -> None:
         """
-        Hand out the leader's assignment, which has been written: the group is stable.
+        Answer all parked syncs with the leader's assignment, which is committed: the group is
+        stable.
         """
         for member in group.members.values():
             member.assignment = assignment.get(member.member_id, NO_ASSIGNMENT)
-            self._answer_sync(group, member, ErrorCode.NONE)
+            self._answer_sync(group, member, self.assigned(group, member))
         group.become(S.STABLE, now_ms)
 
-    def _answer_sync(self, group: ClassicGroup, member: Member, error: ErrorCode) -> None:
-        is_fine = error is ErrorCode.NONE
-        response = SyncGroupResponse(
-            error_code=error,
-            protocol_type=group.protocol_type if is_fine else None,
-            protocol_name=group.protocol_name if is_fine else None,
+    @staticmethod
+    def assigned(group: ClassicGroup, member: Member) -> SyncGroupResponse:
+        """
+        The SyncGroup response with a member's assignment.
+        """
+        return SyncGroupResponse(
+            error_code=ErrorCode.NONE,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
             assignment=member.assignment,
         )
+
+    def _answer_sync(
+        self, group: ClassicGroup, member: Member, response: SyncGroupResponse
+    ) -> None:
         if group.answer_sync(member, response):
-            # Its session may have run out while it was parked, and nobody has watched it since.
+            # Its session may have expired while the request was parked.
             self.prolong_session(group, member)
 
-    def _syncs_ran_out(self, group_id: str, generation_id: int, now_ms: int) -> Changes:
+    def _syncs_ran_out(self, group_id: str, generation_id: int, now_ms: int) -> CoordinatorResult:
         group = self._groups.get_classic(group_id)
         if group is None or group.generation_id != generation_id:
             return NOTHING

@@ -6,14 +6,14 @@ The states of a classic group, and which may follow which.
                     first join                      all have joined, or time is up
         Empty ---------------------> PreparingRebalance ---------------------> CompletingRebalance
           ^                             |   ^   ^                                 |        |
-          |      nobody is left         |   |   |   a member joins, leaves, fails |        |
+          |      the last member left   |   |   |   a member joins, leaves, fails |        |
           +-----------------------------+   |   +---------------------------------+        |
                                             |                                              |
                                             +------------------ Stable <-------------------+
                                               the same                  the leader's sync
 
-Every state may become Dead, when the group is unloaded. What each state answers to each request is
-the table in ``tests/server/groups/test_group_requests.py``.
+Every state may become Dead, when the group is unloaded. The answer of each state to each request is
+a table in ``tests/server/groups/test_group_requests.py``.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from typing import Final
 
 class GroupState(Enum):
     """
-    Where a classic group is, named as on the wire (Kafka's ``ClassicGroupState``).
+    The state of a classic group, named as on the wire (Kafka's ``ClassicGroupState``).
     """
 
     EMPTY = "Empty"
     """
-    No members. The group stays for the sake of its offsets, or was only ever made for them.
+    The group has no members, and exists for its offsets.
     """
 
     PREPARING_REBALANCE = "PreparingRebalance"
     """
-    Joins are parked until every member has sent one.
+    JoinGroups are parked until every member has sent one.
     """
 
     COMPLETING_REBALANCE = "CompletingRebalance"
     """
-    A generation has begun; syncs are parked until the leader sends the assignment.
+    A generation has begun; SyncGroups are parked until the leader sends the assignment.
     """
 
     STABLE = "Stable"
     """
-    Every member has its assignment, or may fetch it.
+    The generation has its assignment.
     """
 
     DEAD = "Dead"

@@ -1,8 +1,8 @@
 """
-The one thing that the coordinator understands of what members tell their leader.
+The subscriptions in the metadata of consumers.
 
-Consumers put the topics they subscribe to first (``ConsumerProtocol`` of the Java client). Connect,
-Schema Registry and others put there what they like, and nobody but they can read it.
+The metadata of a consumer begin with its topics (``ConsumerProtocol`` of the Java client). Those of
+Connect, Schema Registry and others are opaque to the coordinator.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _VERSION: Final = Struct(">h")
 
 def subscribed_topics(metadata: bytes) -> list[str]:
     """
-    The topics that a consumer subscribes to, by the metadata of its protocol.
+    The topics that a consumer subscribes to, from the metadata of its protocol.
 
-    Every version begins like version 0, so that is what it is read as.
+    Every version begins like version 0, and is decoded as that.
 
     Raises:
-        DecodeError: the metadata are something else.
+        DecodeError: these are not the metadata of a consumer.
     """
     if len(metadata) < _VERSION.size or _VERSION.unpack_from(metadata)[0] < 0:
         raise DecodeError("the subscription of a consumer has no version")

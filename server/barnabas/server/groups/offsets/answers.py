@@ -1,5 +1,5 @@
 """
-Answers to requests about offsets that carry one error in all their slots.
+Answers to requests about offsets that have one error for all partitions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_METADATA: Final = ""
 
 def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
     """
-    No offset was committed.
+    The answer to an OffsetCommit that is refused as a whole.
     """
     return OffsetCommitResponse(
         topics=[
@@ -57,7 +57,7 @@ def transactional_commit_error(
     request: TxnOffsetCommitRequest, error: ErrorCode
 ) -> TxnOffsetCommitResponse:
     """
-    No offset was committed in the transaction.
+    The answer to a TxnOffsetCommit that is refused as a whole.
     """
     return TxnOffsetCommitResponse(
         topics=[
@@ -79,7 +79,7 @@ def fetch_error(
     request: OffsetFetchRequestGroup, error: ErrorCode, version: int
 ) -> OffsetFetchResponseGroup:
     """
-    No offset can be told. Before v2 there is no room for that but the partitions.
+    The answer to an OffsetFetch that is refused as a whole; before v2 only partitions have errors.
     """
     if version >= GROUP_ERROR_SINCE:
         return OffsetFetchResponseGroup(group_id=request.group_id, topics=[], error_code=error)
@@ -101,7 +101,7 @@ def no_offset(
     partition: int, error: ErrorCode = ErrorCode.NONE, metadata: str | None = NO_METADATA
 ) -> OffsetFetchResponsePartitions:
     """
-    A partition without a committed offset, or for which it cannot be told.
+    A partition without a committed offset, or with an error.
     """
     return OffsetFetchResponsePartitions(
         partition_index=partition,

@@ -1,13 +1,13 @@
 """
-Which committed offsets have been kept for long enough.
+The expiry of committed offsets.
 
 The time of ``offsets.retention.minutes`` begins (KIP-211):
 
-* where the group has no members: when it lost the last one;
-* where it was never more than a name for offsets, or is of another protocol: with each commit;
-* where consumers are at work: with each commit, for topics that none of them subscribes to.
+* in a group without members: when the last one left;
+* in a group that exists for its offsets only, or is of another protocol: with each commit;
+* in a stable consumer group: with each commit, for topics that no member subscribes to.
 
-Otherwise it does not begin. An offset with an expiry of its own (OffsetCommit v2-4) has that.
+Otherwise it does not begin. An offset may have an expiry of its own (OffsetCommit v2-4).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def _commit_time(offset: CommittedOffset) -> int:
 
 def retention_begins(group: Group) -> Beginning | None:
     """
-    From when on, in ms, the retention of an offset counts; None if it does not (Kafka's
-    ``Group.offsetExpirationCondition``).
+    A function to the time in ms at which the retention of an offset begins; None if it does not
+    begin (Kafka's ``Group.offsetExpirationCondition``).
     """
     if not isinstance(group, ClassicGroup):
         return None if group.type is GroupType.SHARE else _commit_time
@@ -41,7 +41,7 @@ def retention_begins(group: Group) -> Beginning | None:
         return _commit_time
     if group.is_empty:
         since_ms = group.state_timestamp_ms
-        # Records of before Kafka 2.1 do not tell the time of the state.
+        # Records of releases before Kafka 2.1 have no time of the state.
         return _commit_time if since_ms is None else lambda offset: since_ms
     if (
         group.protocol_type == CONSUMER
@@ -56,7 +56,7 @@ def is_expired(
     offset: CommittedOffset, begins: Beginning, *, now_ms: int, retention_ms: int
 ) -> bool:
     """
-    Whether an offset may go.
+    Whether an offset is past its retention.
     """
     if offset.expire_timestamp_ms != NO_EXPIRY:
         return now_ms >= offset.expire_timestamp_ms
@@ -67,9 +67,9 @@ def expired_offsets(
     group: Group, offsets: OffsetStore, *, now_ms: int, retention_ms: int
 ) -> tuple[list[OffsetRecord], bool]:
     """
-    The tombstones of a group's expired offsets, and whether no offset is left.
+    The tombstones of a group's expired offsets, and whether no other offset is left.
 
-    An offset for which a transaction is open stays: what the transaction wants may be older.
+    The offset of a partition for which a transaction is open stays.
     """
     pending = offsets.pending_partitions(group.group_id)
     committed = offsets.committed.of_group(group.group_id)

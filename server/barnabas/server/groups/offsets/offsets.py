@@ -1,5 +1,5 @@
 """
-Committed offsets, and those that a transaction has yet to decide on.
+Committed offsets, and pending ones of open transactions.
 
 ::
 
@@ -12,27 +12,23 @@ Committed offsets, and those that a transaction has yet to decide on.
                                           |  ABORT marker
                                           +----------------> gone
 
-Changed by applying records only, and thus the same after a restart (Kafka's
-``OffsetMetadataManager``, the replay half).
+Only records change them, so that they are the same after a restart (the replay in Kafka's
+``OffsetMetadataManager``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, TypeAlias
 from uuid import UUID
 
+from barnabas.protocol.records.batch import NO_PRODUCER_ID
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.groups.records import OffsetRecord
-
-NO_PRODUCER_ID: Final = -1
-
-TopicPartition: TypeAlias = tuple[str, int]
 
 
 class CommittedOffset(NamedTuple):
     """
-    Where a group is in one partition.
+    The committed offset of a group in one partition.
     """
 
     offset: int
@@ -46,7 +42,7 @@ class CommittedOffset(NamedTuple):
 
 class Offsets:
     """
-    Offsets by group, topic and partition; no level of it is ever empty.
+    Offsets by group, topic and partition; no group or topic is without offsets.
     """
 
     __slots__ = ("_groups",)
@@ -71,7 +67,7 @@ class Offsets:
 
     def groups(self) -> Iterator[tuple[str, Mapping[str, Mapping[int, CommittedOffset]]]]:
         """
-        Each group that has offsets now, with what it then has, by topic and partition.
+        Each group with its offsets, by topic and partition. Groups may be changed between two.
         """
         yield from tuple(self._groups.items())
 
@@ -83,7 +79,7 @@ class Offsets:
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
         """
-        Forget one offset; harmless if it is not there.
+        Remove one offset; without effect if it does not exist.
         """
         topics = self._groups.get(group_id, {})
         partitions = topics.get(topic, {})
@@ -103,8 +99,8 @@ class OffsetStore:
 
     1. A partition of a group is in ``_open`` under the producers that have a pending offset for it,
        and only those.
-    2. Whatever is committed twice, by whatever way, the record with the higher offset wins:
-       otherwise the outcome would depend on whether the log has been compacted in between.
+    2. Of two commits the record with the higher offset counts, in a transaction or not, so that
+       the result does not depend on compaction.
     """
 
     __slots__ = ("_open", "_pending", "committed")
@@ -112,19 +108,19 @@ class OffsetStore:
     def __init__(self) -> None:
         self.committed = Offsets()
         self._pending: dict[int, Offsets] = {}  # by producer id
-        self._open: dict[str, dict[TopicPartition, set[int]]] = {}  # by group
+        self._open: dict[str, dict[tuple[str, int], set[int]]] = {}  # by group
 
-    def pending_partitions(self, group_id: str) -> Mapping[TopicPartition, set[int]]:
+    def pending_partitions(self, group_id: str) -> Mapping[tuple[str, int], set[int]]:
         """
-        The partitions for which some open transaction has an offset, with its producers.
+        The partitions with pending offsets, and the producers of these.
         """
         return self._open.get(group_id, {})
 
     def groups(self) -> Iterator[tuple[str, Mapping[str, Mapping[int, CommittedOffset]]]]:
         """
-        Each group that has offsets, with them, by topic and partition.
+        Each group with its offsets, by topic and partition.
 
-        Pending ones come first: a transaction that ends meanwhile makes them committed ones.
+        Pending offsets come first, since a transaction that ends meanwhile commits them.
         """
         for offsets in tuple(self._pending.values()):
             yield from offsets.groups()
@@ -132,7 +128,7 @@ class OffsetStore:
 
     def is_known(self, group_id: str, topic: str, partition: int) -> bool:
         """
-        Whether a tombstone would have anything to delete.
+        Whether there is a committed or pending offset to delete.
         """
         return self.committed.get(group_id, topic, partition) is not None or (
             topic,
@@ -141,7 +137,7 @@ class OffsetStore:
 
     def apply(self, record: OffsetRecord, record_offset: int, producer_id: int) -> None:
         """
-        A record was written, by that producer or, outside of transactions, by nobody (-1).
+        Apply a record of a producer's transaction, or of none (-1).
         """
         group_id, topic, partition, value = record
         if value is None:
@@ -167,7 +163,7 @@ class OffsetStore:
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """
-        The marker of a transaction was written: its offsets count, or are gone.
+        Commit or drop the pending offsets of a producer: the marker of its transaction is written.
         """
         for group_id, topic, partition, offset in self._pending.pop(producer_id, Offsets()):
             producers = self._open[group_id][topic, partition]

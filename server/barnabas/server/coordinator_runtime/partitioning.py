@@ -1,0 +1,26 @@
+"""
+The partition of an internal topic that a group id or a transactional id belongs to.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+
+def partition_of(key: str, partition_count: int) -> int:
+    """
+    The partition of *key* as Kafka computes it: each broker finds the records of the other.
+    """
+    return absolute_hash(key) % partition_count
+
+
+@lru_cache(maxsize=4096)
+def absolute_hash(text: str) -> int:
+    """
+    The absolute value of Java's ``String.hashCode``; 0 for -2**31, as Kafka's ``Utils.abs``.
+    """
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return min(value, 0x1_0000_0000 - value) & 0x7FFFFFFF

@@ -1,0 +1,213 @@
+"""
+The shards of a coordinator: one for each partition of its topic that this broker leads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from barnabas.protocol.errors import CoordinatorNotAvailable, NotCoordinator
+from barnabas.server.coordinator_runtime.partition_log import PartitionLog
+from barnabas.server.coordinator_runtime.partitioning import partition_of
+
+if TYPE_CHECKING:
+    from barnabas.server.cluster.image import Topic
+    from barnabas.server.partitions.partition import Partition
+    from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
+    from barnabas.server.topics.topics import Topics
+
+logger = logging.getLogger(__name__)
+
+
+class Shard(Protocol):
+    """
+    The part of a coordinator that one partition of its topic has the records of.
+    """
+
+    log: PartitionLog
+
+    async def load(self) -> None:
+        """
+        Replay the log, then ``open``.
+
+        Raises:
+            Exception: the log cannot be read, or has records that no coordinator writes.
+        """
+
+    def open(self) -> None:
+        """
+        Take requests: the log is replayed. Without effect after ``close``.
+        """
+
+    def close(self) -> None:
+        """
+        Resign: answer the requests that wait, and take no more.
+        """
+
+
+S = TypeVar("S", bound=Shard)
+
+
+class Shards(Generic[S]):
+    """
+    Finds the shard of a key, and loads and closes shards as the partitions come and go.
+
+    Invariants:
+
+    1. A shard is in ``_shards`` from the election of this broker until its resignation, loaded or
+       not.
+
+    Used on the event loop's thread only.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partition_count: int,
+        *,
+        make: Callable[[Partition], S],
+        background: Background,
+        on_loaded: Callable[[S], Awaitable[None]] | None = None,
+    ) -> None:
+        """
+        Args:
+            topic: the internal topic of the coordinator.
+            partition_count: of the topic, as long as it does not exist.
+            on_loaded: is called with each shard that had records to replay.
+        """
+        self._topic = topic
+        self._default_partition_count = self._partition_count = partition_count
+        self._make = make
+        self._background = background
+        self._on_loaded = on_loaded
+        self._shards: dict[int, S] = {}
+        self._is_active = False
+
+    def start(self) -> None:
+        """
+        Take requests.
+        """
+        self._is_active = True
+
+    def stop(self) -> None:
+        """
+        Take no more requests, and resign from all partitions.
+        """
+        self._is_active = False
+        self._resign_all()
+
+    def __iter__(self) -> Iterator[S]:
+        return iter(tuple(self._shards.values()))
+
+    def get(self, index: int) -> S | None:
+        """
+        The shard of a partition; None if this broker does not coordinate it.
+        """
+        return self._shards.get(index)
+
+    def partition_for(self, key: str) -> int:
+        """
+        The partition of the topic that *key* belongs to.
+        """
+        return partition_of(key, self._partition_count)
+
+    def check_active(self) -> None:
+        """
+        See whether the coordinator takes requests.
+
+        Raises:
+            CoordinatorNotAvailable: the broker is starting, or stopping.
+        """
+        if not self._is_active:
+            raise CoordinatorNotAvailable
+
+    def of(self, key: str) -> S:
+        """
+        The shard that *key* belongs to, loaded or not.
+
+        Raises:
+            CoordinatorNotAvailable: the broker is starting, or stopping.
+            NotCoordinator: the partition is not coordinated here, or does not exist.
+        """
+        self.check_active()
+        shard = self._shards.get(self.partition_for(key))
+        if shard is None:
+            raise NotCoordinator
+        return shard
+
+    # Elections and resignations
+
+    def follow(self, topics: Topics, partitions: Partitions) -> None:
+        """
+        Lead the partitions of the topic, those that exist now and those that are created later.
+        """
+
+        def created(topic: Topic) -> None:
+            if topic.name == self._topic:
+                self.lead(partitions.of_topic(topic.name), len(topic.partitions))
+
+        def deleted(topics: Sequence[Topic]) -> None:
+            if any(topic.name == self._topic for topic in topics):
+                self.lead([], 0)
+
+        topics.on_topic_created.append(created)
+        topics.on_topics_deleted.append(deleted)
+        known = topics.get(self._topic)
+        if known is not None:
+            created(known)
+
+    def lead(self, partitions: Sequence[Partition], partition_count: int) -> None:
+        """
+        Coordinate these partitions, and resign from all others.
+
+        Args:
+            partition_count: of the topic, including the partitions that this broker does not lead
+                or could not open; 0 if the topic does not exist.
+        """
+        self._resign_all()
+        # The topic is created when a client first looks for a coordinator.
+        self._partition_count = partition_count or self._default_partition_count
+        for partition in partitions:
+            self.elect(partition)
+
+    def elect(self, partition: Partition) -> None:
+        """
+        Coordinate a partition of the topic, as soon as its log is replayed.
+        """
+        self.resign(partition.index)
+        shard = self._shards[partition.index] = self._make(partition)
+        if shard.log.is_empty:
+            shard.open()
+        else:
+            self._background.spawn(f"load {shard}", self._load(shard))
+
+    def resign(self, index: int) -> None:
+        """
+        Stop coordinating a partition; without effect if this broker does not coordinate it.
+        """
+        shard = self._shards.pop(index, None)
+        if shard is not None:
+            shard.close()
+
+    def _resign_all(self) -> None:
+        for index in tuple(self._shards):
+            self.resign(index)
+
+    async def _load(self, shard: S) -> None:
+        try:
+            await shard.load()
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            # As in Kafka the partition has no coordinator until the next election or start.
+            logger.exception("%r cannot be loaded", shard)
+            if self._shards.get(shard.log.index) is shard:
+                self.resign(shard.log.index)
+            return
+        logger.info("%r is loaded", shard)
+        if self._on_loaded is not None and shard.log.is_open:
+            await self._on_loaded(shard)

@@ -1,0 +1,141 @@
+"""
+The coordinators of a broker, created when they have something to coordinate.
+
+They are a fifth of the modules of a broker, and many brokers have neither groups nor transactions.
+A coordinator whose topic exists is created at the start, another one by its first request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.cluster.image import Topic
+    from barnabas.server.config import BrokerConfig
+    from barnabas.server.groups.coordinator import GroupCoordinator
+    from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
+    from barnabas.server.scheduling.turns import Turns
+    from barnabas.server.topics.topics import Topics
+    from barnabas.server.transactions.coordinator import TransactionCoordinator
+    from barnabas.server.transactions.markers import MarkerWriter
+    from barnabas.server.transactions.producer_ids import ProducerIds
+    from barnabas.storage.state_files.file_names import TopicPartition
+
+
+class Coordinators:
+    """
+    The group coordinator, the transaction coordinator, and its writer of markers.
+
+    Invariants:
+
+    1. From ``start`` to ``stop`` a coordinator exists if its topic does.
+    2. A coordinator takes requests from its creation until ``stop``.
+
+    Used on the event loop's thread only.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: BrokerConfig,
+        clock: ServerClock,
+        io: Executor,
+        background: Background,
+        turns: Turns,
+        topics: Topics,
+        partitions: Partitions,
+        producer_ids: ProducerIds,
+        server_version: Callable[[], int],
+    ) -> None:
+        """
+        Args:
+            server_version: returns the ``transaction.version`` of the cluster.
+        """
+        self._options = options
+        self._clock = clock
+        self._io = io
+        self._background = background
+        self._turns = turns
+        self._topics = topics
+        self._partitions = partitions
+        self._producer_ids = producer_ids
+        self._server_version = server_version
+
+    @cached_property
+    def groups(self) -> GroupCoordinator:
+        from barnabas.server.groups import coordinator as group_coordinator
+
+        made = group_coordinator.GroupCoordinator(
+            options=self._options,
+            clock=self._clock,
+            io=self._io,
+            background=self._background,
+            turns=self._turns,
+        )
+        made.follow(self._topics, self._partitions)
+        made.start()
+        return made
+
+    @cached_property
+    def markers(self) -> MarkerWriter:
+        from barnabas.server.transactions import markers
+
+        return markers.MarkerWriter(self._partitions, self.groups, self._clock)
+
+    @cached_property
+    def transactions(self) -> TransactionCoordinator:
+        from barnabas.server.transactions import coordinator
+
+        made = coordinator.TransactionCoordinator(
+            options=self._options,
+            clock=self._clock,
+            io=self._io,
+            background=self._background,
+            producer_ids=self._producer_ids,
+            markers=self.markers,
+            server_version=self._server_version,
+        )
+        made.shards.follow(self._topics, self._partitions)
+        made.start()
+        return made
+
+    def start(self) -> None:
+        """
+        Create the coordinators whose topics exist, and later those whose topics are created.
+        """
+        self._topics.on_topic_created.append(self._created)
+        for topic in self._topics:
+            self._created(topic)
+
+    def _created(self, topic: Topic) -> None:
+        if topic.name == GROUP_METADATA_TOPIC:
+            _ = self.groups
+        elif topic.name == TRANSACTION_STATE_TOPIC:
+            _ = self.transactions
+
+    def resign(self, partitions: Iterable[TopicPartition]) -> None:
+        """
+        Resign from *partitions*, whose logs are lost.
+        """
+        made = vars(self)
+        for topic, index in partitions:
+            if topic == GROUP_METADATA_TOPIC and "groups" in made:
+                self.groups.shards.resign(index)
+            elif topic == TRANSACTION_STATE_TOPIC and "transactions" in made:
+                self.transactions.shards.resign(index)
+
+    def stop(self) -> None:
+        """
+        Take no more requests, and answer those that wait with ``NOT_COORDINATOR``.
+        """
+        made = vars(self)
+        for name in ("transactions", "groups"):
+            if name in made:
+                made[name].stop()

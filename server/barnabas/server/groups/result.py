@@ -1,0 +1,51 @@
+"""
+The result of a request or a timeout: records for the log of the shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.structs import struct
+from barnabas.server.coordinator_runtime.producer import NO_PRODUCER, Producer
+from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
+
+if TYPE_CHECKING:
+    from barnabas.server.groups.records import EncodedRecord, Record
+
+AppendListener: TypeAlias = Callable[[ErrorCode | None, int], None]
+"""
+Called with the error that kept records out of the log, or None, and with the time in ms.
+"""
+
+
+@struct(kw_only=True)
+class CoordinatorResult:
+    """
+    Records to append, and how to append them (Kafka's class of this name).
+    """
+
+    records: Sequence[Record] = ()
+    encoded: Sequence[EncodedRecord] = ()
+    """The records as bytes, where the request has encoded them in steps."""
+    producer: Producer = NO_PRODUCER
+    """The producer of the transaction that the records belong to."""
+    guard: VerificationGuard = SENTINEL
+    """The log's guard for the first records of that transaction (KIP-890)."""
+    replay_records: bool = True
+    """
+    Whether the append applies the records to the state. A classic group in a rebalance is ahead of
+    its log instead: its records repeat what it has become already.
+    """
+    is_atomic: bool = True
+    """Whether all records have to be in one batch, so that all are appended or none."""
+    on_append: AppendListener | None = None
+    """Called once the records are committed, or refused."""
+
+
+NOTHING: Final = CoordinatorResult()
+"""
+The result without records.
+"""

@@ -1,0 +1,3 @@
+"""
+How the event loop's time and the threads are shared.
+"""

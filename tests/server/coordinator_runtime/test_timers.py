@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from barnabas.server.coordinator_runtime.timers import TimerQueue
+from barnabas.server.groups.result import NOTHING, CoordinatorResult
+from barnabas.server.groups.timeouts import Operation, Timeout, TimerKey
+
+
+class Stopwatch:
+    """
+    A queue whose clock stands until it is moved, and the names of what has run.
+    """
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.ran: list[tuple[str, float]] = []
+        self.alarms = 0
+        self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now, self.count_alarm)
+
+    def count_alarm(self) -> None:
+        self.alarms += 1
+
+    def operation(self, name: str) -> Operation:
+        def run(_now_ms: int) -> CoordinatorResult:
+            self.ran.append((name, self.now))
+            return NOTHING
+
+        return run
+
+    def schedule(self, name: str, delay_ms: int) -> None:
+        self.queue.schedule(key(name), delay_ms, self.operation(name))
+
+    def run_until(self, seconds: float) -> list[str]:
+        """
+        What runs up to that time, looking only when the queue says so.
+        """
+        while (when := self.queue.next_look()) is not None and when / 1000 <= seconds:
+            self.now = max(self.now, when / 1000)
+            while (operation := self.queue.pop_due()) is not None:
+                operation(0)
+        self.now = seconds
+        return [name for name, _ in self.ran]
+
+
+def key(name: str) -> TimerKey:
+    return (Timeout.SESSION, name, "")
+
+
+def test_operations_run_in_the_order_of_their_deadlines() -> None:
+    """
+    Whatever the order in which they were asked for.
+    """
+    watch = Stopwatch()
+    watch.schedule("late", 300)
+    watch.schedule("early", 100)
+    watch.schedule("between", 200)
+
+    assert ["early", "between", "late"] == watch.run_until(1001.0)
+    assert [("early", 1000.1), ("between", 1000.2), ("late", 1000.3)] == watch.ran
+
+
+def test_an_operation_runs_once() -> None:
+    """
+    What has run is forgotten.
+    """
+    watch = Stopwatch()
+    watch.schedule("a", 100)
+
+    watch.run_until(1001.0)
+
+    assert ["a"] == watch.run_until(1002.0)
+    assert len(watch.queue) == 0
+
+
+def test_prolonging_moves_the_deadline_without_setting_an_alarm() -> None:
+    """
+    A heartbeat only writes down the later deadline; the queue finds out when it looks.
+    """
+    watch = Stopwatch()
+    watch.schedule("a", 100)
+    alarms = watch.alarms
+
+    for _ in range(50):
+        watch.now += 0.05
+        watch.schedule("a", 100)
+
+    assert alarms == watch.alarms
+    assert [] == watch.run_until(1002.599)
+    assert ["a"] == watch.run_until(1002.6)
+
+
+def test_an_earlier_deadline_sets_an_alarm() -> None:
+    """
+    A shorter timeout than the one before must not wait for it.
+    """
+    watch = Stopwatch()
+    watch.schedule("a", 1000)
+    alarms = watch.alarms
+
+    watch.schedule("a", 10)
+
+    assert watch.alarms == alarms + 1
+    assert ["a"] == watch.run_until(1000.01)
+    assert ["a"] == watch.run_until(1002.0), "the deadline before is no more"
+
+
+def test_a_cancelled_operation_does_not_run() -> None:
+    """
+    Nor does cancelling what is not there do any harm.
+    """
+    watch = Stopwatch()
+    watch.schedule("a", 100)
+    watch.schedule("b", 100)
+
+    watch.queue.cancel(key("a"))
+    watch.queue.cancel(key("never"))
+
+    assert ["b"] == watch.run_until(1001.0)
+
+
+def test_a_key_that_was_cancelled_can_be_scheduled_anew() -> None:
+    """
+    The left-over of its first life does not count.
+    """
+    watch = Stopwatch()
+    watch.schedule("a", 100)
+    watch.queue.cancel(key("a"))
+    watch.schedule("a", 200)
+
+    assert [] == watch.run_until(1000.199)
+    assert ["a"] == watch.run_until(1000.2)
+
+
+def test_the_last_operation_of_a_key_is_the_one_that_runs() -> None:
+    """
+    Whether it comes later or earlier than the one before.
+    """
+    watch = Stopwatch()
+    for name, first_ms, second_ms in (("later", 100, 200), ("earlier", 200, 100)):
+        watch.schedule(name, first_ms)
+        watch.queue.schedule(key(name), second_ms, watch.operation(f"{name}, replaced"))
+
+    assert ["earlier, replaced", "later, replaced"] == watch.run_until(1001.0)
+
+
+def test_an_alarm_that_rings_a_rounding_error_early_is_in_time() -> None:
+    """
+    Otherwise a clock that is moved by hand would have to be moved twice.
+    """
+    watch = Stopwatch()
+    watch.now = 1000.0000001
+    watch.schedule("a", 100)
+    watch.now = 1000.0999999
+
+    assert watch.queue.pop_due() is not None
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from("abcd"),
+            st.one_of(st.none(), st.integers(0, 300)),
+            st.integers(0, 100),
+        ),
+        max_size=40,
+    )
+)
+def test_the_queue_runs_what_a_plain_list_of_deadlines_would(
+    steps: list[tuple[str, int | None, int]],
+) -> None:
+    """
+    Scheduling, rescheduling, cancelling (None) and waiting, in any order.
+    """
+    watch = Stopwatch()
+    deadlines: dict[str, int] = {}
+    expected: list[tuple[int, str]] = []
+    now_ms = 1_000_000
+    for name, delay_ms, wait_ms in steps:
+        if delay_ms is None:
+            deadlines.pop(name, None)
+            watch.queue.cancel(key(name))
+        else:
+            deadlines[name] = now_ms + delay_ms
+            watch.schedule(name, delay_ms)
+        now_ms += wait_ms
+        due = sorted((when, who) for who, when in deadlines.items() if when <= now_ms)
+        for _, who in due:
+            del deadlines[who]
+        expected += due
+        watch.run_until(now_ms / 1000)
+
+    ran = sorted((round(when * 1000), who) for who, when in watch.ran)
+    assert sorted(expected) == ran
+    assert len(deadlines) == len(watch.queue)

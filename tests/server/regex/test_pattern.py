@@ -1,0 +1,186 @@
+"""
+Patterns of RE2's dialect, matched in linear time.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from barnabas.server.regex.pattern import MOST_SETS, InvalidPattern, LinearPattern
+from barnabas.server.regex.program import MOST_INSTRUCTIONS
+from tests.support.limits import stated
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a.*", "abc"),
+        (r"\Qa.*(\E.", "a.*(b"),
+        (r"\Qa.b", "a.b"),
+        (r"a\z", "a"),
+        (r"[(?=]\(\?=", "((?="),
+        (r"a\++", "a++"),
+        (r"[\]+]+", "]+"),
+        ("[[:alpha:]_]+x", "ab_x"),
+        ("[^[:digit:][:punct:]]+", "abc"),
+        ("[[x]+", "[x["),
+        ("(?i)ABC", "abc"),
+        ("(?i)s[^a]", "\u017fb"),
+        ("ab(?i)*", "abbb"),
+        ("(?:ab)+?c", "ababc"),
+        ("(?P<name>x){2,3}", "xxx"),
+        ("(?<name>x){2,}", "xxxx"),
+        ("[[:^alpha:]]+", "12_"),
+        (r"\pL+\p{Nd}[\pL\d]", "\u03b1\u03b2\u0661x"),
+        (r"\PL\p{^L}[^\pL]", "123"),
+        (r"\x41\x{1F600}\101\n", "A\U0001f600A\n"),
+        (r"\Aa\b \bb\B_$", "a b_"),
+        ("(?m)^a$\n^b$", "a\nb"),
+        ("(?s).(?-s:.)x(?i:Y)y", "\naxyy"),
+        ("(a|b|)+(c*)*", "abbacc"),
+        ("(a+)+b|.*x", "a" * 100 + "x"),
+        ("", ""),
+        ("a{0}b{,2}", "b{,2}"),
+        ("(" * 900 + "a" + ")" * 900, "a"),
+    ],
+)
+def test_it_matches(pattern: str, text: str) -> None:
+    assert LinearPattern(pattern).fullmatch(text)
+
+
+def test_what_is_quoted_stands_for_itself() -> None:
+    assert not LinearPattern(r"\Qa.b\E").fullmatch("axb")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "x(?=y)",
+        "x(?!y)",
+        "(?<=x)y",
+        "(?<!x)y",
+        r"(a)\1",
+        "(?P<n>a)(?P=n)",
+        "(?>a)",
+        "a++",
+        "a{2}+",
+        "(",
+        ".*[",
+        "a**",
+        "(?#b)a",
+        "(a)(?(1)b)",
+        "[[:greek:]]",
+        r"\p{Greek}",
+        "*",
+        "a|*",
+        "(*)",
+        ")",
+        "(?i",
+        "(?P<n>a)(?P<n>b)",
+        "a{1001}",
+        "a{2,1}",
+        "(a{100}){11}",
+        "a{9999999999999999999}",
+        "\\",
+        r"\8",
+        r"\q",
+        "[b-a]",
+        "[]x",
+        "[[:alpha:]",
+        r"\x{110000}",
+        "(" * 3_000 + "a" + ")" * 3_000,
+        "(" * 500_000,
+        "(((a|b|c|d){10}){10}){10}e{900}",
+        "(abcdefghijk){1000}",
+        "(?i)" * 100_000,
+    ],
+)
+def test_it_is_refused(pattern: str) -> None:
+    with pytest.raises(InvalidPattern):
+        LinearPattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (".", "\n"),
+        ("a", "A"),
+        ("^b", "ab"),
+        ("a$", "a\n"),
+        (r"a\b", "ab"),
+        ("[^a]", "a"),
+        ("a{2,3}", "aaaa"),
+        ("(?i:a)b", "AB"),
+        ("(?i)[^a]", "A"),
+        (r"(?i)\W", "a"),
+        ("(?i)[A-T]", "\u00df"),
+    ],
+)
+def test_it_does_not_match(pattern: str, text: str) -> None:
+    assert not LinearPattern(pattern).fullmatch(text)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+b", ".*.*.*.*.*.*.*b", "(a|a)*b", "(a*)*b", "(?:a?){1000}a{0}b"]
+)
+def test_no_pattern_makes_it_go_back(pattern: str) -> None:
+    """
+    These would take Python's own engine longer than there is time.
+    """
+    matching = LinearPattern(pattern)
+
+    assert not matching.fullmatch("a" * 10_000)
+    assert matching.fullmatch("a" * 1_000 + "b")
+
+
+def test_limits_of_the_page() -> None:
+    """
+    docs/limits.md states what the code has.
+    """
+    assert stated("pattern-size") == MOST_INSTRUCTIONS
+    assert LinearPattern("a" * 10_000).fullmatch("a" * 10_000)
+    with pytest.raises(InvalidPattern, match="too large"):
+        LinearPattern("a" * 10_001)
+
+
+def test_what_is_kept_of_a_text_is_bounded() -> None:
+    """
+    A pattern whose automaton has a million sets of places, and a text that meets most of them.
+    """
+    pattern = LinearPattern("(a|b)*a(a|b){18}")
+    choose = random.Random(18)
+
+    for _ in range(10):
+        text = "".join(choose.choices("ab", k=1_000))
+        assert pattern.fullmatch(text) == (text[-19] == "a")
+        assert len(pattern._next) <= MOST_SETS
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_it_agrees_with_pythons_engine(seed: int) -> None:
+    """
+    Of random small patterns that mean the same to both.
+    """
+    choose = random.Random(seed)
+
+    def piece(depth: int) -> str:
+        kinds = ["a", "b", "[ab]", "[^a]", ".", r"\w", "c"]
+        if depth:
+            kinds += [f"({alternatives(depth - 1)})", f"(?:{alternatives(depth - 1)})"]
+        return choose.choice(kinds) + choose.choice(["", "", "", "*", "+", "?", "{2}", "{1,3}"])
+
+    def alternatives(depth: int) -> str:
+        return "|".join(
+            "".join(piece(depth) for _ in range(choose.randrange(1, 4)))
+            for _ in range(choose.randrange(1, 3))
+        )
+
+    pattern = alternatives(2)
+    ours, pythons = LinearPattern(pattern), re.compile(pattern)
+
+    for _ in range(60):
+        text = "".join(choose.choices("abc ", k=choose.randrange(7)))
+        assert ours.fullmatch(text) == (pythons.fullmatch(text) is not None), (pattern, text)

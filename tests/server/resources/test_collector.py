@@ -1,0 +1,173 @@
+"""
+When Python's collector of cycles works: not while large requests are served.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from barnabas.server.resources.collector import COLLECT_AFTER, MANY, THRESHOLDS, Collector
+
+
+class Loop:
+    """
+    A loop and its clients: looks are due when told, and somebody is served or nobody.
+    """
+
+    def __init__(self) -> None:
+        self.served = 0
+        self._due: list[Callable[[], object]] = []
+
+    def call_later(self, _delay: float, callback: Callable[[], object]) -> None:
+        self._due.append(callback)
+
+    def look(self) -> None:
+        due, self._due = self._due, []
+        for callback in due:
+            callback()
+
+    @property
+    def is_looking(self) -> bool:
+        return bool(self._due)
+
+
+class Kept:
+    """
+    An object in a cycle, which only a collection frees.
+    """
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.fixture
+def loop() -> Loop:
+    return Loop()
+
+
+@pytest.fixture
+def collector(loop: Loop) -> Iterator[Collector]:
+    thresholds = gc.get_threshold()
+    collector = Collector(loop, lambda: loop.served)
+    collector.start()
+    yield collector
+    gc.unfreeze()
+    gc.set_threshold(*thresholds)
+    gc.enable()
+
+
+@pytest.fixture
+def collections() -> Iterator[list[int]]:
+    """
+    The generations of the collections that there were.
+    """
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.callbacks.append(note)
+    yield seen
+    gc.callbacks.remove(note)
+
+
+def new_objects(count: int) -> list[Any]:
+    return [[] for _ in range(count)]
+
+
+def lost_cycle() -> weakref.ref[Kept]:
+    return weakref.ref(Kept())
+
+
+def test_small_requests_are_collected_as_usual(
+    collector: Collector, collections: list[int]
+) -> None:
+    garbage = lost_cycle()
+
+    kept = new_objects(COLLECT_AFTER + 1)
+
+    assert (COLLECT_AFTER, *THRESHOLDS) == gc.get_threshold()
+    assert collections
+    assert set(collections) == {0}
+    assert garbage() is None
+    assert kept
+
+
+def test_nothing_is_collected_while_large_ones_are_served(
+    collector: Collector, collections: list[int]
+) -> None:
+    """
+    Nor is what is left of them looked at afterwards, by a small one.
+    """
+    collector.be_busy(True)
+    large = new_objects(20 * COLLECT_AFTER)
+    collector.be_busy(False)
+    assert not collections
+
+    before = gc.get_freeze_count()
+    small = new_objects(COLLECT_AFTER + 1)
+    assert [0] == collections
+    assert len(large) <= before <= gc.get_freeze_count()
+    assert small
+
+
+def test_a_request_that_leaves_nothing_costs_nothing(
+    collector: Collector, collections: list[int], loop: Loop
+) -> None:
+    collector.be_busy(True)
+    del new_objects(20 * COLLECT_AFTER)[:]
+    frozen = gc.get_freeze_count()
+    collector.be_busy(False)
+
+    assert frozen >= gc.get_freeze_count()
+    loop.look()
+    assert not collections
+    assert not loop.is_looking
+
+
+def test_garbage_of_large_requests_goes_when_nobody_asks_for_anything(
+    collector: Collector, collections: list[int], loop: Loop
+) -> None:
+    collector.be_busy(True)
+    garbage = lost_cycle()
+    kept = new_objects(2 * COLLECT_AFTER)
+    collector.be_busy(False)
+    for _ in range(3):
+        loop.served += 1
+        loop.look()
+    assert garbage() is not None
+
+    loop.look()
+
+    assert garbage() is None
+    assert [2] == collections
+    assert not loop.is_looking
+    assert kept
+
+
+def test_garbage_does_not_wait_for_ever(collector: Collector, loop: Loop) -> None:
+    """
+    Of large requests without end, nor of small ones behind them.
+    """
+    many = max(MANY, gc.get_freeze_count() // 4)
+    for is_without_end in (True, False):
+        collector.be_busy(True)
+        garbage = lost_cycle()
+        kept = new_objects(many - 100)
+        collector.pause()
+        assert garbage() is not None
+        kept += new_objects(200)
+        if is_without_end:
+            collector.pause()
+        else:
+            collector.be_busy(False)
+            loop.served += 1
+            loop.look()
+        assert garbage() is None
+        del kept

@@ -1,0 +1,195 @@
+"""
+Large work takes turns with everything else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from barnabas.server.scheduling.turns import (
+    TURN_S,
+    Steps,
+    Turns,
+    each_in_steps,
+    finished,
+    map_in_steps,
+)
+from tests.support.server import until
+
+STEPS_PER_TURN = 2
+
+
+class Steady:
+    """
+    A clock that a step moves by half a turn, and nothing else.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.trace: list[str] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def steps(self, name: str, count: int) -> Steps[str]:
+        """
+        Work of so many steps that tells of each.
+        """
+        for _ in range(count):
+            self.now += TURN_S / STEPS_PER_TURN
+            self.trace.append(name)
+            yield
+        return name
+
+
+@pytest.fixture
+def clock() -> Steady:
+    return Steady()
+
+
+async def test_what_ends_within_a_turn_has_its_result_at_once(clock: Steady) -> None:
+    work = Turns(clock).start(clock.steps("a", 1))
+
+    assert work.is_done
+    assert "a" == work.result()
+
+
+async def test_others_come_between_the_turns_of_large_work(clock: Steady) -> None:
+    """
+    Each turn ends with the step in which its time is over.
+    """
+    work = Turns(clock).start(clock.steps("a", 7))
+    result = work.future()
+    a_turn = ["a"] * STEPS_PER_TURN
+    assert a_turn == clock.trace
+
+    await asyncio.sleep(0)
+
+    assert 2 * a_turn == clock.trace
+    assert "a" == await result
+    assert 7 == len(clock.trace)
+
+
+async def test_all_large_work_together_has_one_turn_at_a_time(clock: Steady) -> None:
+    turns = Turns(clock)
+    for name in "abc":
+        turns.start(clock.steps(name, 100), size=100)
+    before = len(clock.trace)
+
+    await asyncio.sleep(0)
+
+    assert STEPS_PER_TURN == len(clock.trace) - before
+
+
+async def test_others_have_the_loop_to_themselves_while_they_are_served(clock: Steady) -> None:
+    """
+    After each turn: a client that sends one request at a time is served many times in between.
+    """
+    turns = Turns(clock)
+    turns.activity = lambda: served
+    served = 1
+    work = turns.start(clock.steps("a", 3))
+    result = work.future()
+    before = len(clock.trace)
+
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert before == len(clock.trace)
+
+    assert "a" == await result
+
+
+async def test_the_smallest_is_first_and_what_has_begun_is_ended(clock: Steady) -> None:
+    """
+    Unless what comes is much smaller: then what waits is at most as large as what is served.
+    """
+    turns = Turns(clock)
+    works = {
+        name: turns.start(clock.steps(name, count), size=count)
+        for name, count in {"a": 100, "b": 99, "d": 40, "c": 45}.items()
+    }
+
+    await asyncio.gather(*(work.future() for work in works.values()))
+
+    ends = {name: len(clock.trace) - clock.trace[::-1].index(name) for name in works}
+    assert ["d", "c", "a", "b"] == sorted(works, key=lambda name: ends[name])
+
+
+async def test_what_is_small_does_not_wait_for_what_is_large(clock: Steady) -> None:
+    turns = Turns(clock)
+    turns.start(clock.steps("large", 1000), size=1000)
+
+    assert turns.start(clock.steps("small", 1)).is_done
+
+
+async def test_an_error_goes_to_whoever_waits_and_the_next_has_its_turn(clock: Steady) -> None:
+    def failing() -> Steps[None]:
+        yield from clock.steps("a", 5)
+        raise ValueError("broken")
+
+    turns = Turns(clock)
+    failed = turns.start(failing(), size=5)
+    other = turns.start(clock.steps("b", 5), size=9)
+
+    with pytest.raises(ValueError, match="broken"):
+        await failed.future()
+    assert "b" == await other.future()
+    with pytest.raises(ValueError, match="broken"):
+        finished(failing())
+    with pytest.raises(ValueError, match="broken"):
+        await turns.finish(failing())
+
+
+async def test_who_left_keeps_nobody(clock: Steady) -> None:
+    """
+    A result that is not waited for any more is dropped.
+    """
+    turns = Turns(clock)
+    left = turns.start(clock.steps("a", 5), size=5)
+    left.future().cancel()
+    other = turns.start(clock.steps("b", 5), size=9)
+
+    assert "b" == await other.future()
+
+
+async def test_it_is_told_while_there_is_large_work(clock: Steady) -> None:
+    turns = Turns(clock, calm_s=0.05)
+    told: list[bool] = []
+    turns.on_busy = told.append
+
+    turns.start(clock.steps("small", 1))
+    assert [] == told
+    work = turns.start(clock.steps("a", 5))
+    assert [True] == told
+    await turns.start(clock.steps("b", 5)).future()
+    await work.future()
+    await turns.start(clock.steps("c", 5)).future()
+    assert [True] == told
+
+    await until(lambda: told[-1] is False)
+
+    assert [True, False] == told
+
+
+async def test_items_come_one_after_the_other_and_others_between(clock: Steady) -> None:
+    seen = []
+    others: list[int] = []
+    asyncio.get_running_loop().call_soon(others.append, 1)
+
+    async for item in Turns(clock).between(range(5)):
+        clock.now += TURN_S / STEPS_PER_TURN
+        seen.append((item, len(others)))
+
+    assert [(0, 0), (1, 0), (2, 1), (3, 1), (4, 1)] == seen
+
+
+def test_lists_are_made_in_steps() -> None:
+    def doubled(item: int) -> Steps[list[int]]:
+        return map_in_steps(lambda number: 2 * number, [item, item + 1])
+
+    steps = each_in_steps(doubled, [1, 5])
+
+    assert [None] * 6 == list(each_in_steps(doubled, [1, 5]))
+    assert [[2, 4], [10, 12]] == finished(steps)

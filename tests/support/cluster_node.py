@@ -30,7 +30,7 @@ from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.dynamic_config.admin import ConfigAdmin
 from barnabas.server.dynamic_config.topics import BrokerConfigs, TopicConfigs
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.topics.topics import Topics
@@ -41,7 +41,7 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.manager.manager import LoadReport, LogManager, LogManagerSettings
 from barnabas.storage.uuids import random_uuid
-from tests.support.unconnected import unconnected
+from tests.support.requests import request_context
 
 T = TypeVar("T")
 
@@ -166,11 +166,11 @@ class ClusterNode:
         await self.controller.stop()
         self.log_manager.shutdown(self.controller.broker_epoch)
 
-    def context(self, version: int) -> Context:
+    def context(self, version: int) -> RequestContext:
         """
         What a handler gets with a request of that version.
         """
-        parts: Any = SimpleNamespace(
+        parts = SimpleNamespace(
             node_id=NODE_ID,
             cluster_id=self.cluster_id,
             config=self.config,
@@ -186,7 +186,7 @@ class ClusterNode:
             workers=SimpleNamespace(reads=self.io, upkeep=self.io),
         )
         listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "broker.example", 19092)
-        return Context(parts, version, "client", unconnected(listener))
+        return request_context(parts, version, listener=listener)
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> None:
         """

@@ -20,8 +20,8 @@ from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.protocol.structs import replace
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.connection import Connection
+from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.context import CloseConnection, Context, Parts
-from barnabas.server.requests.delayed import Delayed
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS, Handler, ReadQuestion, Registration

@@ -4,7 +4,9 @@ Messages to bytes and back.
 The first few structs of each version are read and written field by field. Where there are more, a
 function for just that is written, compiled and kept, which is many times as quick, and takes as
 long to make as a hundred structs: most of what a process meets, at its start above all, it meets
-once. The function also has what that finds wrong, so that errors are in one place.
+once. The requests and responses of three APIs are read and written by hand-written, compiled code
+from the first one on (``hot_messages``). The function also names what these two find wrong, so that
+errors are in one place.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Generator
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.protocol.codec.first_structs import Allowance, Refused, read_struct, write_struct
@@ -20,6 +23,8 @@ from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import DecodeError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from barnabas.protocol.codec.decoder import Decoder, StepDecoder
     from barnabas.protocol.codec.encoder import Encoder, StepEncoder
 
@@ -29,6 +34,14 @@ ANY_NUMBER: Final = sys.maxsize
 """
 As many entries as there are.
 """
+
+HOT_MESSAGES: Final = frozenset({"produce", "fetch", "list_offsets"})
+"""
+The modules of ``messages`` whose requests and responses have a codec in ``hot_messages``, in the
+module of the same name.
+"""
+_MESSAGES: Final = "barnabas.protocol.messages"
+_HOT_CODECS: Final = "barnabas.protocol.hot_messages"
 
 _DECODERS: Final[dict[tuple[type[Message], int], Decoder]] = {}
 _ENCODERS: Final[dict[tuple[type[Message], int], Encoder]] = {}
@@ -148,40 +161,92 @@ def encode_in_steps(message: Message, version: int) -> Generator[None, None, lis
 
 def _first_decoder(cls: type[Message], version: int) -> Decoder:
     """
-    What decodes the first structs, and makes the function that takes its place.
+    What decodes *version* of *cls*: hot code, or until there were many structs, field by field.
+
+    Both leave what they refuse to the function, which takes the place of the second.
     """
     flexible = _check_version(cls, version)
+    general: Decoder | None = None
+
+    def decode_in_general(data: memoryview, position: int, most_entries: int) -> tuple[Any, int]:
+        nonlocal general
+        if general is None:
+            from barnabas.protocol.codec.decoder import compile_decoder  # noqa: PLC0415  # only for many
+
+            general = compile_decoder(cls, version, flexible=flexible)
+        return general(data, position, most_entries)
+
+    hot = _hot_codec(cls, "Request")
+    if hot is not None:
+        read = hot.read_request
+
+        def decode_hot(data: memoryview, position: int, most_entries: int) -> tuple[Any, int]:
+            try:
+                return read(data, position, version, most_entries)  # type: ignore[no-any-return]
+            except (Refused, *_MALFORMED):
+                return decode_in_general(data, position, most_entries)
+
+        return decode_hot
+
     left = Allowance()
 
     def decode_first(data: memoryview, position: int, most_entries: int) -> tuple[Any, int]:
         try:
             return read_struct(cls, version, data, position, flexible=flexible, left=left)
-        except (Refused, struct.error, IndexError, TypeError, DecodeError):
-            from barnabas.protocol.codec.decoder import compile_decoder  # noqa: PLC0415  # only for many
-
-            decoder = _DECODERS[cls, version] = compile_decoder(cls, version, flexible=flexible)
-            return decoder(data, position, most_entries)
+        except (Refused, TypeError, *_MALFORMED):
+            _DECODERS[cls, version] = decode_in_general
+            return decode_in_general(data, position, most_entries)
 
     return decode_first
 
 
 def _first_encoder(cls: type[Message], version: int) -> Encoder:
     """
-    What encodes the first structs, and makes the function that takes its place.
+    What encodes *version* of *cls*, as ``_first_decoder`` decodes.
     """
     flexible = _check_version(cls, version)
+    general: Encoder | None = None
+
+    def encode_in_general(message: Message, most_entries: int) -> list[Buffer]:
+        nonlocal general
+        if general is None:
+            from barnabas.protocol.codec.encoder import compile_encoder  # noqa: PLC0415  # only for many
+
+            general = compile_encoder(cls, version, flexible=flexible)
+        return general(message, most_entries)
+
+    hot = _hot_codec(cls, "Response")
+    if hot is not None:
+        write = hot.write_response
+
+        def encode_hot(message: Message, most_entries: int) -> list[Buffer]:
+            try:
+                return write(message, version, most_entries)  # type: ignore[no-any-return]
+            except (Refused, *_NOT_ENCODABLE):
+                return encode_in_general(message, most_entries)
+
+        return encode_hot
+
     left = Allowance()
 
     def encode_first(message: Message, most_entries: int) -> list[Buffer]:
         try:
             return write_struct(message, version, flexible=flexible, left=left)
-        except (Refused, struct.error, TypeError, AttributeError, ValueError):
-            from barnabas.protocol.codec.encoder import compile_encoder  # noqa: PLC0415  # only for many
-
-            encoder = _ENCODERS[cls, version] = compile_encoder(cls, version, flexible=flexible)
-            return encoder(message, most_entries)
+        except (Refused, *_NOT_ENCODABLE):
+            _ENCODERS[cls, version] = encode_in_general
+            return encode_in_general(message, most_entries)
 
     return encode_first
+
+
+def _hot_codec(cls: type[Message], kind: str) -> ModuleType | None:
+    """
+    The module of ``hot_messages`` for *cls*, if it is of that *kind* and has one.
+    """
+    package, _, name = cls.__module__.rpartition(".")
+    if package != _MESSAGES or name not in HOT_MESSAGES or not cls.__name__.endswith(kind):
+        return None
+    return import_module(f"{_HOT_CODECS}.{name}")
 
 
 def _check_version(cls: type[Message], version: int) -> bool:

@@ -5,6 +5,8 @@ What a request asks for is settled when it arrives; what of the reading is told,
 session remembers of that, when it is answered (Kafka ``FetchContext``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +19,13 @@ from barnabas.protocol.errors import (
     InvalidFetchSessionEpoch,
     KafkaError,
 )
-from barnabas.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
-from barnabas.server.fetch.cached_partition import (
+from barnabas.protocol.messages.fetch import (
     FIRST_TOPIC_ID_VERSION,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from barnabas.server.fetch.cached_partition import (
     CachedPartition,
     Key,
     asked_for,

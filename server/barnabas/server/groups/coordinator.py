@@ -66,7 +66,7 @@ from barnabas.server.groups.partitioning import partition_of
 from barnabas.server.groups.shard import Shard
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.waiting import answer_after, reply_to
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
 from barnabas.server.turns import Steps, Turns
 from barnabas.storage.producers.entry import VerificationGuard
 

@@ -13,7 +13,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.server.groups.answers import coordinator_error
 from barnabas.server.groups.changes import Changes
 from barnabas.server.groups.shard import Shard
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
 
 M = TypeVar("M", bound=Message)
 

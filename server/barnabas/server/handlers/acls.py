@@ -23,7 +23,8 @@ from barnabas.protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from barnabas.server.requests.context import CloseConnection, Context
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps
 
@@ -69,7 +70,7 @@ def _of_filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> tuple[int, ...
 
 
 @handles(DescribeAclsRequest)
-def describe_acls(request: DescribeAclsRequest, _context: Context) -> DescribeAclsResponse:
+def describe_acls(request: DescribeAclsRequest, _context: RequestContext) -> DescribeAclsResponse:
     _reject_unknown(_of_filter(request))
     return DescribeAclsResponse(
         error_code=ErrorCode.SECURITY_DISABLED,
@@ -79,7 +80,7 @@ def describe_acls(request: DescribeAclsRequest, _context: Context) -> DescribeAc
 
 
 @handles(CreateAclsRequest, error_response=_not_created)
-def create_acls(request: CreateAclsRequest, context: Context) -> Steps[CreateAclsResponse]:
+def create_acls(request: CreateAclsRequest, context: RequestContext) -> Steps[CreateAclsResponse]:
     for creation in request.creations:
         yield
         _reject_unknown(
@@ -94,7 +95,7 @@ def create_acls(request: CreateAclsRequest, context: Context) -> Steps[CreateAcl
 
 
 @handles(DeleteAclsRequest, error_response=_not_deleted)
-def delete_acls(request: DeleteAclsRequest, context: Context) -> Steps[DeleteAclsResponse]:
+def delete_acls(request: DeleteAclsRequest, context: RequestContext) -> Steps[DeleteAclsResponse]:
     for wanted in request.filters:
         yield
         _reject_unknown(_of_filter(wanted))

@@ -20,7 +20,7 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
     ReassignableTopicResponse,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.topics.reassignment import PartitionPlan
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
@@ -52,7 +52,7 @@ def _error_response(
 
 @handles(AlterPartitionReassignmentsRequest, error_response=_error_response)
 async def alter_partition_reassignments(
-    request: AlterPartitionReassignmentsRequest, context: Context
+    request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
     """
     Begin the moves that can be, and take back those that are asked for without replicas.
@@ -78,7 +78,7 @@ async def alter_partition_reassignments(
         allow_replication_factor_change=may_change_factor,
         error_code=ErrorCode.NONE,
         error_message=None,
-        responses=await context.topics.change_partitions(alter),
+        responses=await context.broker.topics.change_partitions(alter),
     )
 
 

@@ -10,8 +10,8 @@ from barnabas.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
     DeleteGroupsResponse,
 )
-from barnabas.server.requests.context import Context
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
 
@@ -27,8 +27,10 @@ def _error_response(
 
 
 @handles(DeleteGroupsRequest, error_response=_error_response)
-def delete_groups(request: DeleteGroupsRequest, context: Context) -> Steps[Delayed]:
+def delete_groups(request: DeleteGroupsRequest, context: RequestContext) -> Steps[Delayed]:
     """
     Delete each group that is named, once; the empty name is a name.
     """
-    return (yield from context.groups.delete_groups(list(dict.fromkeys(request.groups_names))))
+    return (
+        yield from context.broker.groups.delete_groups(list(dict.fromkeys(request.groups_names)))
+    )

@@ -17,7 +17,7 @@ from barnabas.protocol.messages.elect_leaders import (
     TopicPartitions,
 )
 from barnabas.server.cluster.partition_changes import Election
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.topics.reassignment import PartitionPlan
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
@@ -42,7 +42,9 @@ def _error_response(
 
 
 @handles(ElectLeadersRequest, error_response=_error_response)
-async def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:
+async def elect_leaders(
+    request: ElectLeadersRequest, context: RequestContext
+) -> ElectLeadersResponse:
     """
     Elect leaders of the partitions that are asked for; of all, those that need none left out.
     """
@@ -63,7 +65,7 @@ async def elect_leaders(request: ElectLeadersRequest, context: Context) -> Elect
             results.append(ReplicaElectionResult(topic=name, partition_result=every))
         return results
 
-    results = await context.topics.change_partitions(elect)
+    results = await context.broker.topics.change_partitions(elect)
     return ElectLeadersResponse(error_code=ErrorCode.NONE, replica_election_results=results)
 
 

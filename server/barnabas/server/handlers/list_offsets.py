@@ -5,6 +5,8 @@ The ends of a log are known in memory; for a time its files are searched, in the
 are those of Kafka's ``ReplicaManager.fetchOffset`` and ``Partition.fetchOffsetForTimestamp``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import asyncio
@@ -27,11 +29,10 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from barnabas.protocol.named_tuple import NamedTuple
-from barnabas.server.fetch.plain_offsets import read_ends_wanted
 from barnabas.server.partitions.partition import Partition
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps, each_in_steps, finished, map_in_steps
+from barnabas.server.turns import ENTRIES_PER_STEP, Steps, each_in_steps, finished, map_in_steps
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -61,9 +62,9 @@ def error_response(
     return ListOffsetsResponse(topics=(yield from each_in_steps(refuse, request.topics)))
 
 
-@handles(ListOffsetsRequest, error_response=error_response, read_question=read_ends_wanted)
+@handles(ListOffsetsRequest, error_response=error_response)
 def list_offsets(
-    request: ListOffsetsRequest, context: Context
+    request: ListOffsetsRequest, context: RequestContext
 ) -> Steps[ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]]:
     # Without any partition it is not looked at.
     if request.topics and request.isolation_level not in (0, 1):
@@ -75,11 +76,11 @@ def list_offsets(
     return (yield from query.answer())
 
 
-async def _search(query: _Query, context: Context) -> ListOffsetsResponse:
+async def _search(query: _Query, context: RequestContext) -> ListOffsetsResponse:
     def look_up() -> ListOffsetsResponse:
         return finished(query.answer())
 
-    return await asyncio.get_running_loop().run_in_executor(context.reads, look_up)
+    return await asyncio.get_running_loop().run_in_executor(context.broker.workers.reads, look_up)
 
 
 class _Asked(NamedTuple):
@@ -91,12 +92,14 @@ class _Asked(NamedTuple):
     where: Partition | KafkaError
 
 
-def _locate(topic: str, asked: ListOffsetsPartition, context: Context) -> Partition | KafkaError:
+def _locate(
+    topic: str, asked: ListOffsetsPartition, context: RequestContext
+) -> Partition | KafkaError:
     timestamp, version = asked.timestamp, context.version
     if timestamp < 0 and FIRST_VERSION.get(timestamp, 99) > version:
         return UnsupportedVersion(f"timestamp {timestamp} in v{version}")
     try:
-        return context.partitions.expect(topic, asked.partition_index)
+        return context.broker.partitions.expect(topic, asked.partition_index)
     except KafkaError as error:
         # The traceback would keep this call, which would keep the error: only a collection of
         # garbage would free either.
@@ -117,14 +120,16 @@ class _Query:
         self._asked: dict[str, dict[int, _Asked]] = {}
         self.reads_files = False
 
-    def locate(self, context: Context) -> Steps[None]:
+    def locate(self, context: RequestContext) -> Steps[None]:
         """
         Find the partitions.
         """
+        number = 0
         for topic in self._request.topics:
-            yield
             for asked in topic.partitions:
-                yield
+                number += 1
+                if number % ENTRIES_PER_STEP == 0:
+                    yield
                 self.reads_files |= asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
                 index = asked.partition_index
                 of_topic = self._asked.setdefault(topic.name, {})
@@ -140,8 +145,14 @@ class _Query:
         Look everything up, reading files where that is needed.
         """
         topics = []
+        number = 0
         for name, of_topic in self._asked.items():
-            partitions = yield from map_in_steps(self._look_up, of_topic.values())
+            partitions = []
+            for asked in of_topic.values():
+                partitions.append(self._look_up(asked))
+                number += 1
+                if number % ENTRIES_PER_STEP == 0:
+                    yield
             topics.append(ListOffsetsTopicResponse(name=name, partitions=partitions))
         return ListOffsetsResponse(topics=topics)
 

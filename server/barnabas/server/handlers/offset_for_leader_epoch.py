@@ -16,7 +16,7 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, each_in_steps, map_in_steps
 
@@ -39,7 +39,7 @@ def error_response(
 
 @handles(OffsetForLeaderEpochRequest, error_response=error_response)
 def offset_for_leader_epoch(
-    request: OffsetForLeaderEpochRequest, context: Context
+    request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> Steps[OffsetForLeaderEpochResponse]:
     def find(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
         name = topic.topic
@@ -49,9 +49,9 @@ def offset_for_leader_epoch(
     return OffsetForLeaderEpochResponse(topics=(yield from each_in_steps(find, request.topics)))
 
 
-def _end(topic: str, asked: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:
+def _end(topic: str, asked: OffsetForLeaderPartition, context: RequestContext) -> EpochEndOffset:
     try:
-        partition = context.partitions.expect(topic, asked.partition)
+        partition = context.broker.partitions.expect(topic, asked.partition)
         partition.check_leader_epoch(asked.current_leader_epoch)
         epoch, end_offset = partition.end_of_epoch(asked.leader_epoch)
     except KafkaError as error:

@@ -708,3 +708,18 @@ class TestColdReads:
 
         assert [0] == sizes((await client.receive()).responses[0].partitions)
         assert 0 == (await client.receive()).topics[0].partitions[0].offset
+
+
+async def test_a_disk_that_fails_while_it_is_read_from_answers_a_storage_error() -> None:
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        partition = broker.partitions.expect("orders", 0)
+        for _ in range(3):
+            partition.append(memoryview(bytearray(ONE)))
+        request = fetch_request(fetch_topic(await broker.topic_id("orders"), {0: 1}))
+        async with await broker.client() as client:
+            files.fail(only=frozenset({"read"}), forever=True)
+            for _ in range(2):
+                (topic,) = (await client.ask(request, 17)).responses
+                assert ErrorCode.KAFKA_STORAGE_ERROR == topic.partitions[0].error_code

@@ -29,16 +29,13 @@ from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.descriptors import LEAST_FILES
-from barnabas.server.network.registry import (
-    CROWD,
-    MOST_REQUEST_BYTES,
-    ConnectionLimits,
-    Connections,
-)
+from barnabas.server.network.registry import CROWD, ConnectionLimits, Connections
 from barnabas.server.network.request_memory import LOOK_EVERY_S, PATIENCE_S
+from barnabas.server.network.resources import MOST_REQUEST_BYTES
 from barnabas.server.network.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
 from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.requests.context import CloseConnection
+from barnabas.server.requests.client import Client
+from barnabas.server.requests.errors import CloseConnection
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles
@@ -63,12 +60,12 @@ class Hurried(Delayed):
 
 class Answer:
     """
-    Stands for the exchange of the dispatcher.
+    Stands for a request that waits for its answer.
     """
 
     held_bytes = 1000
 
-    def parts(self, outcome: Outcome) -> list[Any]:
+    def buffers(self, outcome: Outcome) -> list[Any]:
         if isinstance(outcome, CloseConnection):
             raise outcome
         return [] if outcome is None else [framed(str(outcome))]
@@ -120,7 +117,7 @@ class Desk:
         self.tasks: dict[str, asyncio.Event] = {}
         self.file = Numbers(0, cached=True)
 
-    def __call__(self, frame: memoryview, connection: Connection) -> Any:
+    def __call__(self, frame: memoryview, client: Client) -> Any:
         word = bytes(frame).decode()
         self.started.append(word)
         verb, _, name = word.partition(":")
@@ -573,7 +570,7 @@ def test_the_memory_of_requests_fits_the_machine(
     """
     Unless ``queued.max.request.bytes`` says how much it is.
     """
-    monkeypatch.setattr("barnabas.server.network.registry.memory_bytes", lambda: machine)
+    monkeypatch.setattr("barnabas.server.network.resources.memory_bytes", lambda: machine)
 
     assert limit == Server().connections.resources.request_memory.limit_bytes
     assert 12_000_000 == limited().connections.resources.request_memory.limit_bytes

@@ -21,7 +21,7 @@ from barnabas.protocol.messages import REQUESTS
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.server.collector import Collector
-from barnabas.server.requests.dispatch import MOST_ENTRIES
+from barnabas.server.requests.context import MOST_ENTRIES
 from barnabas.server.requests.registry import SERVED
 from tests.support.absurd_requests import Path, absurd_request, array_paths
 from tests.support.disk import MemoryFiles

@@ -36,14 +36,13 @@ from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
 from barnabas.server.network.sender import Sender
 from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests.client import Client
-from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
 
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
     from barnabas.server.network.backlog import Backlog
     from barnabas.server.network.request_memory import RequestMemory
-    from barnabas.server.network.resources import ConnectionResources
+    from barnabas.server.network.resources import ConnectionResources, PendingRequest
     from barnabas.server.network.write_coalescing import Outbox
 
 logger = logging.getLogger(__name__)
@@ -65,7 +64,7 @@ class Slot:
 
     __slots__ = ("context", "delayed", "done", "held_bytes", "is_unseen", "parts")
 
-    def __init__(self, context: RequestContext | None) -> None:
+    def __init__(self, context: PendingRequest | None) -> None:
         self.context = context
         self.held_bytes = 0 if context is None else context.held_bytes
         self.parts: list[Buffer] = []
@@ -413,7 +412,7 @@ class Connection:
         else:
             self._run(slot, pending)
 
-    def _queue(self, context: RequestContext | None) -> Slot:
+    def _queue(self, context: PendingRequest | None) -> Slot:
         """
         The place of the next answer.
         """

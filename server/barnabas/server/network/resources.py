@@ -7,7 +7,7 @@ What all connections of a broker share.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -20,19 +20,48 @@ from barnabas.server.network.splice import RecordPipe
 from barnabas.server.network.write_coalescing import Outbox
 
 if TYPE_CHECKING:
+    from barnabas.protocol.codec.primitives import Buffer
     from barnabas.server.clock import ServerClock
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
+    from barnabas.server.purgatory import Delayed, Outcome
     from barnabas.server.requests.client import Client
-    from barnabas.server.requests.dispatch import Answer
 
-Dispatch: TypeAlias = "Callable[[memoryview, Client], Answer]"
+Pending: TypeAlias = "Delayed | Awaitable[Outcome | Delayed]"
+"""
+An answer that is not there yet.
+"""
+Dispatched: TypeAlias = "list[Buffer] | tuple[PendingRequest, Pending] | None"
+"""
+The buffers of an answer; or a request and what is going to give its answer; or no answer.
+"""
+Dispatch: TypeAlias = "Callable[[memoryview, Client], Dispatched]"
 """
 Handles the request in a frame.
 """
 
 PART_OF_MEMORY = 64
 MOST_REQUEST_BYTES = 512 * 1024 * 1024
+
+
+class PendingRequest(Protocol):
+    """
+    A request whose answer is not there yet.
+    """
+
+    @property
+    def held_bytes(self) -> int:
+        """
+        About how much memory the request keeps until it is answered.
+        """
+
+    def buffers(self, outcome: Outcome, /) -> list[Buffer] | asyncio.Future[list[Buffer]] | None:
+        """
+        The buffers of the answer, None where there is none; later, if the answer is large.
+
+        Raises:
+            CloseConnection: the connection has to be closed instead.
+        """
 
 
 class ConnectionOwner(Protocol):

@@ -34,7 +34,7 @@ from barnabas.server.network.request_memory import LOOK_EVERY_S, PATIENCE_S
 from barnabas.server.network.resources import MOST_REQUEST_BYTES
 from barnabas.server.network.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
 from barnabas.server.purgatory import Delayed, Outcome
-from barnabas.server.requests.client import Client
+from barnabas.server.requests import client as requests_client
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
@@ -117,7 +117,7 @@ class Desk:
         self.tasks: dict[str, asyncio.Event] = {}
         self.file = Numbers(0, cached=True)
 
-    def __call__(self, frame: memoryview, client: Client) -> Any:
+    def __call__(self, frame: memoryview, client: requests_client.Client) -> Any:
         word = bytes(frame).decode()
         self.started.append(word)
         verb, _, name = word.partition(":")

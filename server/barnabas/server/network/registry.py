@@ -95,7 +95,7 @@ class Connections:
             open_files: those of logs, which have the descriptors that connections leave.
         """
         self.resources = ConnectionResources(
-            config, clock, io, dispatch, metrics, self, freed=self._trim_heap
+            config, clock, io, dispatch, metrics, owner=self, freed=self._trim_heap
         )
         self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")
         self._refused = metrics.counter("connections_refused", "Connections over a limit.")

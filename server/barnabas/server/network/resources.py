@@ -92,8 +92,8 @@ class ConnectionResources:
         io: Executor,
         dispatch: Dispatch,
         metrics: Metrics,
-        owner: ConnectionOwner,
         *,
+        owner: ConnectionOwner,
         freed: Callable[[], None],
     ) -> None:
         """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from barnabas.protocol.errors import (
     ErrorCode,
@@ -32,6 +32,7 @@ from barnabas.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
+from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
 from barnabas.server.produce.responses import ALL_REPLICAS, append_failed, appended, refused
 from barnabas.server.produce.validation import check_records
@@ -40,7 +41,6 @@ from barnabas.storage.errors import BatchTakesLong
 from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
 
 if TYPE_CHECKING:
-    from barnabas.server.partitions.partition import Partition
     from barnabas.server.produce.transactions import Participation
     from barnabas.server.requests.context import RequestContext
     from barnabas.storage.log.append_info import LogAppendInfo
@@ -58,15 +58,24 @@ The client id that may write to internal topics (Kafka ``AdminUtils``).
 _WITH_MESSAGE: Final = (InvalidTxnState, NotEnoughReplicas)
 
 
-class _Long(NamedTuple):
+class _Long:
     """
     A batch that takes long to examine. ``place`` is answered for it until it is appended.
     """
 
-    partition: Partition
-    records: memoryview
-    guard: VerificationGuard
-    place: PartitionProduceResponse
+    __slots__ = ("guard", "partition", "place", "records")
+
+    def __init__(
+        self,
+        partition: Partition,
+        records: memoryview,
+        guard: VerificationGuard,
+        place: PartitionProduceResponse,
+    ) -> None:
+        self.partition = partition
+        self.records = records
+        self.guard = guard
+        self.place = place
 
 
 class ProduceAppends:

@@ -9,6 +9,8 @@ from the first one on (``hot_messages``). The function also names what these two
 errors are in one place.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import struct

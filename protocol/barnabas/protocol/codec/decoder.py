@@ -43,7 +43,6 @@ from barnabas.protocol.codec.primitives import (
     read_uvarint,
     skip_tagged_fields,
     too_many_entries,
-    uuid_from,
 )
 from barnabas.protocol.codec.schema import (
     Array,
@@ -54,6 +53,7 @@ from barnabas.protocol.codec.schema import (
     Type,
     fields,
 )
+from barnabas.protocol.codec.uuids import uuid_from
 from barnabas.protocol.generated import SourceWriter
 from barnabas.protocol.structs import MISSING, is_frozen
 

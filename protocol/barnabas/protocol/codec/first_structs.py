@@ -21,10 +21,10 @@ from barnabas.protocol.codec.primitives import (
     Buffer,
     read_uvarint,
     string_length,
-    uuid_from,
     uvarint,
 )
 from barnabas.protocol.codec.schema import Array, Field, Fixed, Kind, Struct, Type, fields
+from barnabas.protocol.codec.uuids import uuid_from
 
 ALLOWED: Final = 100
 """

@@ -22,9 +22,9 @@ from barnabas.protocol.codec.primitives import (
     read_uvarint,
     skip_tagged_fields,
     string_length,
-    uuid_from,
     uvarint,
 )
+from barnabas.protocol.codec.uuids import uuid_from
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")

@@ -17,6 +17,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     UnknownTopicId,
 )
+from barnabas.protocol.hot_messages.fetch import topic_response
 from barnabas.protocol.messages.fetch import (
     FIRST_TOPIC_ID_VERSION,
     FetchableTopicResponse,
@@ -210,11 +211,7 @@ def by_topic(
         key = each.key[0]
         if key != last:
             last = key
-            topics.append(
-                FetchableTopicResponse(
-                    topic=each.topic or "", topic_id=each.topic_id, partitions=[data]
-                )
-            )
+            topics.append(topic_response(each.topic or "", each.topic_id, [data]))
         else:
             topics[-1].partitions.append(data)
     return topics

@@ -19,6 +19,7 @@ from barnabas.protocol.errors import (
     InvalidFetchSessionEpoch,
     KafkaError,
 )
+from barnabas.protocol.hot_messages.fetch import fetch_response
 from barnabas.protocol.messages.fetch import (
     FIRST_TOPIC_ID_VERSION,
     FetchRequest,
@@ -82,7 +83,7 @@ class Sessionless:
     def response(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
-        return FetchResponse(responses=(yield from by_topic(wanted, data)))
+        return fetch_response((yield from by_topic(wanted, data)))
 
 
 class First:
@@ -120,7 +121,7 @@ class First:
             now_ms=self._clock.now_ms(),
         )
         topics = yield from by_topic(wanted, data)
-        return FetchResponse(session_id=session_id, responses=topics)
+        return fetch_response(topics, session_id=session_id)
 
 
 class Incremental:
@@ -153,7 +154,7 @@ class Incremental:
             if told.records:
                 session.put_last(each)
         topics = yield from by_topic([each for each, _ in news], [told for _, told in news])
-        return FetchResponse(session_id=session.id, responses=topics)
+        return fetch_response(topics, session_id=session.id)
 
 
 def context_of(

@@ -22,6 +22,7 @@ from typing import cast
 
 from barnabas.protocol.codec.schema import Records
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from barnabas.protocol.hot_messages.fetch import partition_data
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -269,14 +270,12 @@ def size_of(data: PartitionData) -> int:
 
 
 def _found(request: FetchPartition, result: FetchResult, partition: Partition) -> PartitionData:
-    data = PartitionData(
-        partition_index=request.partition,
-        error_code=0,
+    data = partition_data(
+        request.partition,
+        0,
         high_watermark=result.high_watermark,
         last_stable_offset=result.last_stable_offset,
         log_start_offset=result.log_start_offset,
-        aborted_transactions=None,
-        records=NO_RECORDS,
     )
     if result.diverging is not None:
         epoch, end_offset = result.diverging

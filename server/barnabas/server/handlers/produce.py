@@ -11,6 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from barnabas.protocol.errors import ErrorCode, TransactionalIdAuthorizationFailed
+from barnabas.protocol.hot_messages.produce import topic_response
 from barnabas.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -66,15 +67,42 @@ def forget_records(request: ProduceRequest) -> None:
 
 
 @handles(ProduceRequest, error_response=error_response, forget=forget_records)
-def produce(
+def produce(request: ProduceRequest, context: RequestContext) -> Any:
+    """
+    Returns:
+        ``Produced``, a coroutine that returns it, or steps to either.
+    """
+    topics = request.topic_data
+    partitions = 0
+    has_transaction = request.transactional_id is not None
+    for topic in topics:
+        partitions += len(topic.partition_data)
+        if partitions > ENTRIES_PER_STEP:
+            return _produce_in_steps(request, context)
+        for data in topic.partition_data:
+            # A batch whose framing is broken fails the whole request, if it comes before the first
+            # transactional one (Kafka ``RequestUtils.hasTransactionalRecords``).
+            has_transaction = has_transaction or is_transactional(data.records)
+    if has_transaction or context.version < FIRST_ZSTD_VERSION or not _are_once_each(topics):
+        return _produce_in_steps(request, context)
+    appends = ProduceAppends(request, context, None)
+    responses: list[TopicProduceResponse] = []
+    for topic in topics:
+        appended = [appends.append(topic, data) for data in topic.partition_data]
+        responses.append(topic_response(topic, appended))
+    return _finish(appends, responses) if appends.has_long else appends.answer(responses)
+
+
+def _produce_in_steps(
     request: ProduceRequest, context: RequestContext
 ) -> Steps[Produced | Coroutine[Any, Any, ProduceResponse | None]]:
+    """
+    Serve a request that has many partitions, a transaction, or needs a closer look.
+    """
     has_transaction = False
     number = 0
     for topic in request.topic_data:
         for data in topic.partition_data:
-            # A batch whose framing is broken fails the whole request, if it comes before the first
-            # transactional one (Kafka ``RequestUtils.hasTransactionalRecords``).
             has_transaction = has_transaction or is_transactional(data.records)
             number += 1
             if number % ENTRIES_PER_STEP == 0:
@@ -120,11 +148,7 @@ def _append(
             number += 1
             if number % ENTRIES_PER_STEP == 0:
                 yield
-        responses.append(
-            TopicProduceResponse(
-                name=topic.name, topic_id=topic.topic_id, partition_responses=partition_responses
-            )
-        )
+        responses.append(topic_response(topic, partition_responses))
     if appends.has_long:
         return _finish(appends, responses)
     return appends.answer(responses)

@@ -22,6 +22,7 @@ from barnabas.protocol.errors import (
     KafkaError,
     NotEnoughReplicas,
 )
+from barnabas.protocol.hot_messages.produce import produce_response
 from barnabas.protocol.messages.produce import (
     FIRST_TOPIC_ID_VERSION,
     PartitionProduceData,
@@ -191,7 +192,7 @@ class ProduceAppends:
         if request.acks == 0:
             _close_on_error(responses)
             return _commit(uncommitted) if uncommitted else None
-        response = ProduceResponse(responses=responses)
+        response = produce_response(responses)
         if not uncommitted:
             return response
         delayed = DelayedProduce(response, uncommitted)

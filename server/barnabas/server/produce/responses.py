@@ -18,6 +18,7 @@ from barnabas.protocol.errors import (
     RecordListTooLarge,
     UnknownServerError,
 )
+from barnabas.protocol.hot_messages.produce import partition_response
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
@@ -49,9 +50,9 @@ def appended(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
     """
     Where the batch is.
     """
-    return PartitionProduceResponse(
-        index=index,
-        error_code=0,
+    return partition_response(
+        index,
+        0,
         base_offset=info.first_offset,
         log_append_time_ms=info.log_append_time,
         log_start_offset=info.log_start_offset,
@@ -84,6 +85,4 @@ def refused(index: int, code: ErrorCode, message: str | None = None) -> Partitio
     """
     An error that has nothing to do with what is in the log.
     """
-    return PartitionProduceResponse(
-        index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
-    )
+    return partition_response(index, code, base_offset=NO_OFFSET, error_message=message)

@@ -163,11 +163,11 @@ class RequestContext:
             return self.buffers(error)
 
     def _now_or_later(self, answer: Answer) -> list[Buffer] | Pending | None:
-        if isinstance(answer, self.route.response):
-            return self.buffers(answer)
         if answer is None:
             return None
         cls = type(answer)
+        if cls is self.route.response:
+            return self.buffers(cast(Message, answer))
         kind = _KINDS.get(cls) or _kind_of(cls)
         if kind == _DELAYED:
             self._forget()

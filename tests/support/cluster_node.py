@@ -31,7 +31,7 @@ from barnabas.server.dynamic_config.admin import ConfigAdmin
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.scheduling.turns import Steps, Turns, finished
@@ -45,7 +45,7 @@ from barnabas.storage.uuids import random_uuid
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
 from tests.support.log_manager import open_manager
-from tests.support.unconnected import unconnected
+from tests.support.requests import request_context
 
 T = TypeVar("T")
 
@@ -165,11 +165,11 @@ class ClusterNode:
         await self.controller.stop()
         self.log_manager.shutdown(self.controller.broker_epoch)
 
-    def context(self, version: int) -> Context:
+    def context(self, version: int) -> RequestContext:
         """
         What a handler gets with a request of that version.
         """
-        parts: Any = SimpleNamespace(
+        parts = SimpleNamespace(
             node_id=NODE_ID,
             cluster_id=self.cluster_id,
             config=self.config,
@@ -185,7 +185,7 @@ class ClusterNode:
             workers=SimpleNamespace(reads=self.io, upkeep=self.io),
         )
         listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "broker.example", 19092)
-        return Context(parts, version, "client", unconnected(listener))
+        return request_context(parts, version, listener=listener)
 
     async def create(self, name: str, partitions: int = 1, **configs: str) -> None:
         options = {option.replace("_", "."): value for option, value in configs.items()}

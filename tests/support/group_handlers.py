@@ -12,12 +12,11 @@ from uuid import UUID
 
 from barnabas.protocol.codec.codec import decode, encode
 from barnabas.protocol.codec.schema import Message
-from barnabas.server.requests.context import Context
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.scheduling.turns import Steps, Turns, finished
 from tests.support.group_world import World
-from tests.support.unconnected import unconnected
+from tests.support.requests import request_context
 
 MODULES = (
     "delete_groups",
@@ -80,16 +79,10 @@ class HandlerBroker:
         What a client gets that sends the bytes of this request.
         """
         registration = HANDLERS[request.api.key]
-        context = SimpleNamespace(
-            version=version,
-            client_id="client",
-            connection=unconnected(),
-            topics=self.topics,
-            groups=self.world.coordinator,
-            turns=Turns(),
-        )
+        broker = SimpleNamespace(topics=self.topics, groups=self.world.coordinator, turns=Turns())
+        context = request_context(broker, version)
         arrived = decode(type(request), version, encode(request, version))
-        answer: Any = registration.handler(arrived, cast(Context, context))
+        answer: Any = registration.handler(arrived, context)
         if inspect.isgenerator(answer):
             answer = finished(cast(Steps[Any], answer))
         if inspect.iscoroutine(answer):

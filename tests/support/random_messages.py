@@ -30,6 +30,7 @@ _FIXED: Final[Mapping[str, Callable[[Random], Any]]] = {
 _KINDS: Final[Mapping[Kind, Callable[[Random], Any]]] = {
     Kind.STRING: lambda random: random.choice(_STRINGS),
     Kind.BYTES: lambda random: random.randbytes(random.randrange(9)),
+    Kind.RECORDS: lambda random: random.randbytes(random.choice((0, 9, 130))),
     Kind.UUID: lambda random: UUID(int=random.choice((0, random.getrandbits(128)))),
 }
 

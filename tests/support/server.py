@@ -81,6 +81,13 @@ class TestBroker(Broker):
         """
         return self._workers.batches.executor
 
+    @property
+    def reads(self) -> Executor:
+        """
+        Where what the page cache lacks is read.
+        """
+        return self._workers.reads
+
     async def client(self, client_id: str | None = "t") -> WireClient:
         return await WireClient.open(self.port, client_id=client_id)
 

@@ -35,7 +35,7 @@ from barnabas.server.network.acceptor import Listening
 from barnabas.server.network.registry import ConnectionLimits, Connections
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.requests.context import Parts
+from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.resources.descriptors import most_open_files
@@ -102,7 +102,6 @@ class Broker:
         self.clock: ServerClock = clock or SystemClock()
         self.metrics = Metrics()
         self.partitions = Partitions()
-        self.fetches = FetchPurgatory()
         self.fetch_sessions = FetchSessions(
             config.max_incremental_fetch_session_cache_slots, self.metrics
         )
@@ -112,6 +111,7 @@ class Broker:
         self._listening = Listening()
         self._log_manager: LogManager | None = None
         self.turns = Turns()
+        self.fetches = FetchPurgatory(self.clock, self._workers.reads, self.turns)
         self._controller: Controller | None = None
         self._coordinators: Coordinators | None = None
         self._failure_handler: LogDirFailureHandler | None = None
@@ -179,7 +179,7 @@ class Broker:
         coordinators.start()
         self._watch(log_manager)
         self._maintain(controller)
-        parts = Parts(
+        parts = BrokerParts(
             node_id=self.node_id,
             cluster_id=cluster_id,
             config=self.config,
@@ -207,7 +207,7 @@ class Broker:
             self.metrics,
             open_files=self.files.open_files,
         )
-        bytes_in = self.connections.bytes_in
+        bytes_in = self.connections.resources.bytes_in
         self.turns.activity = lambda: bytes_in.value
         await self._listening.serve(self.connections)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)

@@ -53,7 +53,7 @@ from barnabas.protocol.messages.produce import (
 )
 from barnabas.protocol.records.batch import batches, build_batch, seal_batch
 from barnabas.protocol.records.record import Record, SimpleRecord, encode_records
-from barnabas.server.requests.dispatch import MOST_ENTRIES
+from barnabas.server.requests.context import MOST_ENTRIES
 from barnabas.storage.state_files.checkpoints import CLEAN_SHUTDOWN_FILE
 from tests.interop.differential.known import KNOWN, LEFT_OUT
 from tests.interop.differential.recipes import Batch, Producer, Splice

@@ -15,9 +15,9 @@ from barnabas.protocol.codec.primitives import (
     read_uvarint,
     skip_tagged_fields,
     string_length,
-    uuid_from,
     uvarint,
 )
+from barnabas.protocol.codec.uuids import uuid_from
 from barnabas.protocol.errors import DecodeError
 
 UVARINT_BYTES = [

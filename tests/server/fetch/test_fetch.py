@@ -13,10 +13,10 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FetchRequest, ForgottenTopic, ReplicaState
 from barnabas.protocol.records.batch import batches
-from barnabas.server.partitions.partition import Partition
-from barnabas.storage.fs.interface import WouldBlock
-from tests.support.disk import FailingFiles
+from barnabas.server.manual_clock import ManualClock
+from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.server import (
+    START_MS,
     TestBroker,
     batch,
     fetch_request,
@@ -634,21 +634,22 @@ class TestColdReads:
     """
 
     @pytest.fixture
-    def cold(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    def cold(self, broker: TestBroker, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """
-        Let nothing be in the page cache; what had to wait is noted.
+        Let nothing be in the page cache; what is done in the executor is noted.
         """
-        waited: list[str] = []
-        find = Partition.read
+        assert isinstance(broker.files, MemoryFiles)
+        broker.files.is_cold = True
+        done: list[str] = []
+        reads = broker.reads
+        submit = reads.submit
 
-        def from_disk(partition: Any, *args: Any, nowait: bool = False, **options: Any) -> Any:
-            if nowait:
-                waited.append("looked up")
-                raise WouldBlock
-            return find(partition, *args, **options)
+        def noted(work: Any, /, *args: Any, **options: Any) -> Any:
+            done.append("read")
+            return submit(work, *args, **options)
 
-        monkeypatch.setattr(Partition, "read", from_disk)
-        return waited
+        monkeypatch.setattr(reads, "submit", noted)
+        return done
 
     async def test_cold_reads_are_answered(
         self, broker: TestBroker, client: WireClient, cold: list[str]
@@ -658,7 +659,7 @@ class TestColdReads:
         (partition,) = await fetch(client, fetch_request(fetch_topic("orders", {0: 0})))
 
         assert 2 * SIZE == len(partition.records)
-        assert ["looked up"] == cold
+        assert cold
 
     async def test_a_waiting_fetch_reads_cold_pages_when_records_come(
         self, broker: TestBroker, client: WireClient, cold: list[str]
@@ -669,7 +670,7 @@ class TestColdReads:
         append(broker, ONE)
 
         assert [SIZE] == sizes((await client.receive()).responses[0].partitions)
-        assert 2 == len(cold)
+        assert cold
 
     async def test_cold_reads_do_not_delay_the_next_request(
         self, broker: TestBroker, client: WireClient, cold: list[str]
@@ -679,3 +680,18 @@ class TestColdReads:
 
         assert [0] == sizes((await client.receive()).responses[0].partitions)
         assert 0 == (await client.receive()).topics[0].partitions[0].offset
+
+
+async def test_a_disk_that_fails_while_it_is_read_from_answers_a_storage_error() -> None:
+    files = FailingFiles()
+    async with running(files, ManualClock(START_MS)) as broker:
+        await broker.create("orders")
+        partition = broker.partitions.expect("orders", 0)
+        for _ in range(3):
+            partition.append(memoryview(bytearray(ONE)))
+        request = fetch_request(fetch_topic(await broker.topic_id("orders"), {0: 1}))
+        async with await broker.client() as client:
+            files.fail(only=frozenset({"read"}), forever=True)
+            for _ in range(2):
+                (topic,) = (await client.ask(request, 17)).responses
+                assert ErrorCode.KAFKA_STORAGE_ERROR == topic.partitions[0].error_code

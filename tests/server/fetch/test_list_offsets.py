@@ -5,15 +5,11 @@ ListOffsets and OffsetForLeaderEpoch, over the wire.
 from __future__ import annotations
 
 import gc
-import random
-from struct import pack
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from barnabas.protocol.codec.codec import encode
-from barnabas.protocol.errors import ErrorCode, KafkaError, NotLeaderOrFollower
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -24,9 +20,7 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderPartition,
     OffsetForLeaderTopic,
 )
-from barnabas.server.fetch.plain_offsets import read_ends_wanted
 from tests.support.server import TestBroker, batch, list_offsets_request
-from tests.support.some import some
 from tests.support.wire_client import WireClient
 
 pytestmark = pytest.mark.broker(topics={"orders": 2})
@@ -189,129 +183,12 @@ async def test_committed_records_end_where_a_transaction_is_open(
     assert (-1, 5) == (not_committed[1], found[1])
 
 
-def is_found_at_once(broker: TestBroker, request: ListOffsetsRequest, version: int = 9) -> bool:
-    """
-    Whether *request* is answered without being decoded.
-    """
-    parts = cast(Any, SimpleNamespace(partitions=broker.partitions))
-    head = b"head"
-    wanted = read_ends_wanted(memoryview(head + encode(request, version)), len(head), version)
-    return wanted is not None and wanted.answer(bytes(4), parts) is not None
-
-
-@pytest.mark.parametrize("version", range(6, 12))
-@pytest.mark.parametrize("isolation_level", [0, 1])
-async def test_the_ends_of_logs_are_found_without_decoding_the_request(
-    broker: TestBroker, version: int, isolation_level: int
-) -> None:
-    asked = [
-        ListOffsetsPartition(partition_index=0, timestamp=EARLIEST),
-        ListOffsetsPartition(partition_index=1, timestamp=LATEST, current_leader_epoch=0),
-    ]
-
-    assert is_found_at_once(broker, list_request(*asked, isolation_level=isolation_level), version)
-
-
-async def test_what_is_not_an_end_of_a_log_that_is_well_is_not_found_without_decoding(
-    broker: TestBroker,
-) -> None:
-    def asked(timestamp: int = LATEST, **options: Any) -> ListOffsetsPartition:
-        return ListOffsetsPartition(**{"partition_index": 0, "timestamp": timestamp} | options)
-
-    others = [
-        list_request(asked(), topic="nowhere"),
-        list_request(asked(partition_index=2)),
-        list_request(asked(current_leader_epoch=1)),
-        list_request(asked(), isolation_level=2),
-        list_request(asked(), replica_id=0),
-        list_request(asked(), asked()),
-        list_request(asked(MAX_TIMESTAMP)),
-        list_request(asked(EARLIEST_LOCAL)),
-        list_request(asked(0)),
-    ]
-    twice = list_request(asked())
-    twice.topics.append(ListOffsetsTopic(name="orders", partitions=[asked(partition_index=1)]))
-
-    assert is_found_at_once(broker, list_request(asked()))
-    assert not any(is_found_at_once(broker, request) for request in (*others, twice))
-
-    broker.partitions.expect("orders", 0).close(NotLeaderOrFollower())
-    assert not is_found_at_once(broker, list_request(asked()))
-    assert is_found_at_once(broker, list_request(asked(partition_index=1)))
-
-
 async def test_the_first_offset_of_a_log_that_is_closed_is_refused(
     broker: TestBroker, client: WireClient
 ) -> None:
     broker.partitions.expect("orders", 0).log.close()
 
     assert ErrorCode.KAFKA_STORAGE_ERROR == (await list_one(client, EARLIEST, 9))[0]
-
-
-@pytest.mark.parametrize("seed", range(8))
-async def test_answers_do_not_depend_on_whether_the_request_is_decoded(
-    broker: TestBroker, client: WireClient, seed: int
-) -> None:
-    """
-    A request with a tagged field, which nobody knows, always is. Requests come again, and what is
-    there changes meanwhile.
-    """
-    await broker.create("others", partitions=3)
-    broker.partitions.expect("others", 1).close(NotLeaderOrFollower())
-    chance = random.Random(seed)
-    asked: list[tuple[ListOffsetsRequest, int]] = []
-    answers = []
-    found = 0
-    for _ in range(400):
-        if chance.random() < 0.1:
-            await change_something(broker, chance)
-        if not asked or chance.random() < 0.5:
-            asked.append((any_request(chance), chance.randrange(6, 12)))
-        request, version = chance.choice(asked)
-        found += is_found_at_once(broker, request, version)
-        plain, tagged = client.frame(request, version), client.frame(request, version)
-        tagged = tagged[4:-1] + b"\1\5\1x"
-        client.send_bytes(plain + pack(">i", len(tagged)) + tagged)
-        answers.append((await client.receive(), await client.receive()))
-
-    assert all(plain == decoded for plain, decoded in some(answers))
-    assert 10 < found < 300
-
-
-def any_request(chance: random.Random) -> ListOffsetsRequest:
-    return ListOffsetsRequest(
-        replica_id=chance.choice((-1,) * 9 + (0,)),
-        isolation_level=chance.choice((0, 1) * 5 + (2,)),
-        topics=[
-            ListOffsetsTopic(
-                name=chance.choice(("orders", "others") * 3 + ("nowhere",)),
-                partitions=[
-                    ListOffsetsPartition(
-                        partition_index=chance.choice((0, 0, 1, 1, 2, 3)),
-                        current_leader_epoch=chance.choice((-1, 0) * 5 + (1,)),
-                        timestamp=chance.choice((LATEST, EARLIEST) * 3 + (150,)),
-                    )
-                    for _ in range(chance.choice((0, 1, 1, 1, 2, 3)))
-                ],
-            )
-            for _ in range(chance.choice((0, 1, 1, 1, 2)))
-        ],
-    )
-
-
-async def change_something(broker: TestBroker, chance: random.Random) -> None:
-    match chance.randrange(5):
-        case 0:
-            await broker.delete("others")
-            await broker.create("others", partitions=chance.randrange(1, 4))
-        case 1:
-            log = broker.partitions.expect("orders", 0).log
-            log.delete_records(chance.randint(log.log_start_offset, log.high_watermark))
-        case 2:  # as after an upgrade from before there were epochs
-            broker.partitions.expect("orders", 0).log.leader_epochs.clear_and_flush()
-        case _:
-            partition = broker.partitions.expect("orders", chance.randrange(2))
-            partition.append(memoryview(bytearray(batch("x", timestamp=100))))
 
 
 async def test_an_unknown_isolation_level_is_refused(client: WireClient) -> None:

@@ -43,7 +43,7 @@ from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.offsets import deleting
 from barnabas.server.groups.offsets.deleting import DeletedTopic
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import TURN_S, Turns, finished
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.producers.append_origin import AppendOrigin

@@ -20,7 +20,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
 )
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.server.cluster.scram_credentials import scram_credentials
-from barnabas.server.requests.context import CloseConnection
+from barnabas.server.requests.errors import CloseConnection
 from tests.support.cluster_node import NODE_ID, ClusterNode, ask, started
 from tests.support.cluster_requests import (
     acls,

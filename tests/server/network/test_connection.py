@@ -28,16 +28,13 @@ from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
 from barnabas.server.network.connection import Connection
-from barnabas.server.network.registry import (
-    CROWD,
-    MOST_REQUEST_BYTES,
-    ConnectionLimits,
-    Connections,
-)
+from barnabas.server.network.registry import CROWD, ConnectionLimits, Connections
 from barnabas.server.network.request_memory import LOOK_EVERY_S, PATIENCE_S
+from barnabas.server.network.resources import MOST_REQUEST_BYTES
 from barnabas.server.network.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
-from barnabas.server.requests.context import CloseConnection
-from barnabas.server.requests.delayed import Delayed, Outcome
+from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.requests import client as requests_client
+from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.resources.descriptors import LEAST_FILES
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
@@ -45,7 +42,6 @@ from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.segment.fetch_data import FileSlice
 from tests.support.fake_transport import FakeTransport, feed
 from tests.support.limits import stated
-from tests.support.some import some
 from tests.support.wire_client import Disconnected, WireClient
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
@@ -64,12 +60,12 @@ class Hurried(Delayed):
 
 class Answer:
     """
-    Stands for the exchange of the dispatcher.
+    Stands for a request that waits for its answer.
     """
 
     held_bytes = 1000
 
-    def parts(self, outcome: Outcome) -> list[Any]:
+    def buffers(self, outcome: Outcome) -> list[Any]:
         if isinstance(outcome, CloseConnection):
             raise outcome
         return [] if outcome is None else [framed(str(outcome))]
@@ -121,7 +117,7 @@ class Desk:
         self.tasks: dict[str, asyncio.Event] = {}
         self.file = Numbers(0, cached=True)
 
-    def __call__(self, frame: memoryview, connection: Connection) -> Any:
+    def __call__(self, frame: memoryview, client: requests_client.Client) -> Any:
         word = bytes(frame).decode()
         self.started.append(word)
         verb, _, name = word.partition(":")
@@ -190,7 +186,7 @@ class Server:
 
     async def start(self) -> None:
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: LoopProtocol(Connection(self.connections, LISTENER)), "127.0.0.1", 0
+            lambda: LoopProtocol(Connection(self.connections.resources, LISTENER)), "127.0.0.1", 0
         )
         self.port = self._server.sockets[0].getsockname()[1]
 
@@ -391,7 +387,7 @@ async def test_a_buffer_that_is_not_sent_yet_is_used_for_nothing_else(
     frames = [await other.receive_frame() for other in slow]
 
     assert b"<" + server.desk.file.read(0, size) + b">" == frame
-    for number, found in some(enumerate(frames)):
+    for number, found in enumerate(frames):
         assert b"<" + Numbers(size, cached=True, first=number).read(0, size) + b">" == found
     for other in slow:
         await other.close()
@@ -462,7 +458,7 @@ async def test_a_socket_that_is_full_takes_the_rest_when_its_peer_has_read(
 
 async def test_others_have_their_turn_within_a_long_answer() -> None:
     server = Server()
-    connection = Connection(server.connections, LISTENER)
+    connection = Connection(server.connections.resources, LISTENER)
     transport = FakeTransport(connection.connection_lost)
     connection.connection_made(transport)
     server.desk.file = Numbers(3 * MOST_AT_ONCE, cached=True)
@@ -473,7 +469,7 @@ async def test_others_have_their_turn_within_a_long_answer() -> None:
         await asyncio.sleep(0)
         pieces.append(transport.take())
 
-    assert all(len(piece) < MOST_AT_ONCE + BUFFER_BYTES for piece in some(pieces))
+    assert all(len(piece) < MOST_AT_ONCE + BUFFER_BYTES for piece in pieces)
     whole = server.desk.stored("")
     expected = whole[0] + server.desk.file.read(0, 3 * MOST_AT_ONCE) + whole[2] + framed("after")
     assert expected == b"".join(pieces)
@@ -481,7 +477,7 @@ async def test_others_have_their_turn_within_a_long_answer() -> None:
 
 async def test_what_was_to_be_sent_in_another_turn_is_sent_before_the_end() -> None:
     server = Server()
-    connection = Connection(server.connections, LISTENER)
+    connection = Connection(server.connections.resources, LISTENER)
     transport = FakeTransport(connection.connection_lost)
     connection.connection_made(transport)
     server.desk.file = Numbers(3 * MOST_AT_ONCE, cached=True)
@@ -574,10 +570,10 @@ def test_the_memory_of_requests_fits_the_machine(
     """
     Unless ``queued.max.request.bytes`` says how much it is.
     """
-    monkeypatch.setattr("barnabas.server.network.registry.memory_bytes", lambda: machine)
+    monkeypatch.setattr("barnabas.server.network.resources.memory_bytes", lambda: machine)
 
-    assert limit == Server().connections.request_memory.limit_bytes
-    assert 12_000_000 == limited().connections.request_memory.limit_bytes
+    assert limit == Server().connections.resources.request_memory.limit_bytes
+    assert 12_000_000 == limited().connections.resources.request_memory.limit_bytes
 
 
 async def test_only_so_many_requests_wait_for_answers() -> None:
@@ -600,7 +596,7 @@ async def test_only_so_many_requests_wait_for_answers() -> None:
         assert [f"delay:{n}" for n in (0, 1, 2, 3, 6)] == started
         assert [str(n) for n in range(6)] == await first.hear(6)
         assert ["6", "7"] == await second.hear(2)
-        assert 0 == server.connections.queued_requests
+        assert 0 == server.connections.resources.queued_requests
     await server.stop()
 
 
@@ -625,14 +621,14 @@ async def test_requests_of_a_peer_that_is_gone_are_not_counted() -> None:
     client = await server.client()
     client.say(*(f"delay:{n}" for n in range(4)))
     await turns()
-    queued = server.connections.queued_requests
+    queued = server.connections.resources.queued_requests
 
     await client.close()
     await turns()
 
     assert 3 == queued
-    assert 0 == server.connections.queued_requests
-    assert 0 == server.connections.request_memory.used_bytes
+    assert 0 == server.connections.resources.queued_requests
+    assert 0 == server.connections.resources.request_memory.used_bytes
     await server.stop()
 
 
@@ -640,7 +636,7 @@ def connected(server: Server) -> tuple[Connection, FakeTransport]:
     """
     A connection without a socket.
     """
-    connection = Connection(server.connections, LISTENER)
+    connection = Connection(server.connections.resources, LISTENER)
     transport = FakeTransport(connection.connection_lost)
     connection.connection_made(transport)
     return connection, transport
@@ -655,7 +651,7 @@ def slow_clock(step_s: float = TURN_S / 3) -> Callable[[], float]:
 
 
 async def test_others_are_served_before_what_a_peer_has_pipelined(server: Server) -> None:
-    server.connections.backlog = Backlog(slow_clock())
+    server.connections.resources.backlog = Backlog(slow_clock())
     (crowded, sent), (other, _) = connected(server), connected(server)
 
     feed(crowded, b"".join(framed(f"now:{n}") for n in range(100)))
@@ -674,7 +670,7 @@ async def test_others_are_served_before_what_a_peer_has_pipelined(server: Server
 
 
 async def test_peers_that_pipeline_take_turns(server: Server) -> None:
-    server.connections.backlog = Backlog(slow_clock())
+    server.connections.resources.backlog = Backlog(slow_clock())
     peers = {name: connected(server)[0] for name in "abc"}
 
     for name, peer in peers.items():
@@ -697,7 +693,7 @@ async def test_what_stands_behind_a_request_that_waits_costs_no_turn(first: str)
 
     feed(connection, b"".join(map(framed, [first, "delay:b", "now:c", "now:d"])))
     await turns()
-    is_busy = server.connections.backlog.is_busy
+    is_busy = server.connections.resources.backlog.is_busy
     if first == "task:a":
         server.desk.tasks["a"].set()
         await turns()
@@ -741,30 +737,30 @@ async def test_large_requests_are_finished_one_after_the_other() -> None:
                 feed(connection, piece)
         await asyncio.sleep(0)
         fewest = min(fewest, [transport.reading for _, transport in peers].count(True))
-        assert server.connections.request_memory.used_bytes <= 12_000_000 + 2 * LARGE
+        assert server.connections.resources.request_memory.used_bytes <= 12_000_000 + 2 * LARGE
 
     assert 1 == fewest
-    for _, transport in some(peers):
+    for _, transport in peers:
         assert framed("x" * LARGE) == transport.take()
         transport.close()
-    assert 0 == server.connections.request_memory.used_bytes
+    assert 0 == server.connections.resources.request_memory.used_bytes
 
 
 async def test_small_requests_are_served_while_the_memory_is_used_up() -> None:
     server = limited()
     (hog, _), (small, answers) = connected(server), connected(server)
-    server.connections.request_memory.limit_bytes = 100_000
+    server.connections.resources.request_memory.limit_bytes = 100_000
     feed(hog, framed("now:" + "x" * LARGE)[:200_000])
     feed(small, framed("now:" + "y" * 50_000))
 
-    assert server.connections.request_memory.is_used_up
+    assert server.connections.resources.request_memory.is_used_up
     assert framed("y" * 50_000) == answers.take()
 
 
 async def test_a_long_poll_is_answered_at_once_while_the_memory_is_used_up() -> None:
     server = limited()
     (hog, _), (poll, answers) = connected(server), connected(server)
-    server.connections.request_memory.limit_bytes = 100_000
+    server.connections.resources.request_memory.limit_bytes = 100_000
     feed(poll, framed("poll:before"))
     feed(hog, framed("now:" + "x" * LARGE)[:200_000])
     before = answers.take()
@@ -788,7 +784,7 @@ async def test_a_request_that_does_not_arrive_gives_way_to_those_that_wait(
     (large, large_end), (little, little_end) = connected(server), connected(server)
     feed(large, framed("now:" + "x" * LARGE)[:900_000])
     feed(little, framed("now:" + "x" * LARGE)[:100_000])
-    server.connections.request_memory.limit_bytes = 500_000 if short else 2_500_000
+    server.connections.resources.request_memory.limit_bytes = 500_000 if short else 2_500_000
     feed(little, b"x" * 200_000)
     await server.clock.pass_time(PATIENCE_S - LOOK_EVERY_S)
     early = large_end.closed
@@ -809,7 +805,7 @@ async def test_answers_that_are_not_read_count(server: Server) -> None:
     client.pause_reading()
     client.say(*["big:1000000"] * 30)
     await turns(50)
-    memory = server.connections.request_memory
+    memory = server.connections.resources.request_memory
     held = memory.used_bytes
     memory.limit_bytes = 1
     memory.wait(next(iter(memory.holders)))
@@ -825,7 +821,7 @@ async def test_answers_that_are_not_read_count(server: Server) -> None:
 async def test_the_heap_is_given_back_when_a_crowd_has_left() -> None:
     freed = []
     server = Server()
-    memory = server.connections.request_memory
+    memory = server.connections.resources.request_memory
     memory._freed = lambda: freed.append(memory.used_bytes)
     peers = [connected(server) for _ in range(20)]
     for connection, _ in peers:
@@ -859,10 +855,10 @@ async def test_a_task_outlives_its_connection(server: Server) -> None:
     await client.close()
     await turns()
 
-    assert 1 == len(server.connections.tasks)
+    assert 1 == len(server.connections.resources.tasks)
     server.desk.tasks["a"].set()
     await turns()
-    assert 0 == len(server.connections.tasks)
+    assert 0 == len(server.connections.resources.tasks)
 
 
 async def test_a_task_outlives_a_connection_that_is_aborted(server: Server) -> None:
@@ -876,12 +872,12 @@ async def test_a_task_outlives_a_connection_that_is_aborted(server: Server) -> N
 
     connection.abort()
     await turns()
-    running = len(server.connections.tasks)
+    running = len(server.connections.resources.tasks)
     server.desk.tasks["a"].set()
     await turns()
 
     assert 1 == running
-    assert 0 == len(server.connections.tasks)
+    assert 0 == len(server.connections.resources.tasks)
     await client.close()
 
 
@@ -1011,7 +1007,7 @@ async def test_memory_of_a_crowd_that_has_left_is_given_back(
     Once for all that leave within a second.
     """
     trimmed: list[int] = []
-    monkeypatch.setattr("barnabas.server.network.registry.trim_heap", lambda: trimmed.append(1))
+    monkeypatch.setattr("barnabas.server.network.registry.trim", lambda: trimmed.append(1))
     server = Server()
     await server.start()
     clients = [await server.client() for _ in range(CROWD + 10)]
@@ -1072,7 +1068,7 @@ async def test_draining_ends_also_what_does_not_end(server: Server) -> None:
 
     assert await client.disconnected()
     await client.close()
-    assert not server.connections.tasks
+    assert not server.connections.resources.tasks
 
 
 @pytest.mark.parametrize("size", [-1, 0, 2**31 - 1, 100 * 2**20 + 1])
@@ -1103,7 +1099,7 @@ async def test_a_client_of_another_protocol_is_named(
 async def test_a_frame_that_comes_byte_by_byte_is_whole_in_the_end(
     server: Server, client: Client
 ) -> None:
-    connection = Connection(server.connections, LISTENER)
+    connection = Connection(server.connections.resources, LISTENER)
     ours, theirs = socket.socketpair()
     loop = asyncio.get_running_loop()
     await loop.create_connection(lambda: LoopProtocol(connection), sock=ours)
@@ -1140,7 +1136,7 @@ async def test_a_socket_gets_room_for_large_frames(
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 10_000)
     before = ours.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF)
     loop = asyncio.get_running_loop()
-    connection = Connection(server.connections, LISTENER)
+    connection = Connection(server.connections.resources, LISTENER)
     await loop.create_connection(lambda: LoopProtocol(connection), sock=ours)
     theirs.setblocking(False)
 
@@ -1164,7 +1160,7 @@ def test_whatever_is_finished_first_answers_keep_their_order(seed: int) -> None:
     """
     choose = random.Random(seed)
     server = Server()
-    connection = Connection(server.connections, LISTENER)
+    connection = Connection(server.connections.resources, LISTENER)
     transport = FakeTransport(connection.connection_lost)
     connection.connection_made(transport)
     expected: list[str] = []
@@ -1208,7 +1204,7 @@ async def test_nothing_is_spliced_into_a_socket_that_closes() -> None:
     closing = False
     server = Server()
     server.desk.file = Numbers(100_000, cached=True, spliceable=True)
-    connection = Connection(server.connections, LISTENER)
+    connection = Connection(server.connections.resources, LISTENER)
     transport = Closing()
     connection.connection_made(transport)
 

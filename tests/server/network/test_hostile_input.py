@@ -194,7 +194,9 @@ class Peer:
         if self._connection is None:
             self.connections += 1
             assert self._broker.connections is not None
-            self._connection = Connection(self._broker.connections, self._broker.listeners[0])
+            self._connection = Connection(
+                self._broker.connections.resources, self._broker.listeners[0]
+            )
             self._transport = FakeTransport(self._lost)
             self._connection.connection_made(self._transport)
         self._transport.take()

@@ -227,7 +227,7 @@ async def fetched(sending: Sending, theirs: socket.socket, times: int) -> int:
     size = 4 * 1024 * 1024
     for _ in range(times):
         records = StoredRecords(FileSlice(cast(Any, Zeros()), 0, size))
-        sending.sender.put([b"head", records, b"tail"])
+        sending.sender.put([b"head", cast(Any, records), b"tail"])
         sending.sender.flush()
         left = 4 + size + 4
         while left:

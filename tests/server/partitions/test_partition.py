@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
@@ -24,10 +25,11 @@ from barnabas.protocol.errors import (
     UnknownTopicOrPartition,
 )
 from barnabas.server.fetch import delayed as delayed_fetch
-from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory, Watch
+from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory
 from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import EpochEnd, Partition
-from barnabas.server.scheduling.turns import TURN_S
+from barnabas.server.partitions.watch import Watch
+from barnabas.server.scheduling.turns import TURN_S, Steps, Turns
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
@@ -289,16 +291,14 @@ def test_a_listener_that_fails_concerns_nobody_else(
 
 
 async def test_a_fetch_that_fails_concerns_nobody_else() -> None:
-    purgatory = FetchPurgatory()
+    purgatory = purgatory_of(ManualClock())
     answers: list[object] = []
 
-    def read(fetch: DelayedFetch) -> None:
-        if fetch is broken:
-            raise ValueError("nobody has foreseen this")
-        fetch.answer(cast(Any, "records"))
+    def fail() -> None:
+        raise ValueError("nobody has foreseen this")
 
-    broken, sound = (DelayedFetch(purgatory, read) for _ in range(2))
-    for fetch in (broken, sound):
+    for read in (fail, lambda: None):
+        fetch = fetch_in(purgatory, read)
         fetch.then(answers.append)
         purgatory.ready(fetch)
 
@@ -312,10 +312,10 @@ async def test_others_are_served_while_very_many_fetches_are_answered(
 ) -> None:
     ticks = itertools.count()
     monkeypatch.setattr(delayed_fetch, "perf_counter", lambda: next(ticks) * TURN_S / 10)
-    purgatory = FetchPurgatory()
+    purgatory = purgatory_of(ManualClock())
     answers: list[object] = []
     for _ in range(100):
-        fetch = DelayedFetch(purgatory, lambda fetch: fetch.answer(cast(Any, "records")))
+        fetch = fetch_in(purgatory, lambda: None)
         fetch.then(lambda _: answers.append("records"))
         purgatory.ready(fetch)
 
@@ -443,30 +443,66 @@ def test_a_position_that_cannot_be_checked_is_out_of_range(
         partition.read(offset, 100, cast(Any, None), min_one_message=True, last_fetched_epoch=epoch)
 
 
+def purgatory_of(clock: ManualClock) -> FetchPurgatory:
+    return FetchPurgatory(clock, cast(Any, None), Turns())
+
+
+def fetch_in(
+    purgatory: FetchPurgatory, read: Callable[[], None], watch: dict[str, Any] | None = None
+) -> DelayedFetch:
+    """
+    A fetch that calls *read* and answers "records" when its wait is over.
+
+    Args:
+        watch: what it wants of a partition; ``missing`` is how many bytes.
+    """
+    wanted = dict(watch or {"missing": 0})
+
+    def steps(**_: Any) -> Steps[Any]:
+        read()
+        return "records"
+        yield
+
+    plan = SimpleNamespace(
+        min_bytes=wanted.pop("missing"),
+        max_wait_ms=500,
+        is_enough=lambda _: False,
+        is_outdated=lambda _: False,
+        read=steps,
+        watches=lambda _, waiter: [Watch(waiter, **wanted)],
+    )
+
+    def respond(reading: Any) -> Steps[Any]:
+        return reading
+        yield
+
+    return DelayedFetch(purgatory, cast(Any, plan), respond)
+
+
 class Fetches:
     """
     Waiting fetches of one partition.
     """
 
     def __init__(self, partition: Partition) -> None:
-        self.purgatory = FetchPurgatory()
         self.clock = ManualClock()
+        self.purgatory = purgatory_of(self.clock)
         self.read: list[DelayedFetch] = []
         self._partition = partition
 
     def wait(
         self, missing: int, *, limit: int = 10_000, read_committed: bool = False
     ) -> DelayedFetch:
-        fetch = DelayedFetch(self.purgatory, self.read.append)
-        watch = Watch(
-            fetch,
-            self._partition,
-            available=0,
-            limit=limit,
-            segment=0,
-            read_committed=read_committed,
-        )
-        fetch.wait([watch], missing, self.clock.call_later(0.5, fetch.wake))
+        watch = {
+            "missing": missing,
+            "partition": self._partition,
+            "available": 0,
+            "limit": limit,
+            "segment": 0,
+            "read_committed": read_committed,
+        }
+        fetch = fetch_in(self.purgatory, lambda: self.read.append(fetch), watch)
+        fetch.proceed(cast(Any, SimpleNamespace(size=0)))
         return fetch
 
 

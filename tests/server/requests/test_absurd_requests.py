@@ -20,7 +20,7 @@ import uvloop
 from barnabas.protocol.messages import REQUESTS
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from barnabas.server.requests.dispatch import MOST_ENTRIES
+from barnabas.server.requests.context import MOST_ENTRIES
 from barnabas.server.requests.registry import SERVED
 from barnabas.server.resources.collector import Collector
 from tests.support.absurd_requests import Path, absurd_request, array_paths

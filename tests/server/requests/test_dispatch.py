@@ -16,29 +16,24 @@ from barnabas.protocol.errors import ErrorCode, RebalanceInProgress
 from barnabas.protocol.messages.api_versions import ApiVersionsResponse
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.protocol.structs import replace
 from barnabas.server.metrics import Metrics
-from barnabas.server.network.connection import Connection
-from barnabas.server.requests.context import CloseConnection, Context, Parts
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.client import Client
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.error_response import error_response
-from barnabas.server.requests.registry import HANDLERS, Handler, ReadQuestion, Registration
-from barnabas.server.requests.repeated_requests import Question
+from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.requests.registry import HANDLERS, Handler, Registration
 from barnabas.server.scheduling.turns import Turns, finished
+from tests.support.requests import a_client
 from tests.support.samples import sample
 from tests.support.some import some
-from tests.support.unconnected import unconnected
 from tests.support.wire_client import request_frame
 
 HEARTBEAT = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
 
 
-def dispatcher(
-    handler: Handler,
-    metrics: Metrics | None = None,
-    read_question: ReadQuestion | None = None,
-) -> Dispatcher:
+def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
     """
     A dispatcher that knows Heartbeat, and ApiVersions as it is.
     """
@@ -50,7 +45,6 @@ def dispatcher(
         handler=handler,
         versions=versions,
         advertised=versions,
-        read_question=read_question,
     )
     table = {12: registration, 18: HANDLERS[18]}
     return Dispatcher(
@@ -58,8 +52,8 @@ def dispatcher(
     )
 
 
-def call(dispatch: Dispatcher, frame: bytes, connection: Connection | None = None) -> Any:
-    return dispatch(memoryview(bytearray(frame[4:])), connection or unconnected())
+def call(dispatch: Dispatcher, frame: bytes, client: Client | None = None) -> Any:
+    return dispatch(memoryview(bytearray(frame[4:])), client or a_client())
 
 
 def answered(answer: Any, version: int) -> HeartbeatResponse:
@@ -76,7 +70,7 @@ def answered(answer: Any, version: int) -> HeartbeatResponse:
 def test_a_handler_gets_the_request_and_its_response_is_framed(version: int) -> None:
     seen: list[tuple[Any, ...]] = []
 
-    def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         seen.append((request, context.version, context.client_id))
         return HeartbeatResponse(error_code=27)
 
@@ -86,50 +80,12 @@ def test_a_handler_gets_the_request_and_its_response_is_framed(version: int) -> 
     assert 27 == answered(answer, version).error_code
 
 
-def test_a_question_is_read_once_and_answered_each_time() -> None:
-    class Asked:
-        def answer(self, correlation_id: bytes, parts: Parts) -> bytes | None:
-            assert parts.metrics is metrics
-            return correlation_id + b"no" if is_known else None
-
-    def read(frame: memoryview, position: int, version: int) -> Question | None:
-        body = frame[position:].tobytes()
-        read_bodies.append((body, version))
-        return Asked() if body == encode(HEARTBEAT, 4) else None
-
-    def heartbeat(request: HeartbeatRequest, _: Context) -> HeartbeatResponse:
-        handled.append(request)
-        return HeartbeatResponse(error_code=0)
-
-    is_known = True
-    read_bodies: list[tuple[bytes, int]] = []
-    handled: list[HeartbeatRequest] = []
-    metrics = Metrics()
-    connection = unconnected()
-    dispatch = dispatcher(heartbeat, metrics, read)
-
-    for correlation_id in (7, 8):
-        frame = request_frame(HEARTBEAT, 4, correlation_id, "me")
-        assert [pack(">i", correlation_id) + b"no"] == call(dispatch, frame, connection)
-        assert connection.client_id == "me"
-        connection.client_id = None
-    assert [(encode(HEARTBEAT, 4), 4)] == read_bodies
-    assert not handled
-
-    is_known = False
-    call(dispatch, request_frame(HEARTBEAT, 4, 7, "me"), connection)
-    other = replace(HEARTBEAT, generation_id=2)
-    call(dispatch, request_frame(other, 4, 7, "me"), connection)
-    assert [HEARTBEAT, other] == handled
-    assert 4 == metrics.value("requests", api="Heartbeat")
-
-
 def test_a_request_without_answer_has_none() -> None:
     assert None is call(dispatcher(lambda *_: None), request_frame(HEARTBEAT, 4, 7))
 
 
 def test_the_error_of_a_handler_is_answered() -> None:
-    def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         raise RebalanceInProgress
 
     metrics = Metrics()
@@ -142,11 +98,11 @@ def test_the_error_of_a_handler_is_answered() -> None:
 def test_what_a_handler_did_not_expect_is_answered_and_logged_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         raise ZeroDivisionError("oops")
 
-    connection = unconnected(address="10.0.0.1")
-    answer = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7, "me"), connection)
+    client = a_client(address="10.0.0.1")
+    answer = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7, "me"), client)
 
     assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code
     (record,) = caplog.records
@@ -161,8 +117,8 @@ def test_a_response_that_cannot_be_encoded_is_answered_as_a_failure(
     frame = request_frame(HEARTBEAT, 4, 7)
 
     at_once = call(dispatcher(lambda *_: wrong), frame)
-    exchange, _ = call(dispatcher(lambda *_: Delayed()), frame)
-    later = exchange.parts(wrong)
+    context, _ = call(dispatcher(lambda *_: Delayed()), frame)
+    later = context.buffers(wrong)
 
     for answer in (at_once, later):
         assert ErrorCode.UNKNOWN_SERVER_ERROR == answered(answer, 4).error_code
@@ -170,25 +126,25 @@ def test_a_response_that_cannot_be_encoded_is_answered_as_a_failure(
 
 
 async def test_a_coroutine_is_handed_on_with_the_means_to_answer() -> None:
-    async def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+    async def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
         await asyncio.sleep(0)
         return HeartbeatResponse(error_code=0)
 
-    exchange, work = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
+    context, work = call(dispatcher(heartbeat), request_frame(HEARTBEAT, 4, 7))
 
-    assert 0 == answered(exchange.parts(await work), 4).error_code
-    assert 27 == answered(exchange.parts(RebalanceInProgress()), 4).error_code
+    assert 0 == answered(context.buffers(await work), 4).error_code
+    assert 27 == answered(context.buffers(RebalanceInProgress()), 4).error_code
 
 
 def test_a_delayed_answer_is_handed_on_with_the_means_to_answer() -> None:
     delayed = Delayed()
 
-    exchange, result = call(dispatcher(lambda *_: delayed), request_frame(HEARTBEAT, 3, 7))
+    context, result = call(dispatcher(lambda *_: delayed), request_frame(HEARTBEAT, 3, 7))
 
     assert delayed is result
     response = HeartbeatResponse(error_code=0)
-    assert response == answered(exchange.parts(response), 3)
-    assert [] == exchange.parts(None)
+    assert response == answered(context.buffers(response), 3)
+    assert context.buffers(None) is None
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
 )
 from barnabas.protocol.messages.describe_log_dirs import DescribeLogDirsResult
-from barnabas.server.requests.context import CloseConnection
 from barnabas.server.requests.error_response import error_response
+from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import HANDLERS
 from barnabas.server.scheduling.turns import finished
 from tests.support.messages import Samples

@@ -1,15 +1,22 @@
 """
 Messages to bytes and back.
+
+The schema of a message is its codec (``struct_of``). The requests and responses of three APIs have
+a second one, written by hand, for speed (``hot_messages``). It reads and writes the same; what it
+refuses is left to the general codec, which names the field that is wrong.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from importlib import import_module
 from typing import Any, Final, TypeVar
 
-from barnabas.protocol.codec.primitives import Buffer
+from barnabas.protocol.codec.primitives import Buffer, Refused
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.codec.struct_of import StructOf
 from barnabas.protocol.codec.wire_types import Reader, Writer
@@ -22,10 +29,34 @@ ANY_NUMBER: Final = sys.maxsize
 As many entries as there are.
 """
 
-_TYPES: Final[dict[tuple[type[Message], int], StructOf]] = {}
+HOT_MESSAGES: Final = frozenset({"produce", "fetch", "list_offsets"})
+"""
+The modules of ``messages`` whose requests and responses have a codec in ``hot_messages``, in the
+module of the same name.
+"""
+_MESSAGES: Final = "barnabas.protocol.messages"
+_HOT_CODECS: Final = "barnabas.protocol.hot_messages"
 
 _MALFORMED: Final = (DecodeError, struct.error, IndexError)
 _NOT_ENCODABLE: Final = (struct.error, TypeError, AttributeError, ValueError)
+_NOT_READ: Final = (Refused, *_MALFORMED)
+_NOT_WRITTEN: Final = (Refused, *_NOT_ENCODABLE)
+
+
+class _Codec:
+    """
+    What reads and writes one version of a message.
+    """
+
+    __slots__ = ("hot_read", "hot_write", "struct")
+
+    def __init__(self, struct: StructOf) -> None:
+        self.struct = struct
+        self.hot_read: Callable[[Buffer, int, int, int], tuple[Any, int]] | None = None
+        self.hot_write: Callable[[Any, int, int], list[Buffer]] | None = None
+
+
+_CODECS: Final[dict[tuple[type[Message], int], _Codec]] = {}
 
 
 def decode(cls: type[M], version: int, data: Buffer) -> M:
@@ -52,10 +83,15 @@ def decode_from(
         TooManyEntries: its arrays have more than *most_entries*, all together.
         ValueError: there is no such version.
     """
-    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
+    if codec.hot_read is not None:
+        try:
+            return codec.hot_read(data, position, version, most_entries)
+        except _NOT_READ:
+            pass
     reader = Reader(memoryview(data), position, most_entries)
     try:
-        return wire_type.read(reader), reader.position
+        return codec.struct.read(reader), reader.position
     except _MALFORMED as error:
         raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
 
@@ -69,10 +105,10 @@ def decode_in_steps(
     Raises:
         DecodeError, TooManyEntries, ValueError: as in ``decode_from``.
     """
-    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
     reader = Reader(memoryview(data), position, most_entries)
     try:
-        message: Any = yield from wire_type.read_in_steps(reader)
+        message: Any = yield from codec.struct.read_in_steps(reader)
     except _MALFORMED as error:
         raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
     return message, reader.position
@@ -100,10 +136,15 @@ def encode_parts(message: Message, version: int, most_entries: int = ANY_NUMBER)
         ValueError: as in ``encode``.
     """
     cls = type(message)
-    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
+    if codec.hot_write is not None:
+        try:
+            return codec.hot_write(message, version, most_entries)
+        except _NOT_WRITTEN:
+            pass
     writer = Writer(most_entries)
     try:
-        wire_type.write(writer, message)
+        codec.struct.write(writer, message)
     except _NOT_ENCODABLE as error:
         raise ValueError(f"{cls.__name__} version {version}: {error}") from error
     return writer.finished()
@@ -117,18 +158,18 @@ def encode_in_steps(message: Message, version: int) -> Generator[None, None, lis
         ValueError: as in ``encode``.
     """
     cls = type(message)
-    wire_type = _TYPES.get((cls, version)) or _make_type(cls, version)
+    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
     writer = Writer(ANY_NUMBER)
     try:
-        yield from wire_type.write_in_steps(writer, message)
+        yield from codec.struct.write_in_steps(writer, message)
     except _NOT_ENCODABLE as error:
         raise ValueError(f"{cls.__name__} version {version}: {error}") from error
     return writer.finished()
 
 
-def _make_type(cls: type[Message], version: int) -> StructOf:
+def _make_codec(cls: type[Message], version: int) -> _Codec:
     """
-    The type of *version* of *cls*, from now on.
+    What reads and writes *version* of *cls*, from now on.
 
     Raises:
         TypeError: the declaration of the message makes no sense in this version.
@@ -136,5 +177,12 @@ def _make_type(cls: type[Message], version: int) -> StructOf:
     """
     if version not in cls.api.versions:
         raise ValueError(f"{cls.__name__} has no version {version}")
-    made = StructOf(cls, version, flexible=cls.api.is_flexible(version))
-    return _TYPES.setdefault((cls, version), made)
+    codec = _Codec(StructOf(cls, version, flexible=cls.api.is_flexible(version)))
+    package, _, name = cls.__module__.rpartition(".")
+    if package == _MESSAGES and name in HOT_MESSAGES:
+        hot = import_module(f"{_HOT_CODECS}.{name}")
+        if cls.__name__.endswith("Request"):
+            codec.hot_read = hot.read_request
+        elif cls.__name__.endswith("Response"):
+            codec.hot_write = hot.write_response
+    return _CODECS.setdefault((cls, version), codec)

@@ -19,9 +19,7 @@ uvarint size, and that many bytes.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final, NoReturn
-from uuid import UUID
 
 from barnabas.protocol.errors import DecodeError, TooManyEntries
 
@@ -54,6 +52,12 @@ than a dozen.
 """
 
 _MAX_UVARINT_BYTES = 5
+
+
+class Refused(Exception):
+    """
+    A hot codec leaves the message to the general one: it is malformed, or has too many entries.
+    """
 
 
 def uvarint(value: int) -> bytes:
@@ -151,14 +155,6 @@ def skip_tagged_fields(data: Buffer, position: int) -> int:
         if position > len(data):
             raise DecodeError(f"tagged field {tag} ends after the data")
     return position
-
-
-@lru_cache(maxsize=4096)
-def uuid_from(data: bytes) -> UUID:
-    """
-    The UUID of 16 bytes. It is remembered: topics are few, and each request names some of them.
-    """
-    return UUID(bytes=data)
 
 
 def bad_length(name: str, length: int, left: int) -> NoReturn:

@@ -27,10 +27,10 @@ from barnabas.protocol.codec.primitives import (
     read_uvarint,
     string_length,
     too_many_entries,
-    uuid_from,
     uvarint,
 )
 from barnabas.protocol.codec.schema import Kind
+from barnabas.protocol.codec.uuids import uuid_from
 
 _PIECES_AT_ONCE: Final = 4096
 """

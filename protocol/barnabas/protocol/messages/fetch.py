@@ -18,7 +18,7 @@ Fetch (1): records of partitions, from an offset on.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 from uuid import UUID
 
 from barnabas.protocol.apis import FETCH
@@ -35,11 +35,23 @@ from barnabas.protocol.codec.schema import (
     since,
 )
 
+FIRST_TOPIC_ID_VERSION: Final = 13
+"""
+The first version with topic ids in place of names.
+"""
+NO_HIGH_WATERMARK: Final = INT64_MAX
+"""
+The high watermark of a replica that knows none.
+"""
+
 
 @message
 class ReplicaState:
     replica_id: int32 = -1
     replica_epoch: int64 = -1
+
+
+NO_REPLICA: Final = ReplicaState()
 
 
 @message(frozen=False)
@@ -51,7 +63,7 @@ class FetchPartition:
     log_start_offset: int64 = since(5, default=-1)
     partition_max_bytes: int32
     replica_directory_id: UUID = since(17, default=ZERO_UUID, tag=0)
-    high_watermark: int64 = since(18, default=INT64_MAX, tag=1)
+    high_watermark: int64 = since(18, default=NO_HIGH_WATERMARK, tag=1)
 
 
 @message(frozen=False)
@@ -74,7 +86,7 @@ class FetchRequest:
 
     cluster_id: str | None = since(12, default=None, tag=0)
     replica_id: int32 = since(0, until=14, default=-1)
-    replica_state: ReplicaState = since(15, default=ReplicaState(), tag=1)
+    replica_state: ReplicaState = since(15, default=NO_REPLICA, tag=1)
     max_wait_ms: int32
     min_bytes: int32
     max_bytes: int32 = INT32_MAX
@@ -104,6 +116,11 @@ class SnapshotId:
     epoch: int32 = -1
 
 
+NO_DIVERGING_EPOCH: Final = EpochEndOffset()
+NO_LEADER: Final = LeaderIdAndEpoch()
+NO_SNAPSHOT: Final = SnapshotId()
+
+
 @message(frozen=False)
 class AbortedTransaction:
     producer_id: int64
@@ -117,9 +134,9 @@ class PartitionData:
     high_watermark: int64
     last_stable_offset: int64 = -1
     log_start_offset: int64 = since(5, default=-1)
-    diverging_epoch: EpochEndOffset = since(12, default=EpochEndOffset(), tag=0)
-    current_leader: LeaderIdAndEpoch = since(12, default=LeaderIdAndEpoch(), tag=1)
-    snapshot_id: SnapshotId = since(12, default=SnapshotId(), tag=2)
+    diverging_epoch: EpochEndOffset = since(12, default=NO_DIVERGING_EPOCH, tag=0)
+    current_leader: LeaderIdAndEpoch = since(12, default=NO_LEADER, tag=1)
+    snapshot_id: SnapshotId = since(12, default=NO_SNAPSHOT, tag=2)
     aborted_transactions: list[AbortedTransaction] | None = None
     preferred_read_replica: int32 = since(11, default=-1)
     records: Records | None

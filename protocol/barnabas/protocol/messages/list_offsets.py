@@ -21,20 +21,20 @@ from barnabas.protocol.apis import LIST_OFFSETS
 from barnabas.protocol.codec.schema import Api, int8, int16, int32, int64, message, since
 
 
-@message
+@message(frozen=False)
 class ListOffsetsPartition:
     partition_index: int32
     current_leader_epoch: int32 = since(4, default=-1)
     timestamp: int64
 
 
-@message
+@message(frozen=False)
 class ListOffsetsTopic:
     name: str
     partitions: list[ListOffsetsPartition]
 
 
-@message
+@message(frozen=False)
 class ListOffsetsRequest:
     api: ClassVar[Api] = LIST_OFFSETS
 
@@ -44,7 +44,7 @@ class ListOffsetsRequest:
     timeout_ms: int32 = since(10, default=0)
 
 
-@message
+@message(frozen=False)
 class ListOffsetsPartitionResponse:
     partition_index: int32
     error_code: int16
@@ -53,13 +53,13 @@ class ListOffsetsPartitionResponse:
     leader_epoch: int32 = since(4, default=-1)
 
 
-@message
+@message(frozen=False)
 class ListOffsetsTopicResponse:
     name: str
     partitions: list[ListOffsetsPartitionResponse]
 
 
-@message
+@message(frozen=False)
 class ListOffsetsResponse:
     api: ClassVar[Api] = LIST_OFFSETS
 

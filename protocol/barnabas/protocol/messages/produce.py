@@ -15,7 +15,7 @@ Produce (0): appends records to partitions.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 from uuid import UUID
 
 from barnabas.protocol.apis import PRODUCE
@@ -29,6 +29,11 @@ from barnabas.protocol.codec.schema import (
     message,
     since,
 )
+
+FIRST_TOPIC_ID_VERSION: Final = 13
+"""
+The first version with topic ids in place of names.
+"""
 
 
 @message(frozen=False)
@@ -66,6 +71,9 @@ class LeaderIdAndEpoch:
     leader_epoch: int32 = -1
 
 
+NO_LEADER: Final = LeaderIdAndEpoch()
+
+
 @message(frozen=False)
 class PartitionProduceResponse:
     index: int32
@@ -75,7 +83,7 @@ class PartitionProduceResponse:
     log_start_offset: int64 = since(5, default=-1)
     record_errors: list[BatchIndexAndErrorMessage] = since(8, default=[])
     error_message: str | None = since(8, default=None)
-    current_leader: LeaderIdAndEpoch = since(10, default=LeaderIdAndEpoch(), tag=0)
+    current_leader: LeaderIdAndEpoch = since(10, default=NO_LEADER, tag=0)
 
 
 @message(frozen=False)

@@ -17,7 +17,9 @@ from barnabas.protocol.errors import (
     KafkaError,
     UnknownTopicId,
 )
+from barnabas.protocol.hot_messages.fetch import topic_response
 from barnabas.protocol.messages.fetch import (
+    FIRST_TOPIC_ID_VERSION,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -26,7 +28,7 @@ from barnabas.protocol.messages.fetch import (
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 
 Key: TypeAlias = "tuple[str | UUID, int]"
@@ -34,7 +36,6 @@ Key: TypeAlias = "tuple[str | UUID, int]"
 A partition, by its index and by the name or the id of its topic, whichever the request has.
 """
 
-FIRST_TOPIC_ID_VERSION: Final = 13
 NOBODY: Final = -1
 """
 The replica id of a client that is no broker.
@@ -173,10 +174,13 @@ def asked_for(request: FetchRequest, version: int) -> Steps[dict[Key, CachedPart
     """
     asked: dict[Key, CachedPartition] = {}
     by_id = version >= FIRST_TOPIC_ID_VERSION
+    number = 0
     for topic in request.topics:
         name, topic_id = (None, topic.topic_id) if by_id else (topic.topic, ZERO_UUID)
         for partition in topic.partitions:
-            yield
+            number += 1
+            if number % ENTRIES_PER_STEP == 0:
+                yield
             key = (topic_id if name is None else name), partition.partition
             asked[key] = CachedPartition(key, name, topic_id, partition)
     return asked
@@ -200,16 +204,14 @@ def by_topic(
     """
     topics: list[FetchableTopicResponse] = []
     last: str | UUID | None = None
-    for each, data in zip(wanted, partitions, strict=True):
-        yield
+    for number, each in enumerate(wanted):
+        if number % ENTRIES_PER_STEP == ENTRIES_PER_STEP - 1:
+            yield
+        data = partitions[number]
         key = each.key[0]
         if key != last:
             last = key
-            topics.append(
-                FetchableTopicResponse(
-                    topic=each.topic or "", topic_id=each.topic_id, partitions=[data]
-                )
-            )
+            topics.append(topic_response(each.topic or "", each.topic_id, [data]))
         else:
             topics[-1].partitions.append(data)
     return topics

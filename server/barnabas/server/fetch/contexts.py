@@ -5,6 +5,8 @@ What a request asks for is settled when it arrives; what of the reading is told,
 session remembers of that, when it is answered (Kafka ``FetchContext``).
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +19,14 @@ from barnabas.protocol.errors import (
     InvalidFetchSessionEpoch,
     KafkaError,
 )
-from barnabas.protocol.messages.fetch import FetchRequest, FetchResponse, PartitionData
-from barnabas.server.fetch.cached_partition import (
+from barnabas.protocol.hot_messages.fetch import fetch_response
+from barnabas.protocol.messages.fetch import (
     FIRST_TOPIC_ID_VERSION,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from barnabas.server.fetch.cached_partition import (
     CachedPartition,
     Key,
     asked_for,
@@ -76,7 +83,7 @@ class Sessionless:
     def response(
         self, wanted: Sequence[CachedPartition], data: Sequence[PartitionData]
     ) -> Steps[FetchResponse]:
-        return FetchResponse(responses=(yield from by_topic(wanted, data)))
+        return fetch_response((yield from by_topic(wanted, data)))
 
 
 class First:
@@ -114,7 +121,7 @@ class First:
             now_ms=self._clock.now_ms(),
         )
         topics = yield from by_topic(wanted, data)
-        return FetchResponse(session_id=session_id, responses=topics)
+        return fetch_response(topics, session_id=session_id)
 
 
 class Incremental:
@@ -147,7 +154,7 @@ class Incremental:
             if told.records:
                 session.put_last(each)
         topics = yield from by_topic([each for each, _ in news], [told for _, told in news])
-        return FetchResponse(session_id=session.id, responses=topics)
+        return fetch_response(topics, session_id=session.id)
 
 
 def context_of(

@@ -1,8 +1,8 @@
 """
-Fetches that wait for bytes.
+Fetches that wait: for bytes, for their time to run out, or for the disk.
 
 Kafka looks at every waiting fetch of a partition after every append to it
-(``DelayedFetch.tryComplete``). Here a fetch is told how many bytes became readable and counts down:
+(``DelayedFetch.tryComplete``). Here a fetch hears how many bytes became readable and counts down:
 an append costs each of them one addition and no read.
 """
 
@@ -11,92 +11,183 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import Executor
+from enum import Enum
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from barnabas.server.requests.delayed import Delayed
-from barnabas.server.scheduling.turns import TURN_S
+from barnabas.protocol.errors import UnknownServerError
+from barnabas.server.fetch.reader import FetchPlan, LogReadResult
+from barnabas.server.partitions.watch import Watch
+from barnabas.server.purgatory import Delayed
+from barnabas.server.scheduling.turns import TURN_S, Steps, Turns, finished
+from barnabas.storage.fs.interface import WouldBlock
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import Timer
-    from barnabas.server.partitions.partition import Partition
+    from barnabas.protocol.messages.fetch import FetchResponse
+    from barnabas.server.clock import ServerClock, Timer
 
 
-class Watch:
+class FetchState(Enum):
     """
-    What one waiting fetch wants of one partition.
+    What a delayed fetch does.
 
-    ``available`` counts the readable bytes, never more than the partition's limit in the request:
-    bytes beyond it would not be part of the answer, so they do not count towards ``min_bytes``
-    (Kafka ``DelayedFetch.tryComplete``). ``segment`` is the base offset of the one the fetch would
-    read from, -1 where that is not known.
+    ::
+
+        READING ---> WAITING ---> READY ---> READING ---> ANSWERING
+           |                        |                         ^
+           +------------------------+-------------------------+
     """
 
-    __slots__ = ("available", "fetch", "limit", "partition", "read_committed", "segment")
+    READING = "a thread looks for what the page cache lacks"
+    WAITING = "too few bytes are there"
+    READY = "its wait is over, and its turn comes"
+    ANSWERING = "its response is made"
 
-    def __init__(
-        self,
-        fetch: DelayedFetch,
-        partition: Partition,
-        *,
-        available: int,
-        limit: int,
-        segment: int,
-        read_committed: bool,
-    ) -> None:
-        self.fetch = fetch
-        self.partition = partition
-        self.available = available
-        self.limit = limit
-        self.segment = segment
-        self.read_committed = read_committed
 
-    def more(self, size: int) -> None:
-        """
-        That many more bytes can be read.
-        """
-        added = min(size, self.limit - self.available)
-        if added > 0:
-            self.available += added
-            self.fetch.arrived(added)
-
-    def changed(self) -> None:
-        """
-        The partition is not what it was: gone, offline, truncated. The fetch has to look again.
-        """
-        self.fetch.wake()
+S = FetchState
+TRANSITIONS: Final = {
+    S.READING: frozenset({S.WAITING, S.READING, S.ANSWERING}),
+    S.WAITING: frozenset({S.READY}),
+    S.READY: frozenset({S.READING, S.ANSWERING}),
+    S.ANSWERING: frozenset({S.READING}),
+}
 
 
 class DelayedFetch(Delayed):
     """
-    A fetch that waits until enough bytes are there, or its time is up.
+    A fetch that cannot be answered at once (Kafka ``DelayedFetch``).
 
-    ``read`` makes the answer from what the logs hold by then; it may answer later still, when the
-    page cache lacks the bytes, so it is given the fetch and calls ``answer`` itself.
+    Invariants:
+
+    1. It watches its partitions, has a timer, and is in the purgatory's ``waiting``, while it is
+       WAITING, and at no other time.
+    2. ``hurry`` ends its wait, also one that has not begun.
     """
 
-    __slots__ = ("_missing", "_purgatory", "_read", "_timer", "_watches", "_woken", "is_hurried")
+    __slots__ = (
+        "_is_hurried",
+        "_min_bytes",
+        "_missing",
+        "_plan",
+        "_purgatory",
+        "_respond",
+        "_timer",
+        "_wait_s",
+        "_watches",
+        "state",
+    )
 
-    def __init__(self, purgatory: FetchPurgatory, read: Callable[[DelayedFetch], None]) -> None:
+    def __init__(
+        self,
+        purgatory: FetchPurgatory,
+        plan: FetchPlan,
+        respond: Callable[[LogReadResult], Steps[FetchResponse]],
+    ) -> None:
+        """
+        Args:
+            respond: makes the response of what was read.
+        """
         super().__init__()
         self._purgatory = purgatory
-        self._read = read
+        self._plan = plan
+        self._respond = respond
         self._missing = 0
-        self.is_hurried = False  # it may not begin to wait any more
+        self._is_hurried = False
         self._watches: list[Watch] = []
         self._timer: Timer | None = None
-        self._woken = False
+        self.state = S.READING
 
-    def wait(self, watches: list[Watch], missing: int, timer: Timer) -> None:
+    def _become(self, state: FetchState) -> None:
+        assert state in TRANSITIONS[self.state], f"a fetch: {self.state} -> {state}"
+        self.state = state
+
+    # Reading
+
+    def read_elsewhere(self, *, is_last: bool = False) -> None:
         """
-        Begin to wait for that many more bytes. The timer is one that calls ``wake``.
+        Read in a thread, where it does no harm to wait for the disk.
+
+        Args:
+            is_last: the wait is over; answer with whatever is there.
         """
-        self._watches = watches
-        self._missing = missing
-        self._timer = timer
+        self._become(S.READING)
+
+        def read(future: asyncio.Future[LogReadResult]) -> None:
+            if future.cancelled() or self.done:
+                return
+            error = future.exception()
+            if error is not None:
+                self.fail(error if isinstance(error, Exception) else UnknownServerError())
+            elif is_last:
+                self._answer(self._respond(future.result()))
+            else:
+                self.proceed(future.result())
+
+        future = asyncio.get_running_loop().run_in_executor(
+            self._purgatory.reads, lambda: finished(self._plan.read(nowait=False))
+        )
+        future.add_done_callback(read)
+
+    def proceed(self, reading: LogReadResult) -> None:
+        """
+        Answer with the *reading*, or wait for more.
+        """
+        plan = self._plan
+        if self._is_hurried or plan.is_enough(reading):
+            self._answer(self._respond(reading))
+        elif plan.is_outdated(reading):
+            # No watch has seen what was appended, and others may have come between.
+            self._read_and_answer()
+        else:
+            self._wait(reading)
+
+    def complete(self) -> None:
+        """
+        The wait is over: answer with whatever is there.
+        """
+        if not self.done:
+            self._read_and_answer()
+
+    def _read_and_answer(self) -> None:
+        def read() -> Steps[FetchResponse | None]:
+            try:
+                reading = yield from self._plan.read(nowait=True)
+            except WouldBlock:
+                self.read_elsewhere(is_last=True)
+                return None
+            return (yield from self._respond(reading))
+
+        self._answer(read())
+
+    def _answer(self, steps: Steps[FetchResponse | None]) -> None:
+        """
+        Answer with what *steps* return, if that is an answer.
+        """
+        self._become(S.ANSWERING)
+
+        def answer() -> Steps[None]:
+            try:
+                response = yield from steps
+            except Exception as error:  # the client gets an answer, whatever it is
+                self.fail(error)
+            else:
+                if response is not None:
+                    self.answer(response)
+
+        self._purgatory.turns.start(answer())
+
+    # Waiting
+
+    def _wait(self, reading: LogReadResult) -> None:
+        plan = self._plan
+        self._become(S.WAITING)
+        self._missing = plan.min_bytes - reading.size
+        self._watches = plan.watches(reading, self)
+        self._timer = self._purgatory.clock.call_later(plan.max_wait_ms / 1000, self.wake)
         self._purgatory.waiting.add(self)
-        for watch in watches:
-            if self._woken:
+        for watch in self._watches:
+            if self.state is not S.WAITING:  # the partition before it has changed
                 return
             watch.partition.add_watch(watch)
 
@@ -109,25 +200,18 @@ class DelayedFetch(Delayed):
         """
         Answer with what is there, once this turn of the loop has ended.
 
-        Not at once: the append that woke us is often one of several from the same read of a socket,
-        and one answer that carries all of them is cheaper than one for the first and a new fetch.
+        Not at once: the append that woke this fetch is often one of several from the same read of a
+        socket, and one answer that carries all of them is cheaper than one for the first and a new
+        fetch.
         """
-        if not self._woken and not self.done:
-            self._woken = True
+        if self.state is S.WAITING and not self.done:
+            self._become(S.READY)
             self._leave()
             self._purgatory.ready(self)
 
-    def complete(self) -> None:
-        """
-        Read and answer.
-        """
-        if not self.done:
-            self._read(self)
-
     def hurry(self) -> None:
-        self.is_hurried = True
-        if self._timer is not None:
-            self.wake()
+        self._is_hurried = True
+        self.wake()
 
     def cancel(self) -> None:
         self._leave()
@@ -145,12 +229,19 @@ class DelayedFetch(Delayed):
 
 class FetchPurgatory:
     """
-    All fetches that wait, and those whose turn has come.
+    All fetches that wait, those whose turn has come, and what they share.
     """
 
-    __slots__ = ("_is_scheduled", "_ready", "waiting")
+    __slots__ = ("_is_scheduled", "_ready", "clock", "reads", "turns", "waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: ServerClock, reads: Executor, turns: Turns) -> None:
+        """
+        Args:
+            reads: threads that read what the page cache lacks.
+        """
+        self.clock = clock
+        self.reads = reads
+        self.turns = turns
         self.waiting: set[DelayedFetch] = set()
         self._ready: deque[DelayedFetch] = deque()
         self._is_scheduled = False
@@ -168,7 +259,7 @@ class FetchPurgatory:
 
     def wake_all(self) -> None:
         """
-        The broker stops: everybody gets what there is.
+        The broker stops: each fetch gets what there is.
         """
         for fetch in tuple(self.waiting):
             fetch.wake()

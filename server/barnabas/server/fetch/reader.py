@@ -12,6 +12,8 @@ is allowed. Nothing in here waits or keeps anything from one reading to the next
 any thread.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import logging
@@ -20,6 +22,7 @@ from typing import cast
 
 from barnabas.protocol.codec.schema import Records
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
+from barnabas.protocol.hot_messages.fetch import partition_data
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -30,7 +33,8 @@ from barnabas.protocol.structs import NamedTuple
 from barnabas.server.fetch.cached_partition import UNKNOWN, CachedPartition, Empty
 from barnabas.server.fetch.stored_records import StoredRecords
 from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition, Watermarks
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.partitions.watch import Waiter, Watch
+from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.segment.fetch_data import FetchDataInfo
@@ -69,16 +73,76 @@ class LogReadResult:
 
 class FetchPlan(NamedTuple):
     """
-    The part of a fetch request that says what to read.
+    What a fetch request reads, and what it waits for.
     """
 
     wanted: Sequence[CachedPartition]
     isolation: FetchIsolation
+    min_bytes: int
     max_bytes: int
+    max_wait_ms: int
     version: int
     is_of_session: bool  # what was found now may help the next time
 
-    def find(self, *, nowait: bool) -> Steps[LogReadResult]:
+    def is_enough(self, reading: LogReadResult) -> bool:
+        """
+        Whether the fetch is answered with *reading*, and waits for no more.
+        """
+        return (
+            reading.size >= self.min_bytes
+            or reading.urgent
+            or self.max_wait_ms <= 0
+            or all(wanted.partition is None for wanted in self.wanted)
+            or self._is_behind(reading)
+        )
+
+    def _is_behind(self, reading: LogReadResult) -> bool:
+        """
+        Whether a partition is read from a segment that gets no more records (case F of Kafka's
+        ``DelayedFetch``): what is found there is all that this fetch will ever find.
+        """
+        for number, wanted in enumerate(self.wanted):
+            partition = wanted.partition
+            if partition is None or not size_of(reading.partitions[number]):
+                continue
+            active = partition.log.log_end_offset_metadata.segment_base_offset
+            if reading.segments[number] < active:
+                return True
+        return False
+
+    def is_outdated(self, reading: LogReadResult) -> bool:
+        """
+        Whether something was appended, or a partition closed, since the *reading* began.
+        """
+        for number, wanted in enumerate(self.wanted):
+            partition, data = wanted.partition, reading.partitions[number]
+            if partition is not None and (
+                partition.error is not None
+                or partition.log.high_watermark != data.high_watermark
+                or partition.log.last_stable_offset != data.last_stable_offset
+            ):
+                return True
+        return False
+
+    def watches(self, reading: LogReadResult, waiter: Waiter) -> list[Watch]:
+        """
+        What *waiter* has to hear of, to know when there is enough.
+        """
+        read_committed = self.isolation is FetchIsolation.TXN_COMMITTED
+        return [
+            Watch(
+                waiter,
+                wanted.partition,
+                available=size_of(reading.partitions[number]),
+                limit=wanted.request.partition_max_bytes,
+                segment=reading.segments[number],
+                read_committed=read_committed,
+            )
+            for number, wanted in enumerate(self.wanted)
+            if wanted.partition is not None
+        ]
+
+    def read(self, *, nowait: bool) -> Steps[LogReadResult]:
         """
         Look where the bytes are.
 
@@ -87,8 +151,9 @@ class FetchPlan(NamedTuple):
         """
         reading = LogReadResult()
         remaining = self.max_bytes
-        for wanted in self.wanted:
-            yield
+        for number, wanted in enumerate(self.wanted, 1):
+            if number % ENTRIES_PER_STEP == 0:
+                yield
             if wanted.partition is None:
                 # What is not there does not end the wait: Kafka answers for it apart from the read.
                 reading.urgent |= wanted.error not in UNKNOWN
@@ -205,14 +270,12 @@ def size_of(data: PartitionData) -> int:
 
 
 def _found(request: FetchPartition, result: FetchResult, partition: Partition) -> PartitionData:
-    data = PartitionData(
-        partition_index=request.partition,
-        error_code=0,
+    data = partition_data(
+        request.partition,
+        0,
         high_watermark=result.high_watermark,
         last_stable_offset=result.last_stable_offset,
         log_start_offset=result.log_start_offset,
-        aborted_transactions=None,
-        records=NO_RECORDS,
     )
     if result.diverging is not None:
         epoch, end_offset = result.diverging

@@ -63,7 +63,7 @@ from barnabas.server.groups.offsets.fetching import fetch_offsets
 from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard import GroupShard
 from barnabas.server.groups.shard_state import ShardState
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import Steps, Turns
 from barnabas.storage.producers.entry import VerificationGuard
 

@@ -12,7 +12,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.shard import GroupShard
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 GROUPS_AT_ONCE: Final = 200

@@ -3,7 +3,7 @@ Request handlers, one module per API or small family of APIs.
 
 ``requests.registry`` knows which module has which.
 
-A handler takes the decoded request and a ``Context`` and does one of five things:
+A handler takes the decoded request and a ``RequestContext`` and does one of five things:
 
 * returns its response: it is written at once, without a task. What a plain ``def`` does that never
   has to wait, and what the path of a batch is made of;

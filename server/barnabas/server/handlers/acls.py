@@ -21,7 +21,8 @@ from barnabas.protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from barnabas.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from barnabas.server.requests.context import CloseConnection, Context
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
@@ -53,13 +54,13 @@ def _of_filter(wanted: DescribeAclsRequest | DeleteAclsFilter) -> tuple[int, ...
 
 
 @handles(DescribeAclsRequest)
-def describe_acls(request: DescribeAclsRequest, _context: Context) -> DescribeAclsResponse:
+def describe_acls(request: DescribeAclsRequest, _context: RequestContext) -> DescribeAclsResponse:
     _reject_unknown(_of_filter(request))
     raise SecurityDisabled("No Authorizer is configured on the broker")
 
 
 @handles(CreateAclsRequest)
-def create_acls(request: CreateAclsRequest, _context: Context) -> Steps[CreateAclsResponse]:
+def create_acls(request: CreateAclsRequest, _context: RequestContext) -> Steps[CreateAclsResponse]:
     for creation in request.creations:
         yield
         _reject_unknown(
@@ -74,7 +75,7 @@ def create_acls(request: CreateAclsRequest, _context: Context) -> Steps[CreateAc
 
 
 @handles(DeleteAclsRequest)
-def delete_acls(request: DeleteAclsRequest, _context: Context) -> Steps[DeleteAclsResponse]:
+def delete_acls(request: DeleteAclsRequest, _context: RequestContext) -> Steps[DeleteAclsResponse]:
     for wanted in request.filters:
         yield
         _reject_unknown(_of_filter(wanted))

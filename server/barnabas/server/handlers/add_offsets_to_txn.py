@@ -14,18 +14,18 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.storage.state_files.file_names import TopicPartition
 
 
 @handles(AddOffsetsToTxnRequest)
 async def add_offsets_to_txn(
-    request: AddOffsetsToTxnRequest, context: Context
+    request: AddOffsetsToTxnRequest, context: RequestContext
 ) -> AddOffsetsToTxnResponse:
-    partition = context.groups.partition_for(request.group_id)
+    partition = context.broker.groups.partition_for(request.group_id)
     try:
-        await context.transactions.add_partitions(
+        await context.broker.transactions.add_partitions(
             request.transactional_id,
             Producer(request.producer_id, request.producer_epoch),
             {TopicPartition(GROUP_METADATA_TOPIC, partition)},

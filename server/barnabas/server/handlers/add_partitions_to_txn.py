@@ -24,7 +24,7 @@ from barnabas.protocol.messages.add_partitions_to_txn import (
 from barnabas.server.cluster.topic_names import is_internal
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -36,17 +36,17 @@ Errors = Mapping[TopicPartition, ErrorCode]
 
 @handles(AddPartitionsToTxnRequest)
 async def add_partitions_to_txn(
-    request: AddPartitionsToTxnRequest, context: Context
+    request: AddPartitionsToTxnRequest, context: RequestContext
 ) -> AddPartitionsToTxnResponse:
     transactions = _transactions(request, context.version)
     # An id that is named twice gets what was named last, and is answered as if it was the first.
-    listed = await context.turns.finish(each_in_steps(_partitions, transactions))
+    listed = await context.broker.turns.finish(each_in_steps(_partitions, transactions))
     partitions = {
         each.transactional_id: found for each, found in zip(transactions, listed, strict=True)
     }
     asked = {each.transactional_id: each for each in reversed(transactions)}
     results = []
-    async for each in context.turns.between(transactions):
+    async for each in context.broker.turns.between(transactions):
         name = each.transactional_id
         added = await _add(each, partitions[name], asked[name], context)
         results.append(AddPartitionsToTxnResult(transactional_id=name, topic_results=added))
@@ -74,9 +74,9 @@ async def _add(
     transaction: AddPartitionsToTxnTransaction,
     partitions: Set[TopicPartition],
     asked: AddPartitionsToTxnTransaction,
-    context: Context,
+    context: RequestContext,
 ) -> list[AddPartitionsToTxnTopicResult]:
-    in_turns = context.turns.finish
+    in_turns = context.broker.turns.finish
     refused = await in_turns(_refused(partitions, context))
     if refused:
         untried = ErrorCode.OPERATION_NOT_ATTEMPTED
@@ -88,7 +88,7 @@ async def _add(
         return await in_turns(_grouped(errors.items()))
     code = ErrorCode.NONE
     try:
-        await context.transactions.add_partitions(
+        await context.broker.transactions.add_partitions(
             transaction.transactional_id,
             producer,
             partitions,
@@ -99,7 +99,7 @@ async def _add(
     return await in_turns(_as_asked(asked, code))
 
 
-def _refused(partitions: Iterable[TopicPartition], context: Context) -> Steps[Errors]:
+def _refused(partitions: Iterable[TopicPartition], context: RequestContext) -> Steps[Errors]:
     """
     The partitions that cannot be part of any transaction; clients may not write to internal topics.
     """
@@ -109,16 +109,19 @@ def _refused(partitions: Iterable[TopicPartition], context: Context) -> Steps[Er
         yield
         if from_client and is_internal(where.topic):
             refused[where] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        elif not context.partitions.knows(*where):
+        elif not context.broker.partitions.knows(*where):
             refused[where] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return refused
 
 
 def _verify(
-    transactional_id: str, producer: Producer, partitions: Set[TopicPartition], context: Context
+    transactional_id: str,
+    producer: Producer,
+    partitions: Set[TopicPartition],
+    context: RequestContext,
 ) -> Errors:
     try:
-        return context.transactions.verify_partitions(transactional_id, producer, partitions)
+        return context.broker.transactions.verify_partitions(transactional_id, producer, partitions)
     except KafkaError as error:
         return dict.fromkeys(partitions, told(error, context.version))
 

@@ -31,26 +31,26 @@ from barnabas.server.cluster.client_quotas import (
 )
 from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(AlterClientQuotasRequest)
 async def alter_client_quotas(
-    request: AlterClientQuotasRequest, context: Context
+    request: AlterClientQuotasRequest, context: RequestContext
 ) -> AlterClientQuotasResponse:
     """
     Change the quotas of each entity, or say why not. One that is named twice is changed once, and
     told so.
     """
-    asked = await context.turns.finish(map_in_steps(_asked, request.entries))
+    asked = await context.broker.turns.finish(map_in_steps(_asked, request.entries))
     names = {name for entity, _ in asked for kind, name in entity if kind == IP and name}
-    hosts = await context.in_executor(lambda: set(filter(_is_host, names)))
+    hosts = await context.broker.workers.in_upkeep(lambda: set(filter(_is_host, names)))
 
     def plan(made: list[Versioned]) -> Steps[dict[Entity, KafkaError | None]]:
         outcomes: dict[Entity, KafkaError | None] = {}
-        there = client_quotas(context.image)
+        there = client_quotas(context.broker.image)
         for entity, ops in asked:
             yield
             if entity in outcomes:
@@ -66,15 +66,15 @@ async def alter_client_quotas(
 
     async def alter() -> dict[Entity, KafkaError | None]:
         made: list[Versioned] = []
-        outcomes = await context.turns.finish(plan(made))
+        outcomes = await context.broker.turns.finish(plan(made))
         if len(made) > MAX_RECORDS_PER_REQUEST:
             raise PolicyViolation("Unable to perform excessively large batch operation.")
         if not request.validate_only:
-            await context.controller.write(made)
+            await context.broker.controller.write(made)
         return outcomes
 
-    outcomes = await context.controller.change(alter)
-    entries = await context.turns.finish(map_in_steps(_answer, outcomes.items()))
+    outcomes = await context.broker.controller.change(alter)
+    entries = await context.broker.turns.finish(map_in_steps(_answer, outcomes.items()))
     return AlterClientQuotasResponse(entries=entries)
 
 

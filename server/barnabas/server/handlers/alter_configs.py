@@ -12,21 +12,23 @@ from barnabas.protocol.messages.alter_configs import (
     AlterConfigsResponse,
 )
 from barnabas.server.dynamic_config.admin import AlterResource, Change, Operation
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 
 @handles(AlterConfigsRequest)
-async def alter_configs(request: AlterConfigsRequest, context: Context) -> AlterConfigsResponse:
+async def alter_configs(
+    request: AlterConfigsRequest, context: RequestContext
+) -> AlterConfigsResponse:
     """
     Set the options that are named and no others; each resource succeeds or fails by itself.
     """
-    wanted = await context.turns.finish(each_in_steps(_wanted, request.resources))
-    errors = await context.config_admin.alter(wanted, validate_only=request.validate_only)
+    wanted = await context.broker.turns.finish(each_in_steps(_wanted, request.resources))
+    errors = await context.broker.config_admin().alter(wanted, validate_only=request.validate_only)
     outcomes = zip(request.resources, errors, strict=True)
     return AlterConfigsResponse(
-        responses=await context.turns.finish(map_in_steps(_outcome, outcomes))
+        responses=await context.broker.turns.finish(map_in_steps(_outcome, outcomes))
     )
 
 

@@ -19,7 +19,7 @@ from barnabas.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.server.topics.reassignment import PartitionChanges
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @handles(AlterPartitionReassignmentsRequest)
 async def alter_partition_reassignments(
-    request: AlterPartitionReassignmentsRequest, context: Context
+    request: AlterPartitionReassignmentsRequest, context: RequestContext
 ) -> AlterPartitionReassignmentsResponse:
     """
     Begin the moves that can be, and take back those that are asked for without replicas.
@@ -55,7 +55,7 @@ async def alter_partition_reassignments(
         allow_replication_factor_change=may_change_factor,
         error_code=ErrorCode.NONE,
         error_message=None,
-        responses=await context.topics.change_partitions(alter),
+        responses=await context.broker.topics.change_partitions(alter),
     )
 
 

@@ -28,7 +28,7 @@ from barnabas.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.state_files.file_names import TopicPartition, has_future_dir_name
@@ -72,7 +72,7 @@ def _wanted(request: AlterReplicaLogDirsRequest) -> Steps[dict[TopicPartition, s
 
 @handles(AlterReplicaLogDirsRequest)
 def alter_replica_log_dirs(
-    request: AlterReplicaLogDirsRequest, context: Context
+    request: AlterReplicaLogDirsRequest, context: RequestContext
 ) -> Steps[AlterReplicaLogDirsResponse]:
     """
     Say of each partition whether it is where it is wanted.
@@ -95,19 +95,19 @@ def alter_replica_log_dirs(
     return (yield from _response(codes))
 
 
-def _check(partition: TopicPartition, path: str, context: Context) -> None:
+def _check(partition: TopicPartition, path: str, context: RequestContext) -> None:
     """
     Raises:
         KafkaError: the log of *partition* is not in *path*.
     """
-    log_manager = context.log_manager
+    log_manager = context.broker.log_manager
     if not has_future_dir_name(partition):
         raise InvalidTopicException("The topic name is too long.")
     if path not in map(str, log_manager.directories.all):
         raise LogDirNotFound(f"Log dir {path} is not found in the config.")
     if Path(path) not in log_manager.directories.live:
         raise KafkaStorageError(f"Log directory {path} is offline")
-    topic = context.topics.get(partition.topic)
+    topic = context.broker.topics.get(partition.topic)
     if topic is None or partition.partition not in topic.partitions:
         raise UnknownTopicOrPartition
     log = log_manager.get_log(partition)

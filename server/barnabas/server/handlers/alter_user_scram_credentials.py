@@ -31,7 +31,7 @@ from barnabas.server.cluster.scram_credentials import (
     credential_record,
     scram_credentials,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
@@ -40,7 +40,7 @@ Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 
 @handles(AlterUserScramCredentialsRequest)
 async def alter_user_scram_credentials(
-    request: AlterUserScramCredentialsRequest, context: Context
+    request: AlterUserScramCredentialsRequest, context: RequestContext
 ) -> AlterUserScramCredentialsResponse:
     """
     Change the credentials of each user, or say why not; one user can be changed once.
@@ -58,7 +58,7 @@ async def alter_user_scram_credentials(
                     raise DuplicateResource(
                         "A user credential cannot be altered twice in the same request"
                     )
-                made.append(_record(change, context.image))
+                made.append(_record(change, context.broker.image))
             except KafkaError as error:
                 result = AlterUserScramCredentialsResult(
                     user=change.name, error_code=error.code, error_message=str(error)
@@ -68,11 +68,11 @@ async def alter_user_scram_credentials(
 
     async def alter() -> list[AlterUserScramCredentialsResult]:
         made: list[Versioned] = []
-        results = await context.turns.finish(plan(made))
-        await context.controller.write(made)
+        results = await context.broker.turns.finish(plan(made))
+        await context.broker.controller.write(made)
         return results
 
-    return AlterUserScramCredentialsResponse(results=await context.controller.change(alter))
+    return AlterUserScramCredentialsResponse(results=await context.broker.controller.change(alter))
 
 
 def _record(change: Change, image: MetadataImage) -> Versioned:

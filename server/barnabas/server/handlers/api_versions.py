@@ -27,7 +27,7 @@ from barnabas.server.cluster.features import (
     TRANSACTION_VERSION,
 )
 from barnabas.server.requests.client import ClientSoftware
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import version_entry
 from barnabas.server.requests.registry import SERVED, handles
 
@@ -44,15 +44,15 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
 @handles(ApiVersionsRequest)
-def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsResponse:
+def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
     if context.version >= 3:
         name, version = request.client_software_name, request.client_software_version
         if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
-        context.connection.software = ClientSoftware(name, version)
-    levels = {METADATA_VERSION: context.image.metadata_version} | {
+        context.client.software = ClientSoftware(name, version)
+    levels = {METADATA_VERSION: context.broker.image.metadata_version} | {
         name: level
-        for name, level in context.image.feature_levels.items()
+        for name, level in context.broker.image.feature_levels.items()
         if name in SERVED_FEATURES
     }
     return ApiVersionsResponse(
@@ -65,7 +65,7 @@ def api_versions(request: ApiVersionsRequest, context: Context) -> ApiVersionsRe
             if low > 0 or context.version >= 4
         ],
         # Clients go by what has the highest epoch: how far the metadata log was read.
-        finalized_features_epoch=context.controller.log.high_watermark - 1,
+        finalized_features_epoch=context.broker.controller.log.high_watermark - 1,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
             for name, level in levels.items()

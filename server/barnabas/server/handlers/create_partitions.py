@@ -12,20 +12,20 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps
 
 
 @handles(CreatePartitionsRequest)
 async def create_partitions(
-    request: CreatePartitionsRequest, context: Context
+    request: CreatePartitionsRequest, context: RequestContext
 ) -> CreatePartitionsResponse:
     """
     Add partitions to each topic or say why not; those added can be used when the answer is sent.
     """
     times = Counter(topic.name for topic in request.topics)
-    plan = await context.topics.add_partitions(
+    plan = await context.broker.topics.add_partitions(
         [topic for topic in request.topics if times[topic.name] == 1],
         validate_only=request.validate_only,
     )
@@ -41,7 +41,7 @@ async def create_partitions(
         return _result(name, error.code, str(error))
 
     return CreatePartitionsResponse(
-        results=await context.turns.finish(map_in_steps(outcome, times))
+        results=await context.broker.turns.finish(map_in_steps(outcome, times))
     )
 
 

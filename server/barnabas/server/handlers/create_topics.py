@@ -15,7 +15,7 @@ from barnabas.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 from barnabas.server.cluster.topic_names import CLUSTER_METADATA_TOPIC
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import map_in_steps
 from barnabas.server.topics.creation import CreatedTopic
@@ -24,13 +24,15 @@ FIRST_WITH_CONFIGS: Final = 5
 
 
 @handles(CreateTopicsRequest)
-async def create_topics(request: CreateTopicsRequest, context: Context) -> CreateTopicsResponse:
+async def create_topics(
+    request: CreateTopicsRequest, context: RequestContext
+) -> CreateTopicsResponse:
     """
     Create each topic or say why not; those created can be used when the answer is sent.
     """
     refused = _refusals(request)
     wanted = [topic for topic in request.topics if topic.name not in refused]
-    plan = await context.topics.create(wanted, validate_only=request.validate_only)
+    plan = await context.broker.topics.create(wanted, validate_only=request.validate_only)
     errors = refused | plan.errors
 
     def outcome(name: str) -> CreatableTopicResult:
@@ -40,7 +42,9 @@ async def create_topics(request: CreateTopicsRequest, context: Context) -> Creat
         return _succeeded(plan.created[name], context)
 
     names = dict.fromkeys(topic.name for topic in request.topics)
-    return CreateTopicsResponse(topics=await context.turns.finish(map_in_steps(outcome, names)))
+    return CreateTopicsResponse(
+        topics=await context.broker.turns.finish(map_in_steps(outcome, names))
+    )
 
 
 def _refusals(request: CreateTopicsRequest) -> dict[str, KafkaError]:
@@ -57,7 +61,7 @@ def _failed(name: str, code: ErrorCode, message: str | None) -> CreatableTopicRe
     return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=[])
 
 
-def _succeeded(topic: CreatedTopic, context: Context) -> CreatableTopicResult:
+def _succeeded(topic: CreatedTopic, context: RequestContext) -> CreatableTopicResult:
     configs = []
     if context.version >= FIRST_WITH_CONFIGS:
         configs = [
@@ -68,7 +72,7 @@ def _succeeded(topic: CreatedTopic, context: Context) -> CreatableTopicResult:
                 config_source=entry.source,
                 is_sensitive=False,
             )
-            for entry in context.topics.configs.describe(topic.configs)
+            for entry in context.broker.topics.configs.describe(topic.configs)
         ]
     return CreatableTopicResult(
         name=topic.name,

@@ -7,15 +7,17 @@ from __future__ import annotations
 from barnabas.protocol.messages.delete_groups import (
     DeleteGroupsRequest,
 )
-from barnabas.server.requests.context import Context
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
 
 @handles(DeleteGroupsRequest)
-def delete_groups(request: DeleteGroupsRequest, context: Context) -> Steps[Delayed]:
+def delete_groups(request: DeleteGroupsRequest, context: RequestContext) -> Steps[Delayed]:
     """
     Delete each group that is named, once; the empty name is a name.
     """
-    return (yield from context.groups.delete_groups(list(dict.fromkeys(request.groups_names))))
+    return (
+        yield from context.broker.groups.delete_groups(list(dict.fromkeys(request.groups_names)))
+    )

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps
 
@@ -33,7 +33,9 @@ INVALID_LOW_WATERMARK: Final = -1
 
 
 @handles(DeleteRecordsRequest)
-def delete_records(request: DeleteRecordsRequest, context: Context) -> Steps[DeleteRecordsResponse]:
+def delete_records(
+    request: DeleteRecordsRequest, context: RequestContext
+) -> Steps[DeleteRecordsResponse]:
     """
     Delete what lies below each offset, and say where each log begins now.
     """
@@ -42,7 +44,7 @@ def delete_records(request: DeleteRecordsRequest, context: Context) -> Steps[Del
     return DeleteRecordsResponse(topics=topics)
 
 
-def _delete(topic: DeleteRecordsTopic, context: Context) -> Steps[DeleteRecordsTopicResult]:
+def _delete(topic: DeleteRecordsTopic, context: RequestContext) -> Steps[DeleteRecordsTopicResult]:
     results = []
     # Of a partition that is named twice the last offset counts.
     offsets = {partition.partition_index: partition.offset for partition in topic.partitions}
@@ -58,13 +60,13 @@ def _delete(topic: DeleteRecordsTopic, context: Context) -> Steps[DeleteRecordsT
     return DeleteRecordsTopicResult(name=topic.name, partitions=results)
 
 
-def _delete_before(name: str, index: int, offset: int, context: Context) -> int:
-    topic = context.topics.get(name)
+def _delete_before(name: str, index: int, offset: int, context: RequestContext) -> int:
+    topic = context.broker.topics.get(name)
     if topic is None or index not in topic.partitions:
         raise UnknownTopicOrPartition
     if topic.is_internal:
         raise InvalidTopicException(f"Cannot delete records of internal topic {name}")
-    partition = context.partitions.expect(name, index)
+    partition = context.broker.partitions.expect(name, index)
     if partition.error is not None:
         raise partition.error.with_traceback(None)
     return partition.log.delete_records(offset)

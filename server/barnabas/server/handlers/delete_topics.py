@@ -23,7 +23,7 @@ from barnabas.protocol.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
@@ -31,25 +31,27 @@ FIRST_WITH_DELETION_DISABLED: Final = 3
 
 
 @handles(DeleteTopicsRequest)
-async def delete_topics(request: DeleteTopicsRequest, context: Context) -> DeleteTopicsResponse:
+async def delete_topics(
+    request: DeleteTopicsRequest, context: RequestContext
+) -> DeleteTopicsResponse:
     """
     Delete each topic or say why not; those deleted are gone when the answer is sent.
     """
-    if not context.config.delete_topic_enable:
+    if not context.broker.config.delete_topic_enable:
         if context.version < FIRST_WITH_DELETION_DISABLED:
             raise InvalidRequest("This version does not support topic deletion.")
         raise TopicDeletionDisabled
     results: list[DeletableTopicResult] = []
-    wanted = await context.turns.finish(_wanted(request, results, context))
-    errors = await context.topics.delete(list(wanted))
-    results += await context.turns.finish(
+    wanted = await context.broker.turns.finish(_wanted(request, results, context))
+    errors = await context.broker.topics.delete(list(wanted))
+    results += await context.broker.turns.finish(
         map_in_steps(lambda each: _result(wanted[each], each, errors.get(each)), wanted)
     )
     return DeleteTopicsResponse(responses=results)
 
 
 def _wanted(
-    request: DeleteTopicsRequest, results: list[DeletableTopicResult], context: Context
+    request: DeleteTopicsRequest, results: list[DeletableTopicResult], context: RequestContext
 ) -> Steps[dict[UUID, str]]:
     """
     The topics that can be deleted; those that cannot get their *results* here.
@@ -58,14 +60,14 @@ def _wanted(
     wanted: dict[UUID, str] = {}
     for topic_id in identified:
         yield
-        topic = context.topics.get_by_id(topic_id)
+        topic = context.broker.topics.get_by_id(topic_id)
         if topic is None:
             results.append(_result(None, topic_id, UnknownTopicId()))
         else:
             wanted[topic_id] = topic.name
     for name in named:
         yield
-        topic = context.topics.get(name)
+        topic = context.broker.topics.get(name)
         if topic is None:
             results.append(_result(name, ZERO_UUID, UnknownTopicOrPartition()))
         elif wanted.pop(topic.id, None) is not None:

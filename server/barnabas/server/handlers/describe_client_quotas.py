@@ -24,7 +24,7 @@ from barnabas.server.cluster.client_quotas import (
     Entity,
     client_quotas,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
@@ -41,7 +41,7 @@ class MatchType(IntEnum):
 
 @handles(DescribeClientQuotasRequest)
 def describe_client_quotas(
-    request: DescribeClientQuotasRequest, context: Context
+    request: DescribeClientQuotasRequest, context: RequestContext
 ) -> Steps[DescribeClientQuotasResponse]:
     """
     Entities that have all that the filter names; if it is strict, nothing else besides.
@@ -57,7 +57,7 @@ def describe_client_quotas(
             " with user or clientId filter component."
         )
     entries = []
-    for entity, quotas in client_quotas(context.image).items():
+    for entity, quotas in client_quotas(context.broker.image).items():
         yield
         if _matches(entity, wanted, strict=request.strict):
             names = [EntityData(entity_type=kind, entity_name=name) for kind, name in entity]

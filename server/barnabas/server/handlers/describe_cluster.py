@@ -19,7 +19,7 @@ from barnabas.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 from barnabas.server.handlers.authorized_operations import CLUSTER_OPERATIONS, NOT_REQUESTED
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 
@@ -33,24 +33,26 @@ class EndpointType(IntEnum):
 
 
 @handles(DescribeClusterRequest)
-def describe_cluster(request: DescribeClusterRequest, context: Context) -> DescribeClusterResponse:
+def describe_cluster(
+    request: DescribeClusterRequest, context: RequestContext
+) -> DescribeClusterResponse:
     """
     This broker, which is the whole cluster, as it can be reached over this listener.
     """
     _check_endpoint_type(request.endpoint_type, context.version)
-    listener = context.connection.listener
+    listener = context.client.listener
     broker = DescribeClusterBroker(
-        broker_id=context.node_id,
+        broker_id=context.broker.node_id,
         host=listener.advertised_host,
         port=listener.advertised_port,
-        rack=context.config.broker_rack,
+        rack=context.broker.config.broker_rack,
     )
     with_operations = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         error_code=ErrorCode.NONE,
         endpoint_type=EndpointType.BROKER,
-        cluster_id=context.cluster_id,
-        controller_id=context.node_id,
+        cluster_id=context.broker.cluster_id,
+        controller_id=context.broker.node_id,
         brokers=[broker],
         cluster_authorized_operations=CLUSTER_OPERATIONS if with_operations else NOT_REQUESTED,
     )

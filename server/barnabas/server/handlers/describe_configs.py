@@ -14,21 +14,21 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from barnabas.server.dynamic_config.admin import ConfigEntry
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
 
 @handles(DescribeConfigsRequest)
 def describe_configs(
-    request: DescribeConfigsRequest, context: Context
+    request: DescribeConfigsRequest, context: RequestContext
 ) -> Steps[DescribeConfigsResponse]:
     """
     The options of each resource, where their values come from, and what they mean.
     """
     for resource in request.resources:
         yield
-        if not context.config_admin.can_describe(resource.resource_type):
+        if not context.broker.config_admin().can_describe(resource.resource_type):
             raise InvalidRequest(
                 f"Unexpected resource type {resource.resource_type} for resource"
                 f" {resource.resource_name}"
@@ -44,10 +44,10 @@ def describe_configs(
 
 
 def _describe(
-    resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: Context
+    resource: DescribeConfigsResource, request: DescribeConfigsRequest, context: RequestContext
 ) -> DescribeConfigsResult:
     wanted = set(resource.configuration_keys or ())
-    entries = context.config_admin.describe(resource.resource_type, resource.resource_name)
+    entries = context.broker.config_admin().describe(resource.resource_type, resource.resource_name)
     return DescribeConfigsResult(
         error_code=ErrorCode.NONE,
         error_message="",  # Kafka answers so, not with null.

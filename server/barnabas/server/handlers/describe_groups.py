@@ -14,14 +14,14 @@ from barnabas.protocol.messages.describe_groups import (
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.describing import described_error
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(DescribeGroupsRequest)
 def describe_groups(
-    request: DescribeGroupsRequest, context: Context
+    request: DescribeGroupsRequest, context: RequestContext
 ) -> Steps[DescribeGroupsResponse]:
     """
     Describe each group that is named, the empty name included.
@@ -30,9 +30,11 @@ def describe_groups(
     return DescribeGroupsResponse(groups=groups)
 
 
-def _describe(group_id: str, request: DescribeGroupsRequest, context: Context) -> DescribedGroup:
+def _describe(
+    group_id: str, request: DescribeGroupsRequest, context: RequestContext
+) -> DescribedGroup:
     try:
-        group = context.groups.describe_group(group_id, context.version)
+        group = context.broker.groups.describe_group(group_id, context.version)
     except KafkaError as error:
         return described_error(group_id, coordinator_error(error.code))
     if request.include_authorized_operations and group.error_code == ErrorCode.NONE:

@@ -21,7 +21,7 @@ from barnabas.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.manager.manager import LogManager
@@ -34,22 +34,22 @@ IsWanted: TypeAlias = Callable[[TopicPartition], bool]
 
 @handles(DescribeLogDirsRequest)
 async def describe_log_dirs(
-    request: DescribeLogDirsRequest, context: Context
+    request: DescribeLogDirsRequest, context: RequestContext
 ) -> DescribeLogDirsResponse:
     """
     Each directory, with those of the partitions in it that are asked for; with all by default.
     """
     is_wanted: IsWanted = lambda _: True  # noqa: E731  # one of two, both as short
     if request.topics is not None:
-        wanted = await context.turns.finish(_wanted(request.topics))
+        wanted = await context.broker.turns.finish(_wanted(request.topics))
         is_wanted = wanted.__contains__
-    log_manager = context.log_manager
+    log_manager = context.broker.log_manager
 
     def describe_all() -> list[DescribeLogDirsResult]:
         return [_describe(path, log_manager, is_wanted) for path in log_manager.directories.all]
 
     # The file systems are asked for their sizes, which may take its time.
-    results = await context.in_executor(describe_all)
+    results = await context.broker.workers.in_upkeep(describe_all)
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=results)
 
 

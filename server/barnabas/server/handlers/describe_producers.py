@@ -16,7 +16,7 @@ from barnabas.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from barnabas.server.cluster.topic_names import validate_topic_name
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
@@ -26,7 +26,7 @@ NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 
 @handles(DescribeProducersRequest)
 def describe_producers(
-    request: DescribeProducersRequest, context: Context
+    request: DescribeProducersRequest, context: RequestContext
 ) -> Steps[DescribeProducersResponse]:
     def describe(topic: TopicRequest) -> Steps[TopicResponse]:
         indexes = topic.partition_indexes
@@ -36,15 +36,15 @@ def describe_producers(
     return DescribeProducersResponse(topics=(yield from each_in_steps(describe, request.topics)))
 
 
-def _describe(topic: TopicRequest, index: int, context: Context) -> PartitionResponse:
+def _describe(topic: TopicRequest, index: int, context: RequestContext) -> PartitionResponse:
     try:
         validate_topic_name(topic.name)
     except KafkaError as error:
         return _error(index, error.code, str(error))
-    if not context.partitions.of_topic(topic.name):
+    if not context.broker.partitions.of_topic(topic.name):
         return _error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_SUCH_TOPIC)
     try:
-        partition = context.partitions.expect(topic.name, index)
+        partition = context.broker.partitions.expect(topic.name, index)
         if partition.error is not None:
             raise partition.error.with_traceback(None)
     except KafkaError as error:

@@ -20,7 +20,7 @@ from barnabas.protocol.messages.describe_quorum import (
     ResponseTopicData,
 )
 from barnabas.server.cluster.metadata_log import MetadataLog
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
@@ -28,7 +28,7 @@ from barnabas.storage.state_files.file_names import CLUSTER_METADATA_TOPIC
 
 @handles(DescribeQuorumRequest)
 def describe_quorum(
-    request: DescribeQuorumRequest, context: Context
+    request: DescribeQuorumRequest, context: RequestContext
 ) -> Steps[DescribeQuorumResponse]:
     """
     The quorum of the metadata log, which must be the one partition that is asked for.
@@ -40,16 +40,16 @@ def describe_quorum(
     ]
     if len(request.topics) != 1 or asked != [(CLUSTER_METADATA_TOPIC, 0)]:
         return (yield from _unknown(request))
-    log = context.controller.log
+    log = context.broker.controller.log
     topic = ResponseTopicData(
         topic_name=CLUSTER_METADATA_TOPIC,
-        partitions=[_quorum(log, context.node_id, context.clock.now_ms())],
+        partitions=[_quorum(log, context.broker.node_id, context.broker.clock.now_ms())],
     )
     return DescribeQuorumResponse(
         error_code=ErrorCode.NONE,
         error_message="",  # Kafka answers so, not with null.
         topics=[topic],
-        nodes=[Node(node_id=context.node_id, listeners=_listeners(context))],
+        nodes=[Node(node_id=context.broker.node_id, listeners=_listeners(context))],
     )
 
 
@@ -73,11 +73,11 @@ def _quorum(log: MetadataLog, node_id: int, now_ms: int) -> ResponsePartitionDat
     )
 
 
-def _listeners(context: Context) -> list[Listener]:
+def _listeners(context: RequestContext) -> list[Listener]:
     """
     Where the controller says it can be reached: nowhere, it hears of requests from the broker.
     """
-    registration = context.image.controllers.get(context.node_id)
+    registration = context.broker.image.controllers.get(context.broker.node_id)
     endpoints = [] if registration is None else registration.end_points
     return [Listener(name=e.name, host=e.host, port=e.port) for e in endpoints]
 

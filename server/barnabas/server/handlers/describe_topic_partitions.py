@@ -24,14 +24,14 @@ from barnabas.server.cluster.image import Topic
 from barnabas.server.cluster.partition_registration import NO_LEADER, PartitionRegistration
 from barnabas.server.cluster.topic_names import is_internal, reason_invalid
 from barnabas.server.handlers.authorized_operations import TOPIC_OPERATIONS
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(DescribeTopicPartitionsRequest)
 def describe_topic_partitions(
-    request: DescribeTopicPartitionsRequest, context: Context
+    request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> Steps[DescribeTopicPartitionsResponse]:
     """
     One page of the topics that are asked for; of all topics if none is named.
@@ -40,7 +40,10 @@ def describe_topic_partitions(
     start = request.cursor
     described: list[DescribeTopicPartitionsResponseTopic] = []
     left = max(
-        min(context.config.max_request_partition_size_limit, request.response_partition_limit), 1
+        min(
+            context.broker.config.max_request_partition_size_limit, request.response_partition_limit
+        ),
+        1,
     )
     while names:
         yield
@@ -48,7 +51,7 @@ def describe_topic_partitions(
         if left == 0:
             cursor = Cursor(topic_name=name, partition_index=0)
             return DescribeTopicPartitionsResponse(topics=described, next_cursor=cursor)
-        topic = context.topics.get(name)
+        topic = context.broker.topics.get(name)
         if topic is None:
             if request.topics:
                 described.append(_unknown(name))
@@ -64,7 +67,7 @@ def describe_topic_partitions(
 
 
 def _names(
-    request: DescribeTopicPartitionsRequest, context: Context
+    request: DescribeTopicPartitionsRequest, context: RequestContext
 ) -> Steps[list[tuple[bytes, str]]]:
     """
     The topics from the cursor on, each once: a heap in the order of Java.
@@ -74,7 +77,7 @@ def _names(
     """
     cursor = request.cursor
     asked = {topic.name for topic in request.topics}
-    names = asked or {topic.name for topic in context.topics}
+    names = asked or {topic.name for topic in context.broker.topics}
     if cursor is None:
         return (yield from _heap(names))
     if asked and cursor.topic_name not in asked:
@@ -122,7 +125,7 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _describe(
-    topic: Topic, indexes: range, context: Context
+    topic: Topic, indexes: range, context: RequestContext
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=ErrorCode.NONE,
@@ -135,16 +138,16 @@ def _describe(
 
 
 def _partition(
-    index: int, partition: PartitionRegistration, context: Context
+    index: int, partition: PartitionRegistration, context: RequestContext
 ) -> DescribeTopicPartitionsResponsePartition:
     return DescribeTopicPartitionsResponsePartition(
         error_code=ErrorCode.NONE,
         partition_index=index,
-        leader_id=partition.leader if partition.leader == context.node_id else NO_LEADER,
+        leader_id=partition.leader if partition.leader == context.broker.node_id else NO_LEADER,
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
         eligible_leader_replicas=list(partition.eligible_leader_replicas),
         last_known_elr=list(partition.last_known_elr),
-        offline_replicas=context.topics.offline_replicas(partition),
+        offline_replicas=context.broker.topics.offline_replicas(partition),
     )

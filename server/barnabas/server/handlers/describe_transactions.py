@@ -13,14 +13,14 @@ from barnabas.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 
 @handles(DescribeTransactionsRequest)
 def describe_transactions(
-    request: DescribeTransactionsRequest, context: Context
+    request: DescribeTransactionsRequest, context: RequestContext
 ) -> Steps[DescribeTransactionsResponse]:
     described = yield from map_in_steps(
         lambda each: _describe(each, context), request.transactional_ids
@@ -28,9 +28,9 @@ def describe_transactions(
     return DescribeTransactionsResponse(transaction_states=described)
 
 
-def _describe(transactional_id: str, context: Context) -> TransactionState:
+def _describe(transactional_id: str, context: RequestContext) -> TransactionState:
     try:
-        transaction = context.transactions.describe(transactional_id)
+        transaction = context.broker.transactions.describe(transactional_id)
     except KafkaError as error:
         return _unknown(transactional_id, error.code)
     if transaction is None:

@@ -17,19 +17,19 @@ from barnabas.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsResult,
 )
 from barnabas.server.cluster.scram_credentials import scram_credentials
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
 
 @handles(DescribeUserScramCredentialsRequest)
 def describe_user_scram_credentials(
-    request: DescribeUserScramCredentialsRequest, context: Context
+    request: DescribeUserScramCredentialsRequest, context: RequestContext
 ) -> Steps[DescribeUserScramCredentialsResponse]:
     """
     The users that are asked for, or all.
     """
-    there = scram_credentials(context.image)
+    there = scram_credentials(context.broker.image)
     times = Counter(user.name for user in request.users or ()) or Counter(list(there))
     results = []
     for name, count in times.items():

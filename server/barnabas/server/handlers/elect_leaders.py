@@ -16,7 +16,7 @@ from barnabas.protocol.messages.elect_leaders import (
     ReplicaElectionResult,
 )
 from barnabas.server.cluster.partition_changes import Election
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.server.topics.reassignment import PartitionChanges
@@ -25,7 +25,9 @@ ELECTIONS: Final[Mapping[int, Election]] = {0: Election.PREFERRED, 1: Election.U
 
 
 @handles(ElectLeadersRequest)
-async def elect_leaders(request: ElectLeadersRequest, context: Context) -> ElectLeadersResponse:
+async def elect_leaders(
+    request: ElectLeadersRequest, context: RequestContext
+) -> ElectLeadersResponse:
     """
     Elect leaders of the partitions that are asked for; of all, those that need none left out.
     """
@@ -46,7 +48,7 @@ async def elect_leaders(request: ElectLeadersRequest, context: Context) -> Elect
             results.append(ReplicaElectionResult(topic=name, partition_result=every))
         return results
 
-    results = await context.topics.change_partitions(elect)
+    results = await context.broker.topics.change_partitions(elect)
     return ElectLeadersResponse(error_code=ErrorCode.NONE, replica_election_results=results)
 
 

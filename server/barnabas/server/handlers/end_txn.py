@@ -14,16 +14,16 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.handlers.transactional_errors import told
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 SECOND_PROTOCOL_SINCE: Final = 5
 
 
 @handles(EndTxnRequest)
-async def end_txn(request: EndTxnRequest, context: Context) -> EndTxnResponse:
+async def end_txn(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
     try:
-        after = await context.transactions.end(
+        after = await context.broker.transactions.end(
             request.transactional_id,
             Producer(request.producer_id, request.producer_epoch),
             commit=request.committed,

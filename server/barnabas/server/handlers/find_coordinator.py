@@ -26,7 +26,7 @@ from barnabas.protocol.messages.find_coordinator import (
 )
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
@@ -52,7 +52,7 @@ class Found(NamedTuple):
 
 @handles(FindCoordinatorRequest)
 def find_coordinator(
-    request: FindCoordinatorRequest, context: Context
+    request: FindCoordinatorRequest, context: RequestContext
 ) -> Steps[FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]]:
     if request.key_type == SHARE:
         message = (
@@ -63,27 +63,29 @@ def find_coordinator(
     topic = TOPICS.get(request.key_type)
     if topic is None:
         raise InvalidRequest(f"Unknown coordinator type received: {request.key_type}")
-    if context.topics.is_usable(topic):
+    if context.broker.topics.is_usable(topic):
         return (yield from _found(request, context))
     return _create_and_answer(topic, request, context)
 
 
 async def _create_and_answer(
-    topic: str, request: FindCoordinatorRequest, context: Context
+    topic: str, request: FindCoordinatorRequest, context: RequestContext
 ) -> FindCoordinatorResponse:
-    await context.topics.create_missing([topic])
-    if topic not in context.topics:
+    await context.broker.topics.create_missing([topic])
+    if topic not in context.broker.topics:
         raise CoordinatorNotAvailable(f"{topic} could not be created")
-    return await context.turns.finish(_found(request, context))
+    return await context.broker.turns.finish(_found(request, context))
 
 
-def _found(request: FindCoordinatorRequest, context: Context) -> Steps[FindCoordinatorResponse]:
-    listener = context.connection.listener
+def _found(
+    request: FindCoordinatorRequest, context: RequestContext
+) -> Steps[FindCoordinatorResponse]:
+    listener = context.client.listener
     is_old = context.version < FIRST_BATCHED_VERSION
     here = Found(
         ErrorCode.NONE,
         ErrorCode.NONE.name if is_old else "",
-        context.node_id,
+        context.broker.node_id,
         listener.advertised_host,
         listener.advertised_port,
     )
@@ -91,8 +93,10 @@ def _found(request: FindCoordinatorRequest, context: Context) -> Steps[FindCoord
         CoordinatorNotAvailable.code, "The coordinator is not available." if is_old else ""
     )
     of_groups = request.key_type == GROUP
-    partition_for = (context.groups if of_groups else context.transactions.shards).partition_for
-    topic = context.topics.get(TOPICS[request.key_type])
+    partition_for = (
+        context.broker.groups if of_groups else context.broker.transactions.shards
+    ).partition_for
+    topic = context.broker.topics.get(TOPICS[request.key_type])
 
     def find(key: str) -> Found:
         partition = None if topic is None else topic.partitions.get(partition_for(key))

@@ -5,13 +5,13 @@ Heartbeat: a member is alive.
 from __future__ import annotations
 
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 
 @handles(HeartbeatRequest)
-def heartbeat(request: HeartbeatRequest, context: Context) -> HeartbeatResponse:
+def heartbeat(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
     """
     Prolong the session of the member, or tell it that it has to join again.
     """
-    return HeartbeatResponse(error_code=context.groups.heartbeat(request))
+    return HeartbeatResponse(error_code=context.broker.groups.heartbeat(request))

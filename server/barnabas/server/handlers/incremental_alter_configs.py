@@ -12,23 +12,23 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from barnabas.server.dynamic_config.admin import AlterResource, Change
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 
 @handles(IncrementalAlterConfigsRequest)
 async def incremental_alter_configs(
-    request: IncrementalAlterConfigsRequest, context: Context
+    request: IncrementalAlterConfigsRequest, context: RequestContext
 ) -> IncrementalAlterConfigsResponse:
     """
     Change the options that are named; each resource succeeds or fails by itself.
     """
-    wanted = await context.turns.finish(each_in_steps(_wanted, request.resources))
-    errors = await context.config_admin.alter(wanted, validate_only=request.validate_only)
+    wanted = await context.broker.turns.finish(each_in_steps(_wanted, request.resources))
+    errors = await context.broker.config_admin().alter(wanted, validate_only=request.validate_only)
     outcomes = zip(request.resources, errors, strict=True)
     return IncrementalAlterConfigsResponse(
-        responses=await context.turns.finish(map_in_steps(_outcome, outcomes))
+        responses=await context.broker.turns.finish(map_in_steps(_outcome, outcomes))
     )
 
 

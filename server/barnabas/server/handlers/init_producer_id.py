@@ -13,7 +13,7 @@ from barnabas.protocol.messages.init_producer_id import (
     InitProducerIdResponse,
 )
 from barnabas.server.coordinator_runtime.producer import Producer
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 NO_PRODUCER_ID = -1
@@ -24,7 +24,7 @@ FENCED_SINCE = 4
 
 @handles(InitProducerIdRequest)
 async def init_producer_id(
-    request: InitProducerIdRequest, context: Context
+    request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     has_id = request.producer_id != NO_PRODUCER_ID
     has_epoch = request.producer_epoch != NO_PRODUCER_EPOCH
@@ -34,18 +34,18 @@ async def init_producer_id(
         return await _init_transactional(request, context)
     return InitProducerIdResponse(
         error_code=0,
-        producer_id=await context.producer_ids.generate_producer_id(),
+        producer_id=await context.broker.producer_ids.generate_producer_id(),
         producer_epoch=0,
     )
 
 
 async def _init_transactional(
-    request: InitProducerIdRequest, context: Context
+    request: InitProducerIdRequest, context: RequestContext
 ) -> InitProducerIdResponse:
     assert request.transactional_id is not None
     expected = Producer(request.producer_id, request.producer_epoch)
     try:
-        producer = await context.transactions.init_producer_id(
+        producer = await context.broker.transactions.init_producer_id(
             request.transactional_id,
             request.transaction_timeout_ms,
             None if request.producer_id == NO_PRODUCER_ID else expected,

@@ -13,8 +13,8 @@ from barnabas.protocol.messages.leave_group import (
     MemberIdentity,
 )
 from barnabas.server.handlers.shaping import shaped
-from barnabas.server.requests.context import Context
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
@@ -23,15 +23,17 @@ SEVERAL_MEMBERS_SINCE: Final = 3
 
 @handles(LeaveGroupRequest)
 def leave_group(
-    request: LeaveGroupRequest, context: Context
+    request: LeaveGroupRequest, context: RequestContext
 ) -> Steps[LeaveGroupResponse | Delayed]:
     """
     Remove the members that are named; before v3 that is one, and its error is the only one.
     """
     if context.version >= SEVERAL_MEMBERS_SINCE:
-        return (yield from context.groups.leave(request.group_id, request.members))
+        return (yield from context.broker.groups.leave(request.group_id, request.members))
     member = MemberIdentity(member_id=request.member_id)
-    return shaped((yield from context.groups.leave(request.group_id, [member])), _of_one_member)
+    return shaped(
+        (yield from context.broker.groups.leave(request.group_id, [member])), _of_one_member
+    )
 
 
 def _of_one_member(response: LeaveGroupResponse) -> LeaveGroupResponse:

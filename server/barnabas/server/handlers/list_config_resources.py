@@ -17,24 +17,24 @@ from barnabas.protocol.messages.list_config_resources import (
     ListConfigResourcesResponse,
 )
 from barnabas.server.cluster.image import ResourceType
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 
-def _configured(kind: ResourceType) -> Callable[[Context], Iterable[str]]:
-    return lambda context: [name for type_, name in context.image.configs if type_ == kind]
+def _configured(kind: ResourceType) -> Callable[[RequestContext], Iterable[str]]:
+    return lambda context: [name for type_, name in context.broker.image.configs if type_ == kind]
 
 
-def _this_broker(context: Context) -> Iterable[str]:
-    return [str(context.node_id)]
+def _this_broker(context: RequestContext) -> Iterable[str]:
+    return [str(context.broker.node_id)]
 
 
-NAMES: Final[Mapping[ResourceType, Callable[[Context], Iterable[str]]]] = {
+NAMES: Final[Mapping[ResourceType, Callable[[RequestContext], Iterable[str]]]] = {
     ResourceType.GROUP: _configured(ResourceType.GROUP),
     ResourceType.CLIENT_METRICS: _configured(ResourceType.CLIENT_METRICS),
     ResourceType.BROKER_LOGGER: _this_broker,
     ResourceType.BROKER: _this_broker,
-    ResourceType.TOPIC: lambda context: [topic.name for topic in context.topics],
+    ResourceType.TOPIC: lambda context: [topic.name for topic in context.broker.topics],
 }
 """
 The names of the resources of each type, in the order of the answer.
@@ -43,7 +43,7 @@ The names of the resources of each type, in the order of the answer.
 
 @handles(ListConfigResourcesRequest)
 def list_config_resources(
-    request: ListConfigResourcesRequest, context: Context
+    request: ListConfigResourcesRequest, context: RequestContext
 ) -> ListConfigResourcesResponse:
     """
     The resources of the types that are asked for, or of all that the version knows.

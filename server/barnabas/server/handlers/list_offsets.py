@@ -5,6 +5,8 @@ The ends of a log are known in memory; for a time its files are searched, in the
 are those of Kafka's ``ReplicaManager.fetchOffset`` and ``Partition.fetchOffsetForTimestamp``.
 """
 
+# Compiled: see hatch_build.py.
+
 from __future__ import annotations
 
 import asyncio
@@ -26,11 +28,14 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.fetch.plain_offsets import read_ends_wanted
 from barnabas.server.partitions.partition import Partition
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, finished, map_in_steps
+from barnabas.server.scheduling.turns import (
+    ENTRIES_PER_STEP,
+    Steps,
+    finished,
+)
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -46,9 +51,9 @@ CONSUMER: Final = -1
 NONE: Final = -1
 
 
-@handles(ListOffsetsRequest, read_question=read_ends_wanted)
+@handles(ListOffsetsRequest)
 def list_offsets(
-    request: ListOffsetsRequest, context: Context
+    request: ListOffsetsRequest, context: RequestContext
 ) -> Steps[ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]]:
     # Without any partition it is not looked at.
     if request.topics and request.isolation_level not in (0, 1):
@@ -60,11 +65,11 @@ def list_offsets(
     return (yield from query.answer())
 
 
-async def _search(query: _Query, context: Context) -> ListOffsetsResponse:
+async def _search(query: _Query, context: RequestContext) -> ListOffsetsResponse:
     def look_up() -> ListOffsetsResponse:
         return finished(query.answer())
 
-    return await asyncio.get_running_loop().run_in_executor(context.reads, look_up)
+    return await asyncio.get_running_loop().run_in_executor(context.broker.workers.reads, look_up)
 
 
 class _Asked(NamedTuple):
@@ -76,12 +81,14 @@ class _Asked(NamedTuple):
     where: Partition | KafkaError
 
 
-def _locate(topic: str, asked: ListOffsetsPartition, context: Context) -> Partition | KafkaError:
+def _locate(
+    topic: str, asked: ListOffsetsPartition, context: RequestContext
+) -> Partition | KafkaError:
     timestamp, version = asked.timestamp, context.version
     if timestamp < 0 and FIRST_VERSION.get(timestamp, 99) > version:
         return UnsupportedVersion(f"timestamp {timestamp} in v{version}")
     try:
-        return context.partitions.expect(topic, asked.partition_index)
+        return context.broker.partitions.expect(topic, asked.partition_index)
     except KafkaError as error:
         # The traceback would keep this call, which would keep the error: only a collection of
         # garbage would free either.
@@ -102,14 +109,16 @@ class _Query:
         self._asked: dict[str, dict[int, _Asked]] = {}
         self.reads_files = False
 
-    def locate(self, context: Context) -> Steps[None]:
+    def locate(self, context: RequestContext) -> Steps[None]:
         """
         Find the partitions.
         """
+        number = 0
         for topic in self._request.topics:
-            yield
             for asked in topic.partitions:
-                yield
+                number += 1
+                if number % ENTRIES_PER_STEP == 0:
+                    yield
                 self.reads_files |= asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
                 index = asked.partition_index
                 of_topic = self._asked.setdefault(topic.name, {})
@@ -125,8 +134,14 @@ class _Query:
         Look everything up, reading files where that is needed.
         """
         topics = []
+        number = 0
         for name, of_topic in self._asked.items():
-            partitions = yield from map_in_steps(self._look_up, of_topic.values())
+            partitions = []
+            for asked in of_topic.values():
+                partitions.append(self._look_up(asked))
+                number += 1
+                if number % ENTRIES_PER_STEP == 0:
+                    yield
             topics.append(ListOffsetsTopicResponse(name=name, partitions=partitions))
         return ListOffsetsResponse(topics=topics)
 

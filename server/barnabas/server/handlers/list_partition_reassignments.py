@@ -14,7 +14,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
     OngoingTopicReassignment,
 )
 from barnabas.server.cluster.image import Topic
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.topics.reassignment import is_moving
@@ -22,16 +22,16 @@ from barnabas.server.topics.reassignment import is_moving
 
 @handles(ListPartitionReassignmentsRequest)
 def list_partition_reassignments(
-    request: ListPartitionReassignmentsRequest, context: Context
+    request: ListPartitionReassignmentsRequest, context: RequestContext
 ) -> Steps[ListPartitionReassignmentsResponse]:
     """
     What moves of the partitions that are asked for, or of all.
     """
     asked: Iterable[tuple[Topic | None, Iterable[int]]]
     if request.topics is None:
-        asked = ((topic, list(topic.partitions)) for topic in tuple(context.topics))
+        asked = ((topic, list(topic.partitions)) for topic in tuple(context.broker.topics))
     else:
-        asked = ((context.topics.get(t.name), t.partition_indexes) for t in request.topics)
+        asked = ((context.broker.topics.get(t.name), t.partition_indexes) for t in request.topics)
     listed = []
     for topic, indexes in asked:
         yield

@@ -16,7 +16,7 @@ from barnabas.protocol.messages.list_transactions import (
     TransactionState,
 )
 from barnabas.server.regex.pattern import InvalidPattern, LinearPattern
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.transactions import state
@@ -25,12 +25,12 @@ from barnabas.server.transactions.transaction import Transaction
 
 @handles(ListTransactionsRequest)
 def list_transactions(
-    request: ListTransactionsRequest, context: Context
+    request: ListTransactionsRequest, context: RequestContext
 ) -> Steps[ListTransactionsResponse | Coroutine[Any, Any, ListTransactionsResponse]]:
     pattern = _pattern(request.transactional_id_pattern)
-    passes = _filter(request, context.clock.now_ms())
+    passes = _filter(request, context.broker.clock.now_ms())
     found = []
-    for transactional_id, transaction in tuple(context.transactions.list_transactions()):
+    for transactional_id, transaction in tuple(context.broker.transactions.list_transactions()):
         yield
         if passes(transaction):
             found.append(
@@ -47,14 +47,14 @@ def list_transactions(
 
 async def _matching(
     request: ListTransactionsRequest,
-    context: Context,
+    context: RequestContext,
     pattern: LinearPattern,
     found: Sequence[TransactionState],
 ) -> ListTransactionsResponse:
     """
     The time of a match is bounded for each id, but not by how many there are.
     """
-    matching = await context.in_executor(
+    matching = await context.broker.workers.in_upkeep(
         lambda: [entry for entry in found if pattern.fullmatch(entry.transactional_id)]
     )
     return _answer(request, matching)

@@ -29,7 +29,7 @@ from barnabas.server.handlers.authorized_operations import (
     NOT_REQUESTED,
     TOPIC_OPERATIONS,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
@@ -38,31 +38,35 @@ FIRST_WITH_TOPIC_IDS: Final = 12
 
 @handles(MetadataRequest)
 def metadata(
-    request: MetadataRequest, context: Context
+    request: MetadataRequest, context: RequestContext
 ) -> Steps[MetadataResponse | Coroutine[Any, Any, MetadataResponse]]:
     """
     Answer at once, unless topics have to be created first.
     """
     asked = request.topics
     if asked is None or (context.version == 0 and not asked):
-        every = tuple(context.topics)
+        every = tuple(context.broker.topics)
         found = yield from each_in_steps(lambda each: _describe(each, request, context), every)
         return _respond(request, context, found)
     yield from _check_names(asked, context.version)
     missing = [] if _has_ids(asked) else _missing(asked, context)
-    if missing and request.allow_auto_topic_creation and context.config.auto_create_topics_enable:
+    if (
+        missing
+        and request.allow_auto_topic_creation
+        and context.broker.config.auto_create_topics_enable
+    ):
         return _create_and_respond(request, context, asked, missing)
     return _respond(request, context, (yield from _find_all(asked, request, context)))
 
 
 async def _create_and_respond(
     request: MetadataRequest,
-    context: Context,
+    context: RequestContext,
     asked: list[MetadataRequestTopic],
     missing: Iterable[str],
 ) -> MetadataResponse:
-    await context.topics.create_missing(missing)
-    found = await context.turns.finish(_find_all(asked, request, context))
+    await context.broker.topics.create_missing(missing)
+    found = await context.broker.turns.finish(_find_all(asked, request, context))
     return _respond(request, context, found)
 
 
@@ -93,8 +97,8 @@ def _has_id(topic: MetadataRequestTopic) -> bool:
     return topic.topic_id != ZERO_UUID
 
 
-def _missing(asked: Iterable[MetadataRequestTopic], context: Context) -> list[str]:
-    return [name for name in _names(asked) if name not in context.topics]
+def _missing(asked: Iterable[MetadataRequestTopic], context: RequestContext) -> list[str]:
+    return [name for name in _names(asked) if name not in context.broker.topics]
 
 
 def _names(asked: Iterable[MetadataRequestTopic]) -> Iterable[str]:
@@ -102,7 +106,7 @@ def _names(asked: Iterable[MetadataRequestTopic]) -> Iterable[str]:
 
 
 def _find_all(
-    asked: list[MetadataRequestTopic], request: MetadataRequest, context: Context
+    asked: list[MetadataRequestTopic], request: MetadataRequest, context: RequestContext
 ) -> Steps[list[MetadataResponseTopic]]:
     # As soon as one topic is asked for by id, names count for nothing; and each topic comes once.
     if _has_ids(asked):
@@ -112,16 +116,18 @@ def _find_all(
 
 
 def _find_by_id(
-    topic_id: UUID, request: MetadataRequest, context: Context
+    topic_id: UUID, request: MetadataRequest, context: RequestContext
 ) -> Steps[MetadataResponseTopic]:
-    topic = context.topics.get_by_id(topic_id)
+    topic = context.broker.topics.get_by_id(topic_id)
     if topic is not None:
         return (yield from _describe(topic, request, context))
     return _unknown(ErrorCode.UNKNOWN_TOPIC_ID, topic_id=topic_id)
 
 
-def _find(name: str, request: MetadataRequest, context: Context) -> Steps[MetadataResponseTopic]:
-    topic = context.topics.get(name)
+def _find(
+    name: str, request: MetadataRequest, context: RequestContext
+) -> Steps[MetadataResponseTopic]:
+    topic = context.broker.topics.get(name)
     if topic is not None:
         return (yield from _describe(topic, request, context))
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -148,7 +154,7 @@ def _unknown(
 
 
 def _describe(
-    topic: Topic, request: MetadataRequest, context: Context
+    topic: Topic, request: MetadataRequest, context: RequestContext
 ) -> Steps[MetadataResponseTopic]:
     make = _partition if context.version > 0 else _partition_v0
     partitions = yield from map_in_steps(
@@ -165,9 +171,9 @@ def _describe(
 
 
 def _partition(
-    index: int, partition: PartitionRegistration, context: Context
+    index: int, partition: PartitionRegistration, context: RequestContext
 ) -> MetadataResponsePartition:
-    node_id = context.node_id
+    node_id = context.broker.node_id
     is_led = partition.leader == node_id
     return MetadataResponsePartition(
         error_code=ErrorCode.NONE if is_led else ErrorCode.LEADER_NOT_AVAILABLE,
@@ -176,17 +182,17 @@ def _partition(
         leader_epoch=partition.leader_epoch,
         replica_nodes=list(partition.replicas),
         isr_nodes=list(partition.isr),
-        offline_replicas=context.topics.offline_replicas(partition),
+        offline_replicas=context.broker.topics.offline_replicas(partition),
     )
 
 
 def _partition_v0(
-    index: int, partition: PartitionRegistration, context: Context
+    index: int, partition: PartitionRegistration, context: RequestContext
 ) -> MetadataResponsePartition:
     """
     The oldest clients cannot bear replicas on brokers that are not in the answer.
     """
-    node_id = context.node_id
+    node_id = context.broker.node_id
     described = _partition(index, partition, context)
     described.replica_nodes = [node_id] if node_id in partition.replicas else []
     described.isr_nodes = [node_id] if node_id in partition.isr else []
@@ -201,20 +207,20 @@ def _topic_operations(request: MetadataRequest) -> int:
 
 
 def _respond(
-    request: MetadataRequest, context: Context, topics: list[MetadataResponseTopic]
+    request: MetadataRequest, context: RequestContext, topics: list[MetadataResponseTopic]
 ) -> MetadataResponse:
-    listener = context.connection.listener
+    listener = context.client.listener
     broker = MetadataResponseBroker(
-        node_id=context.node_id,
+        node_id=context.broker.node_id,
         host=listener.advertised_host,
         port=listener.advertised_port,
-        rack=context.config.broker_rack,
+        rack=context.broker.config.broker_rack,
     )
     with_cluster = request.include_cluster_authorized_operations
     return MetadataResponse(
         brokers=[broker],
-        cluster_id=context.cluster_id,
-        controller_id=context.node_id,
+        cluster_id=context.broker.cluster_id,
+        controller_id=context.broker.node_id,
         topics=topics,
         cluster_authorized_operations=CLUSTER_OPERATIONS if with_cluster else NOT_REQUESTED,
     )

@@ -22,8 +22,8 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from barnabas.server.handlers.shaping import shaped
-from barnabas.server.requests.context import Context
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, finished, map_in_steps
 
@@ -32,7 +32,7 @@ TOPIC_IDS_SINCE: Final = 10
 
 @handles(OffsetCommitRequest)
 def offset_commit(
-    request: OffsetCommitRequest, context: Context
+    request: OffsetCommitRequest, context: RequestContext
 ) -> Steps[OffsetCommitResponse | Delayed]:
     """
     Commit what can be committed.
@@ -46,21 +46,21 @@ def offset_commit(
     if not topics:
         return OffsetCommitResponse(topics=(yield from refused.in_steps()))
     known_part = replace(request, topics=topics)
-    answer = yield from context.groups.commit_offsets(known_part, context.version)
+    answer = yield from context.broker.groups.commit_offsets(known_part, context.version)
     return shaped(answer, refused.merge)
 
 
 def _known_part(
-    topic: OffsetCommitRequestTopic, context: Context, refused: _Refused
+    topic: OffsetCommitRequestTopic, context: RequestContext, refused: _Refused
 ) -> Steps[OffsetCommitRequestTopic | None]:
     """
     The topic with those of its partitions that exist.
     """
     if context.version >= TOPIC_IDS_SINCE:
-        found = context.topics.get_by_id(topic.topic_id)
+        found = context.broker.topics.get_by_id(topic.topic_id)
         unknown = ErrorCode.UNKNOWN_TOPIC_ID
     else:
-        found = context.topics.get(topic.name)
+        found = context.broker.topics.get(topic.name)
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     yield
     if found is None:

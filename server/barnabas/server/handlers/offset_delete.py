@@ -14,15 +14,15 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteResponseTopic,
 )
 from barnabas.server.handlers.shaping import shaped
-from barnabas.server.requests.context import Context
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 
 
 @handles(OffsetDeleteRequest)
 def offset_delete(
-    request: OffsetDeleteRequest, context: Context
+    request: OffsetDeleteRequest, context: RequestContext
 ) -> Steps[OffsetDeleteResponse | Delayed]:
     """
     Have offsets of partitions that exist deleted, and answer for those that do not.
@@ -30,7 +30,7 @@ def offset_delete(
     refused: dict[str, list[OffsetDeleteResponsePartition]] = {}
     topics = []
     for topic in request.topics:
-        found = context.topics.get(topic.name)
+        found = context.broker.topics.get(topic.name)
         known = []
         for partition in topic.partitions:
             yield
@@ -59,5 +59,5 @@ def offset_delete(
             ],
         )
 
-    answer = yield from context.groups.delete_offsets(replace(request, topics=topics))
+    answer = yield from context.broker.groups.delete_offsets(replace(request, topics=topics))
     return shaped(answer, merge)

@@ -22,7 +22,7 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from barnabas.server.groups.offsets.answers import no_offset
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
@@ -31,7 +31,9 @@ TOPIC_IDS_SINCE: Final = 10
 
 
 @handles(OffsetFetchRequest)
-def offset_fetch(request: OffsetFetchRequest, context: Context) -> Steps[OffsetFetchResponse]:
+def offset_fetch(
+    request: OffsetFetchRequest, context: RequestContext
+) -> Steps[OffsetFetchResponse]:
     """
     Answer for each group: the topics that are named, or all that it has offsets of.
     """
@@ -55,10 +57,10 @@ def _groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchReques
 
 
 def _fetch(
-    group: OffsetFetchRequestGroup, require_stable: bool, context: Context
+    group: OffsetFetchRequestGroup, require_stable: bool, context: RequestContext
 ) -> Steps[OffsetFetchResponseGroup]:
     fetch = partial(
-        context.groups.fetch_offsets, version=context.version, require_stable=require_stable
+        context.broker.groups.fetch_offsets, version=context.version, require_stable=require_stable
     )
     if context.version < TOPIC_IDS_SINCE:
         return (yield from fetch(group))
@@ -76,7 +78,7 @@ def _fetch(
 
 
 def _name(
-    topics: list[OffsetFetchRequestTopics], context: Context
+    topics: list[OffsetFetchRequestTopics], context: RequestContext
 ) -> Steps[tuple[list[OffsetFetchRequestTopics], list[OffsetFetchResponseTopics]]]:
     """
     The topics with their names, and the answer for those that have none.
@@ -84,7 +86,7 @@ def _name(
     named, unknown = [], []
     for topic in topics:
         yield
-        found = context.topics.get_by_id(topic.topic_id)
+        found = context.broker.topics.get_by_id(topic.topic_id)
         if found is not None:
             named.append(replace(topic, name=found.name))
             continue
@@ -96,7 +98,7 @@ def _name(
 
 
 def _identify(
-    topics: list[OffsetFetchResponseTopics], context: Context
+    topics: list[OffsetFetchResponseTopics], context: RequestContext
 ) -> Steps[list[OffsetFetchResponseTopics]]:
     """
     The topics with their ids; those that do not exist any more cannot be told of.
@@ -104,7 +106,7 @@ def _identify(
     identified = []
     for topic in topics:
         yield
-        found = context.topics.get(topic.name)
+        found = context.broker.topics.get(topic.name)
         if found is not None and topic.topic_id == ZERO_UUID:
             identified.append(replace(topic, topic_id=found.id))
     return identified

@@ -16,14 +16,14 @@ from barnabas.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 
 @handles(OffsetForLeaderEpochRequest)
 def offset_for_leader_epoch(
-    request: OffsetForLeaderEpochRequest, context: Context
+    request: OffsetForLeaderEpochRequest, context: RequestContext
 ) -> Steps[OffsetForLeaderEpochResponse]:
     def find(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
         name = topic.topic
@@ -33,9 +33,9 @@ def offset_for_leader_epoch(
     return OffsetForLeaderEpochResponse(topics=(yield from each_in_steps(find, request.topics)))
 
 
-def _end(topic: str, asked: OffsetForLeaderPartition, context: Context) -> EpochEndOffset:
+def _end(topic: str, asked: OffsetForLeaderPartition, context: RequestContext) -> EpochEndOffset:
     try:
-        partition = context.partitions.expect(topic, asked.partition)
+        partition = context.broker.partitions.expect(topic, asked.partition)
         partition.check_leader_epoch(asked.current_leader_epoch)
         epoch, end_offset = partition.end_of_epoch(asked.leader_epoch)
     except KafkaError as error:

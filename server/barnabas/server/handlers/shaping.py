@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from barnabas.protocol.codec.schema import Message
-from barnabas.server.requests.delayed import Delayed, Outcome
+from barnabas.server.purgatory import Delayed, Outcome
 
 M = TypeVar("M", bound=Message)
 

@@ -9,18 +9,18 @@ from typing import Final
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from barnabas.server.groups.answers import sync_error
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 PROTOCOL_REQUIRED_SINCE: Final = 5
 
 
 @handles(SyncGroupRequest)
-async def sync_group(request: SyncGroupRequest, context: Context) -> SyncGroupResponse:
+async def sync_group(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
     """
     Answer when the assignment is there.
     """
     names_protocol = request.protocol_type is not None and request.protocol_name is not None
     if context.version >= PROTOCOL_REQUIRED_SINCE and not names_protocol:
         return sync_error(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    return await context.groups.sync(request)
+    return await context.broker.groups.sync(request)

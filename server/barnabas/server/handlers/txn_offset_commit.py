@@ -31,8 +31,8 @@ from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.groups.offsets.answers import transactional_commit_error
-from barnabas.server.requests.context import Context
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.server.transactions.participation import (
@@ -52,11 +52,13 @@ LOADING_SINCE: Final = 2
 
 @handles(TxnOffsetCommitRequest)
 async def txn_offset_commit(
-    request: TxnOffsetCommitRequest, context: Context
+    request: TxnOffsetCommitRequest, context: RequestContext
 ) -> TxnOffsetCommitResponse:
-    topics, refused = await context.turns.finish(_known_part(request.topics, context))
+    topics, refused = await context.broker.turns.finish(_known_part(request.topics, context))
     if not topics:
-        return TxnOffsetCommitResponse(topics=await context.turns.finish(_merged([], refused)))
+        return TxnOffsetCommitResponse(
+            topics=await context.broker.turns.finish(_merged([], refused))
+        )
     known = replace(request, topics=topics)
     try:
         joined = await _join(known, context)
@@ -64,14 +66,14 @@ async def txn_offset_commit(
         code = coordinator_error(error.code)
         answer = transactional_commit_error(known, _told(code, context.version))
     else:
-        steps = context.groups.commit_offsets_in_transaction(known, joined, context.version)
-        made = await context.turns.finish(steps)
+        steps = context.broker.groups.commit_offsets_in_transaction(known, joined, context.version)
+        made = await context.broker.turns.finish(steps)
         answer = await made.outcome() if isinstance(made, Delayed) else made
-    merged = await context.turns.finish(_merged(answer.topics, refused))
+    merged = await context.broker.turns.finish(_merged(answer.topics, refused))
     return TxnOffsetCommitResponse(topics=merged)
 
 
-async def _join(request: TxnOffsetCommitRequest, context: Context) -> VerificationGuard:
+async def _join(request: TxnOffsetCommitRequest, context: RequestContext) -> VerificationGuard:
     """
     See to it that the group's partition is part of the transaction.
 
@@ -84,12 +86,12 @@ async def _join(request: TxnOffsetCommitRequest, context: Context) -> Verificati
     protocol = TransactionProtocol(
         adds=context.version >= ADDING_SINCE, knows_abortable=context.version >= ABORTABLE_SINCE
     )
-    if not (protocol.adds or context.config.transaction_partition_verification_enable):
+    if not (protocol.adds or context.broker.config.transaction_partition_verification_enable):
         return SENTINEL
-    index = context.groups.partition_for(request.group_id)
+    index = context.broker.groups.partition_for(request.group_id)
     if not request.group_id:
         raise InvalidGroupId
-    partition = context.partitions.get(GROUP_METADATA_TOPIC, index)
+    partition = context.broker.partitions.get(GROUP_METADATA_TOPIC, index)
     if partition is None:
         raise NotCoordinator
     participant = Participant(partition, NO_SEQUENCE)
@@ -97,10 +99,10 @@ async def _join(request: TxnOffsetCommitRequest, context: Context) -> Verificati
     found = guard(participant, producer, protocol)
     if found is None:
         return SENTINEL
-    transactional_id, coordinator = request.transactional_id, context.transactions
+    transactional_id, coordinator = request.transactional_id, context.broker.transactions
     if protocol.adds:
         error = await add(
-            coordinator, transactional_id, producer, {participant.name}, clock=context.clock
+            coordinator, transactional_id, producer, {participant.name}, clock=context.broker.clock
         )
     else:
         error = verify(coordinator, transactional_id, producer, {participant.name}, protocol).get(
@@ -112,7 +114,7 @@ async def _join(request: TxnOffsetCommitRequest, context: Context) -> Verificati
 
 
 def _known_part(
-    topics: Iterable[TxnOffsetCommitRequestTopic], context: Context
+    topics: Iterable[TxnOffsetCommitRequestTopic], context: RequestContext
 ) -> Steps[tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]]:
     """
     The partitions that exist, and the answers for those that do not.
@@ -124,7 +126,7 @@ def _known_part(
         for partition in topic.partitions:
             yield
             index = partition.partition_index
-            if context.partitions.knows(topic.name, index):
+            if context.broker.partitions.knows(topic.name, index):
                 there.append(partition)
             else:
                 error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -133,7 +135,7 @@ def _known_part(
                 )
         if there:
             known.append(TxnOffsetCommitRequestTopic(name=topic.name, partitions=there))
-        if missing or topic.name not in context.topics:
+        if missing or topic.name not in context.broker.topics:
             refused.append(TxnOffsetCommitResponseTopic(name=topic.name, partitions=missing))
     return known, refused
 

@@ -15,7 +15,7 @@ from barnabas.protocol.messages.unregister_broker import (
     UnregisterBrokerRequest,
     UnregisterBrokerResponse,
 )
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 logger = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 @handles(UnregisterBrokerRequest)
 async def unregister_broker(
-    request: UnregisterBrokerRequest, context: Context
+    request: UnregisterBrokerRequest, context: RequestContext
 ) -> UnregisterBrokerResponse:
     """
     Forget the broker. It leads nothing: it was fenced when this node started.
@@ -31,14 +31,14 @@ async def unregister_broker(
     broker_id = request.broker_id
 
     async def unregister() -> None:
-        registration = context.image.brokers.get(broker_id)
+        registration = context.broker.image.brokers.get(broker_id)
         if registration is None:
             raise BrokerIdNotRegistered(f"Broker ID {broker_id} is not currently registered")
-        if broker_id == context.node_id:
+        if broker_id == context.broker.node_id:
             raise InvalidRequest(f"Broker {broker_id} is the one that runs")
         record = UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=registration.broker_epoch)
-        await context.controller.write([(record, 0)])
+        await context.broker.controller.write([(record, 0)])
         logger.info("Unregistered broker %d", broker_id)
 
-    await context.controller.change(unregister)
+    await context.broker.controller.change(unregister)
     return UnregisterBrokerResponse(error_code=ErrorCode.NONE)

@@ -14,7 +14,7 @@ from barnabas.protocol.messages.update_features import (
     UpdateFeaturesResponse,
 )
 from barnabas.server.cluster.feature_updates import FeatureUpdate, feature_records
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 
 logger = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @handles(UpdateFeaturesRequest)
 async def update_features(
-    request: UpdateFeaturesRequest, context: Context
+    request: UpdateFeaturesRequest, context: RequestContext
 ) -> UpdateFeaturesResponse:
     """
     Change all features that are named, or none and say which one cannot be.
@@ -33,12 +33,17 @@ async def update_features(
     }
 
     async def change() -> None:
-        made = feature_records(context.image, updates, context.controller.defaults, context.node_id)
+        made = feature_records(
+            context.broker.image,
+            updates,
+            context.broker.controller.defaults,
+            context.broker.node_id,
+        )
         if not request.validate_only:
-            await context.controller.write(made)
+            await context.broker.controller.write(made)
 
     try:
-        await context.controller.change(change)
+        await context.broker.controller.change(change)
     except InvalidUpdateVersion as error:
         return UpdateFeaturesResponse(
             error_code=error.code,

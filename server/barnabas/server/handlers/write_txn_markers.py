@@ -30,7 +30,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
 from barnabas.storage.state_files.file_names import TopicPartition
@@ -43,15 +43,15 @@ _NOT_READY = (CoordinatorNotAvailable, CoordinatorLoadInProgress, NotCoordinator
 
 @handles(WriteTxnMarkersRequest)
 async def write_txn_markers(
-    request: WriteTxnMarkersRequest, context: Context
+    request: WriteTxnMarkersRequest, context: RequestContext
 ) -> WriteTxnMarkersResponse:
     errors: Errors = defaultdict(dict)
-    async for marker in context.turns.between(request.markers):
-        partitions = await context.turns.finish(_partitions(marker))
+    async for marker in context.broker.turns.between(request.markers):
+        partitions = await context.broker.turns.finish(_partitions(marker))
         _check_somebody(marker, partitions, context)
-        async for where in context.turns.between(partitions):
+        async for where in context.broker.turns.between(partitions):
             errors[marker.producer_id][where] = await _write_one(marker, where, context)
-    return await context.turns.finish(_response(errors))
+    return await context.broker.turns.finish(_response(errors))
 
 
 def _partitions(marker: WritableTxnMarker) -> Steps[list[TopicPartition]]:
@@ -65,7 +65,7 @@ def _partitions(marker: WritableTxnMarker) -> Steps[list[TopicPartition]]:
 
 
 def _check_somebody(
-    marker: WritableTxnMarker, partitions: Iterable[TopicPartition], context: Context
+    marker: WritableTxnMarker, partitions: Iterable[TopicPartition], context: RequestContext
 ) -> None:
     """
     Of nobody's marker no batch can be built, which Kafka does not foresee: the request fails as a
@@ -74,19 +74,19 @@ def _check_somebody(
     """
     nobody = marker.producer_id == NO_PRODUCER_ID or marker.producer_epoch == NO_PRODUCER_EPOCH
     if nobody and any(
-        where.topic != GROUP_METADATA_TOPIC and context.partitions.get(*where) is not None
+        where.topic != GROUP_METADATA_TOPIC and context.broker.partitions.get(*where) is not None
         for where in partitions
     ):
         raise UnknownServerError("A marker needs a producer id and its epoch")
 
 
 async def _write_one(
-    marker: WritableTxnMarker, where: TopicPartition, context: Context
+    marker: WritableTxnMarker, where: TopicPartition, context: RequestContext
 ) -> ErrorCode:
-    if context.partitions.get(*where) is None:
+    if context.broker.partitions.get(*where) is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
-        await context.markers.write(
+        await context.broker.markers.write(
             where,
             producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch,

@@ -88,7 +88,9 @@ class Listening:
         for listener, bound in zip(self.listeners, self._sockets, strict=True):
             self._servers.append(
                 await loop.create_server(
-                    lambda listener=listener: LoopProtocol(Connection(connections, listener)),  # type: ignore[misc]  # mypy knows no default of a lambda
+                    lambda listener=listener: LoopProtocol(
+                        Connection(connections.resources, listener)
+                    ),  # type: ignore[misc]  # mypy knows no default of a lambda
                     sock=bound,
                 )
             )

@@ -30,18 +30,19 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.protocol import apis
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.errors import without_frames
 from barnabas.protocol.framing import HEAD_BYTES, FrameReceiver, InvalidFrame
-from barnabas.server.network.sender import Part, Sender
-from barnabas.server.requests.client import ClientSoftware
-from barnabas.server.requests.context import CloseConnection
-from barnabas.server.requests.delayed import Delayed, Outcome, Unanswered
+from barnabas.server.network.sender import Sender
+from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.requests.client import Client
+from barnabas.server.requests.errors import CloseConnection
 
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
     from barnabas.server.network.backlog import Backlog
-    from barnabas.server.network.registry import Connections
     from barnabas.server.network.request_memory import RequestMemory
+    from barnabas.server.network.resources import ConnectionResources, PendingRequest
     from barnabas.server.network.write_coalescing import Outbox
 
 logger = logging.getLogger(__name__)
@@ -61,12 +62,12 @@ class Slot:
     The place of one answer in the order of answers.
     """
 
-    __slots__ = ("delayed", "done", "exchange", "held_bytes", "is_unseen", "parts")
+    __slots__ = ("context", "delayed", "done", "held_bytes", "is_unseen", "parts")
 
-    def __init__(self, exchange: Unanswered | None, held_bytes: int) -> None:
-        self.exchange = exchange
-        self.held_bytes = held_bytes
-        self.parts: list[Part] = []
+    def __init__(self, context: PendingRequest | None) -> None:
+        self.context = context
+        self.held_bytes = 0 if context is None else context.held_bytes
+        self.parts: list[Buffer] = []
         self.done = False
         self.is_unseen = False
         self.delayed: Delayed | None = None
@@ -89,22 +90,17 @@ class Connection:
     5. ``held_bytes`` is what the broker's budget counts for this peer (``RequestMemory``).
     """
 
-    def __init__(self, connections: Connections, listener: Listener) -> None:
-        self.listener = listener
-        self.peer = "?"
-        self.address = ""
-        self.client_id: str | None = None
-        self.software: ClientSoftware | None = None
+    def __init__(self, resources: ConnectionResources, listener: Listener) -> None:
+        self.client = Client(listener)
         self.last_active = 0.0
-        self.queue_place = -1.0  # see FairQueue
         self.held_bytes = 0
-        self._connections = connections
-        self._memory: RequestMemory = connections.request_memory
-        self._receiver = FrameReceiver(connections.max_frame_bytes, connections.frame_memory)
+        self._resources = resources
+        self._memory: RequestMemory = resources.request_memory
+        self._receiver = FrameReceiver(resources.max_frame_bytes, resources.frame_memory)
         self._transport: asyncio.Transport | None = None
         self._sender: Sender | None = None
-        self._outbox: Outbox = connections.outbox
-        self._backlog: Backlog = connections.backlog
+        self._outbox: Outbox = resources.outbox
+        self._backlog: Backlog = resources.backlog
         self._slots: deque[Slot] = deque()
         self._slots_bytes = 0
         self._unseen = 0  # slots of requests whose effects are not to be seen yet
@@ -112,7 +108,7 @@ class Connection:
         self._unread_since = _NEVER
         self._waits_for_memory = False
         self._has_waited = False  # for memory, in the frame that is arriving
-        self._room_bytes = connections.receive_buffer_bytes
+        self._room_bytes = resources.receive_buffer_bytes
         self._has_room = self._room_bytes >= LARGE_FRAME_ROOM_BYTES or self._room_bytes < 0
         self._task_running = False
         self._proceeding = False
@@ -120,7 +116,6 @@ class Connection:
         self._admitted = False
         self._finishing = False
         self._reason: str | None = None  # for which it finishes, if it is the peer's fault
-        self._closing = False
 
     # What the transport calls
 
@@ -129,21 +124,21 @@ class Connection:
         self._transport = transport = cast(asyncio.Transport, transport)
         self._sender = Sender(
             transport,
-            self._connections.io,
-            self._connections.send_buffer,
-            self._connections.bytes_out,
-            self._connections.record_pipe,
+            self._resources.io,
+            self._resources.send_buffer,
+            self._resources.bytes_out,
+            self._resources.record_pipe,
             progressed=self._proceed,
             failed=self._sending_failed,
         )
         name = transport.get_extra_info("peername")
         if name:
-            self.address = name[0]
-            self.peer = f"{name[0]}:{name[1]}"
-        self._connections.made(self)
+            self.client.address = name[0]
+            self.client.peer = f"{name[0]}:{name[1]}"
+        self._resources.owner.made(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._closing = True
+        self.client.is_closing = True
         self._transport = None
         self._receiver.close()
         if self._sender is not None:
@@ -151,26 +146,26 @@ class Connection:
             self._sender = None
         slots, self._slots = self._slots, deque()
         self._slots_bytes = 0
-        self._connections.queued_requests -= max(0, len(slots) - 1)
+        self._resources.queued_requests -= max(0, len(slots) - 1)
         self._account()
         self._memory.finished(self)
         for slot in slots:
             # A task is not cancelled: what it changes is changed whole, only nobody hears of it.
             if slot.delayed is not None:
                 slot.delayed.cancel()
-        self._connections.lost(self)
+        self._resources.owner.lost(self)
 
     def get_buffer(self, _sizehint: int) -> memoryview | bytearray:
         # What is read has to be kept, if it is the beginning of a large request.
         return self._receiver.get_buffer(HEAD_BYTES if self._memory.is_used_up else -1)
 
     def buffer_updated(self, size: int) -> None:
-        connections = self._connections
+        resources = self._resources
         receiver = self._receiver
-        connections.bytes_in.value += size
-        self.last_active = now = connections.now()
+        resources.bytes_in.value += size
+        self.last_active = now = resources.now()
         self._outbox.note(self._sender, now, size)
-        if self._closing:
+        if self.client.is_closing:
             receiver.give_back()
             return
         receiver.buffer_updated(size)
@@ -209,7 +204,7 @@ class Connection:
     def pause_writing(self) -> None:
         assert self._sender is not None
         self._sender.pause()
-        self._unread_since = self._connections.now()
+        self._unread_since = self._resources.now()
 
     def resume_writing(self) -> None:
         assert self._sender is not None
@@ -242,13 +237,6 @@ class Connection:
         return bool(self._slots)
 
     @property
-    def is_closing(self) -> bool:
-        """
-        Whether nobody hears an answer any more.
-        """
-        return self._closing
-
-    @property
     def announced_bytes(self) -> int:
         """
         The size of the request that is arriving.
@@ -275,8 +263,8 @@ class Connection:
         """
         if not self._receiver.has_frame:  # they have been served meanwhile
             return
-        connections = self._connections
-        if self._slots and connections.queued_requests >= connections.max_queued_requests:
+        resources = self._resources
+        if self._slots and resources.queued_requests >= resources.max_queued_requests:
             # Too much is unanswered. A long poll must not keep what stands behind it, for of a
             # peer that is not read from nobody hears that it is gone.
             self._hurry()
@@ -298,11 +286,11 @@ class Connection:
         Send what the transport has and close; the *reason* is logged, in the one line that tells
         why a client finds itself disconnected.
         """
-        if self._closing:
+        if self.client.is_closing:
             return
-        self._closing = True
+        self.client.is_closing = True
         if reason is not None:
-            logger.info("closing the connection of %s: %s", self, reason)
+            logger.info("closing the connection of %s: %s", self.client, reason)
         if self._transport is not None and self._sender is not None:
             self._sender.end()
             self._transport.close()
@@ -311,17 +299,11 @@ class Connection:
         """
         Close without sending anything more. A task goes on: what it changes is changed whole.
         """
-        if reason is not None and not self._closing:
-            logger.info("closing the connection of %s: %s", self, reason)
-        self._closing = True
+        if reason is not None and not self.client.is_closing:
+            logger.info("closing the connection of %s: %s", self.client, reason)
+        self.client.is_closing = True
         if self._transport is not None:
             self._transport.abort()
-
-    def __str__(self) -> str:
-        client = repr(self.client_id) if self.client_id is not None else "a client"
-        if self.software is not None:
-            client += f" ({self.software.name} {self.software.version})"
-        return f"{client} at {self.peer}"
 
     # Requests
 
@@ -330,19 +312,19 @@ class Connection:
         Start what may be started, send what may be sent, and read on or not.
         """
         sender = self._sender
-        if self._proceeding or self._closing or sender is None:
+        if self._proceeding or self.client.is_closing or sender is None:
             return
-        connections = self._connections
+        resources = self._resources
         receiver = self._receiver
         slots = self._slots
-        limit = connections.max_queued_requests
+        limit = resources.max_queued_requests
         self._proceeding = True
         try:
             while (
                 self._admitted
                 and not self._task_running
                 and not sender.is_blocked
-                and (not slots or connections.queued_requests < limit)
+                and (not slots or resources.queued_requests < limit)
                 and not (self._unseen and self._is_behind_unseen())
             ):
                 frame = receiver.take_frame()
@@ -401,7 +383,7 @@ class Connection:
         if not receiver.missing_bytes:
             self._arriving_since = _NEVER
         elif self._arriving_since == _NEVER:
-            self._arriving_since = self._connections.now()
+            self._arriving_since = self._resources.now()
         held = int(receiver.held_bytes) + self._slots_bytes
         if self._sender is not None:
             held += self._sender.unread_bytes
@@ -411,7 +393,7 @@ class Connection:
 
     def _start(self, frame: memoryview, sender: Sender) -> None:
         try:
-            answer = self._connections.dispatch(frame, self)
+            answer = self._resources.dispatch(frame, self.client)
         except CloseConnection as error:
             self.close(str(error))
             return
@@ -419,26 +401,26 @@ class Connection:
             return
         if isinstance(answer, list):
             if self._slots:
-                self._ready(self._queue(None, 0), answer)
+                self._ready(self._queue(None), answer)
             else:
                 sender.put(answer)
             return
-        exchange, result = answer
-        slot = self._queue(exchange, exchange.held_bytes)
-        if isinstance(result, Delayed):
-            self._delay(slot, result)
+        context, pending = answer
+        slot = self._queue(context)
+        if isinstance(pending, Delayed):
+            self._delay(slot, pending)
         else:
-            self._run(slot, result)
+            self._run(slot, pending)
 
-    def _queue(self, exchange: Unanswered | None, held_bytes: int) -> Slot:
+    def _queue(self, context: PendingRequest | None) -> Slot:
         """
         The place of the next answer.
         """
-        slot = Slot(exchange, held_bytes)
+        slot = Slot(context)
         if self._slots:
-            self._connections.queued_requests += 1
+            self._resources.queued_requests += 1
         self._slots.append(slot)
-        self._slots_bytes += held_bytes
+        self._slots_bytes += slot.held_bytes
         return slot
 
     def _delay(self, slot: Slot, delayed: Delayed) -> None:
@@ -453,11 +435,11 @@ class Connection:
     def _run(self, slot: Slot, work: Awaitable[Outcome | Delayed]) -> None:
         self._task_running = True
         task = asyncio.ensure_future(work)
-        self._connections.tasks.add(task)
+        self._resources.tasks.add(task)
         task.add_done_callback(lambda task: self._ran(slot, task))
 
     def _ran(self, slot: Slot, task: asyncio.Future[Outcome | Delayed]) -> None:
-        self._connections.tasks.discard(task)
+        self._resources.tasks.discard(task)
         self._task_running = False
         if task.cancelled():
             return
@@ -466,7 +448,7 @@ class Connection:
         outcome = task.result() if error is None else error
         if not isinstance(outcome, Delayed):
             self._settled(slot, outcome)
-        elif self._closing:
+        elif self.client.is_closing:
             outcome.cancel()
         else:
             self._delay(slot, outcome)
@@ -478,30 +460,30 @@ class Connection:
         if slot.is_unseen:
             slot.is_unseen = False
             self._unseen -= 1
-        if self._closing:
+        if self.client.is_closing:
             return
-        assert slot.exchange is not None
+        assert slot.context is not None, "what is answered at once does not settle"
         try:
-            parts = slot.exchange.parts(outcome)
+            parts = slot.context.buffers(outcome)
         except CloseConnection as error:
             self.close(str(error))
             without_frames(error)
             return
-        if isinstance(parts, list):
-            self._ready(slot, parts)
+        if parts is None or isinstance(parts, list):
+            self._ready(slot, parts or [])
             self._proceed()
         else:
             self._encode(slot, parts)
 
-    def _encode(self, slot: Slot, parts: asyncio.Future[list[Part]]) -> None:
+    def _encode(self, slot: Slot, parts: asyncio.Future[list[Buffer]]) -> None:
         """
         Wait for the bytes of a large answer; the next request may start meanwhile.
         """
         slot.delayed = None
-        self._connections.tasks.add(parts)
+        self._resources.tasks.add(parts)
 
-        def settle(parts: asyncio.Future[list[Part]]) -> None:
-            self._connections.tasks.discard(parts)
+        def settle(parts: asyncio.Future[list[Buffer]]) -> None:
+            self._resources.tasks.discard(parts)
             if not parts.cancelled():
                 error = parts.exception()
                 assert error is None or isinstance(error, Exception), "asyncio passes others on"
@@ -509,7 +491,7 @@ class Connection:
 
         parts.add_done_callback(settle)
 
-    def _ready(self, slot: Slot, parts: list[Part]) -> None:
+    def _ready(self, slot: Slot, parts: list[Buffer]) -> None:
         slot.parts = parts
         slot.done = True
         slots = self._slots
@@ -521,7 +503,7 @@ class Connection:
             first = slots.popleft()
             self._slots_bytes -= first.held_bytes
             if slots:
-                self._connections.queued_requests -= 1
+                self._resources.queued_requests -= 1
             if first.parts:
                 self._sender.put(first.parts)
 
@@ -541,7 +523,7 @@ class Connection:
         """
         The peer was promised bytes that cannot be read: it has to ask again.
         """
-        logger.error("closing the connection of %s: %s", self, error)
+        logger.error("closing the connection of %s: %s", self.client, error)
         self.abort()
 
     def _pause_reading(self) -> None:

@@ -16,43 +16,34 @@ import logging
 import socket
 from collections import Counter as Tally
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
-from barnabas.protocol.framing import FrameMemory
 from barnabas.protocol.structs import struct
 from barnabas.server.config.connection_limits import parse_limits
-from barnabas.server.network.backlog import Backlog
 from barnabas.server.network.connection import Connection
-from barnabas.server.network.request_memory import LOOK_EVERY_S, RequestMemory
-from barnabas.server.network.sender import BUFFER_BYTES
-from barnabas.server.network.splice import RecordPipe
-from barnabas.server.network.write_coalescing import Outbox
+from barnabas.server.network.request_memory import LOOK_EVERY_S
+from barnabas.server.network.resources import ConnectionResources
 from barnabas.server.resources.descriptors import (
     descriptor_limit,
     most_connections,
     most_open_files,
 )
-from barnabas.server.resources.memory import memory_bytes, trim_heap
+from barnabas.server.resources.memory import trim_heap
 from barnabas.storage.fs.open_files import OpenFiles
 
 if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
-    from barnabas.server.network.sender import Part
-    from barnabas.server.requests.dispatch import Later
+    from barnabas.server.network.resources import Dispatch
 
 A_MOMENT = 0.001  # not worth another timer
-PART_OF_MEMORY = 64
 CROWD = 200
 """
 After so many connections have left, what they had goes back to the system.
 """
-MOST_REQUEST_BYTES = 512 * 1024 * 1024
-
-Dispatch: TypeAlias = "Callable[[memoryview, Connection], list[Part] | Later | None]"
 
 logger = logging.getLogger(__name__)
 
@@ -106,24 +97,9 @@ class Connections:
         Args:
             open_files: those of logs, which have the descriptors that connections leave.
         """
-        self.dispatch = dispatch
-        self.io = io
-        self.max_frame_bytes = config.socket_request_max_bytes
-        self.receive_buffer_bytes = config.socket_receive_buffer_bytes
-        self.max_queued_requests = config.queued_max_requests
-        self.queued_requests = 0  # of all connections, those that are not the first of theirs
-        self.frame_memory = FrameMemory()
-        self.request_memory = RequestMemory(
-            _request_memory_bytes(config), clock, freed=self._trim_heap
+        self.resources = ConnectionResources(
+            config, clock, io, dispatch, metrics, owner=self, freed=self._trim_heap
         )
-        self.now: Callable[[], float] = clock.monotonic
-        self.tasks: set[asyncio.Future[Any]] = set()
-        self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
-        self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
-        self.outbox = Outbox()
-        self.backlog = Backlog()
-        self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
-        self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")
         self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")
         self._refused = metrics.counter("connections_refused", "Connections over a limit.")
         self._config = config
@@ -143,11 +119,6 @@ class Connections:
                 descriptor_limit(),
             )
         metrics.gauge("connections", "Connections now open.", lambda: len(self._open))
-        metrics.gauge(
-            "request_memory_bytes",
-            "Memory of requests that are not answered, and of answers that are not read.",
-            lambda: self.request_memory.used_bytes,
-        )
 
     def __len__(self) -> int:
         return len(self._open)
@@ -157,7 +128,7 @@ class Connections:
         A peer has connected: serve it, let it wait, or close it.
         """
         self._accepted.value += 1
-        address = connection.address
+        address = connection.client.address
         self._by_address[address] += 1
         allowed = self._limits.by_address.get(address, self._limits.per_address)
         if self._by_address[address] > allowed:
@@ -177,9 +148,9 @@ class Connections:
         """
         A peer is gone.
         """
-        self._by_address[connection.address] -= 1
-        if not self._by_address[connection.address]:
-            del self._by_address[connection.address]
+        self._by_address[connection.client.address] -= 1
+        if not self._by_address[connection.client.address]:
+            del self._by_address[connection.client.address]
         if connection not in self._open:
             if connection in self._held:
                 self._held.remove(connection)
@@ -218,10 +189,10 @@ class Connections:
             logger.warning("ending %d connections that are not done", len(self._open))
         for connection in tuple(self._open):
             connection.abort()
-        for task in self.tasks:
+        for task in self.resources.tasks:
             task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
-        self.record_pipe.close()
+        await asyncio.gather(*self.resources.tasks, return_exceptions=True)
+        self.resources.record_pipe.close()
 
     def _leave_to_files(self) -> None:
         """
@@ -243,7 +214,7 @@ class Connections:
         self._trim_heap()
 
     def _trim_heap(self) -> None:
-        asyncio.get_running_loop().run_in_executor(self.io, trim_heap)
+        asyncio.get_running_loop().run_in_executor(self.resources.io, trim_heap)
 
     def _admit(self, connection: Connection) -> None:
         connection.last_active = self._clock.monotonic()
@@ -268,14 +239,3 @@ class Connections:
             self._watch(connection, left)
         else:
             connection.close(f"silent for {limit - left:.0f} s")
-
-
-def _request_memory_bytes(config: BrokerConfig) -> int:
-    """
-    What ``queued.max.request.bytes`` says, or as much as fits the machine: a part of its memory,
-    and room for the largest request at least.
-    """
-    if config.queued_max_request_bytes > 0:
-        return config.queued_max_request_bytes
-    part = memory_bytes() // PART_OF_MEMORY
-    return max(config.socket_request_max_bytes, min(part, MOST_REQUEST_BYTES))

@@ -125,10 +125,11 @@ class Sender:
         parts = [len(part) for part in self._parts if not isinstance(part, StoredRecords)]
         return self._transport.get_write_buffer_size() + sum(parts)
 
-    def put(self, parts: list[Part]) -> None:
+    def put(self, buffers: list[Buffer]) -> None:
         """
-        Send this too, at the next ``flush``.
+        Send this too, at the next ``flush``. Records may be ``StoredRecords``.
         """
+        parts = cast("list[Part]", buffers)
         if len(parts) > 1:
             # Nothing may stand before or behind records, as in older versions of a fetch.
             self._parts += [part for part in parts if len(part)]

@@ -34,7 +34,7 @@ from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.segment.offset_metadata import UNKNOWN_OFFSET
 
 if TYPE_CHECKING:
-    from barnabas.server.fetch.delayed import Watch
+    from barnabas.server.partitions.watch import Watch
     from barnabas.storage.fs.interface import File
     from barnabas.storage.log.append_info import LogAppendInfo
     from barnabas.storage.log.fetch_isolation import FetchIsolation

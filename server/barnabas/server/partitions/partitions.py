@@ -45,14 +45,12 @@ class Partitions:
     topics.
     """
 
-    __slots__ = ("_by_id", "_by_id_bytes", "_by_name", "_by_name_bytes")
+    __slots__ = ("_by_id", "_by_name")
 
     def __init__(self) -> None:
         self._by_name: dict[str, _Topic] = {}
-        self._by_id: dict[UUID, _Topic] = {}
-        # The bytes in a request: no string or UUID has to be made of them.
-        self._by_name_bytes: dict[bytes, _Topic] = {}
-        self._by_id_bytes: dict[bytes, _Topic] = {}
+        # By the bytes of the id, which are hashed faster than a UUID.
+        self._by_id: dict[bytes, _Topic] = {}
 
     def __len__(self) -> int:
         return sum(len(topic.open) for topic in self._by_name.values())
@@ -68,18 +66,11 @@ class Partitions:
         known = self._by_name.get(topic)
         return None if known is None else known.open.get(index)
 
-    def find(self, topic: bytes, index: int, *, is_id: bool) -> Partition | None:
-        """
-        The open partition of the topic whose name or id has these bytes in a request, or None.
-        """
-        known = (self._by_id_bytes if is_id else self._by_name_bytes).get(topic)
-        return None if known is None else known.open.get(index)
-
     def name_of(self, topic_id: UUID) -> str | None:
         """
         The name of the topic with that id, or None.
         """
-        known = self._by_id.get(topic_id)
+        known = self._by_id.get(topic_id.bytes)
         return None if known is None else known.name
 
     def knows(self, topic: str, index: int) -> bool:
@@ -111,7 +102,7 @@ class Partitions:
             UnknownTopicOrPartition: the partition does not exist.
             KafkaError: it could not be opened.
         """
-        known = self._by_id.get(topic_id)
+        known = self._by_id.get(topic_id.bytes)
         if known is None:
             raise UnknownTopicId
         return known.expect(index)
@@ -149,9 +140,7 @@ class Partitions:
         known = self._by_name.pop(topic, None)
         if known is None:
             return []
-        del self._by_id[known.id]
-        del self._by_name_bytes[topic.encode()]
-        del self._by_id_bytes[known.id.bytes]
+        del self._by_id[known.id.bytes]
         for partition in known.open.values():
             partition.close()
         return list(known.open.values())
@@ -159,7 +148,7 @@ class Partitions:
     def _topic(self, name: str, topic_id: UUID) -> _Topic:
         known = self._by_name.get(name)
         if known is None:
-            known = self._by_name[name] = self._by_id[topic_id] = _Topic(name, topic_id)
-            self._by_name_bytes[name.encode()] = self._by_id_bytes[topic_id.bytes] = known
+            known = _Topic(name, topic_id)
+            self._by_name[name] = self._by_id[topic_id.bytes] = known
         assert known.id == topic_id, f"{name} has two ids"
         return known

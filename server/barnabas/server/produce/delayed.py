@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.structs import NamedTuple
-from barnabas.server.requests.delayed import Delayed
+from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
     from barnabas.protocol.messages.produce import PartitionProduceResponse, ProduceResponse

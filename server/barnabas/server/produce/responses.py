@@ -1,11 +1,12 @@
 """
-What Produce answers for a partition: where its batch is now, or what was wrong with it.
+The response of Produce for one partition: where its batch is, or what is wrong with it.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import (
@@ -17,17 +18,14 @@ from barnabas.protocol.errors import (
     RecordListTooLarge,
     UnknownServerError,
 )
+from barnabas.protocol.hot_messages.produce import partition_response
 from barnabas.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
-    ProduceResponse,
-    TopicProduceResponse,
 )
-from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
 from barnabas.storage.errors import KafkaStorageError, RecordValidationError
 
 if TYPE_CHECKING:
-    from barnabas.server.clock import ServerClock
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partition import Partition
     from barnabas.storage.log.append_info import LogAppendInfo
@@ -48,32 +46,13 @@ _WITHOUT_START_OFFSET = (
 )
 
 
-def answer(
-    responses: list[TopicProduceResponse],
-    uncommitted: Sequence[Uncommitted],
-    acks: int,
-    timeout_ms: int,
-    clock: ServerClock,
-) -> ProduceResponse | DelayedProduce:
-    """
-    What all partitions are told together, as soon as *uncommitted* is durable.
-    """
-    response = ProduceResponse(responses=responses)
-    if not uncommitted:
-        return response
-    delayed = DelayedProduce(response, uncommitted)
-    if acks == ALL_REPLICAS:
-        delayed.limit(clock, timeout_ms)
-    return delayed
-
-
 def appended(index: int, info: LogAppendInfo) -> PartitionProduceResponse:
     """
     Where the batch is.
     """
-    return PartitionProduceResponse(
-        index=index,
-        error_code=0,
+    return partition_response(
+        index,
+        0,
         base_offset=info.first_offset,
         log_append_time_ms=info.log_append_time,
         log_start_offset=info.log_start_offset,
@@ -106,6 +85,4 @@ def refused(index: int, code: ErrorCode, message: str | None = None) -> Partitio
     """
     An error that has nothing to do with what is in the log.
     """
-    return PartitionProduceResponse(
-        index=index, error_code=code, base_offset=NO_OFFSET, error_message=message
-    )
+    return partition_response(index, code, base_offset=NO_OFFSET, error_message=message)

@@ -23,6 +23,7 @@ from barnabas.protocol.errors import (
     without_frames,
 )
 from barnabas.protocol.messages.produce import (
+    FIRST_TOPIC_ID_VERSION,
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
@@ -31,7 +32,7 @@ from barnabas.protocol.records.batch import RecordBatch, batches
 from barnabas.server.coordinator_runtime.producer import Producer
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.produce.validation import is_transactional
-from barnabas.server.requests.context import Context
+from barnabas.server.requests.context import RequestContext
 from barnabas.server.scheduling.turns import Steps
 from barnabas.server.transactions.participation import (
     Participant,
@@ -46,7 +47,6 @@ from barnabas.storage.state_files.file_names import TopicPartition
 FIRST_ABORTABLE_VERSION: Final = 11
 FIRST_ADDING_VERSION: Final = 12
 """The first version that adds partitions to a transaction by itself (KIP-890)."""
-FIRST_TOPIC_ID_VERSION: Final = 13
 NOT_ADDED: Final = "Partition was not added to the transaction"
 
 _ASK_AGAIN = (CoordinatorLoadInProgress, CoordinatorNotAvailable, NotCoordinator)
@@ -74,7 +74,7 @@ class Participation:
         self._errors: dict[TopicPartition, KafkaError] = {}
         self.is_pending = False
 
-    def begin(self, request: ProduceRequest, context: Context) -> Steps[None]:
+    def begin(self, request: ProduceRequest, context: RequestContext) -> Steps[None]:
         """
         Look at the partitions, and ask the coordinator where that is enough.
 
@@ -82,7 +82,9 @@ class Participation:
             InvalidProducerIdMapping: the request has transactions of several producers.
             CorruptMessage: the framing of a batch is broken.
         """
-        if not (self._protocol.adds or context.config.transaction_partition_verification_enable):
+        if not (
+            self._protocol.adds or context.broker.config.transaction_partition_verification_enable
+        ):
             return
         for topic in request.topic_data:
             for data in topic.partition_data:
@@ -96,7 +98,7 @@ class Participation:
             self.is_pending = True
             return
         self._errors |= verify(
-            context.transactions,
+            context.broker.transactions,
             self._transactional_id,
             self._expect_producer(),
             set(self._guards),
@@ -119,16 +121,16 @@ class Participation:
             if found is not None:
                 self._guards[participant.name] = found
 
-    async def finish(self, context: Context) -> None:
+    async def finish(self, context: RequestContext) -> None:
         """
         Tell the coordinator of the partitions that are part of the transaction from now on.
         """
         error = await add(
-            context.transactions,
+            context.broker.transactions,
             self._transactional_id,
             self._expect_producer(),
             set(self._guards),
-            clock=context.clock,
+            clock=context.broker.clock,
         )
         self.is_pending = False
         if error is not None:
@@ -175,14 +177,14 @@ class Participation:
 
 
 def _partition(
-    topic: TopicProduceData, data: PartitionProduceData, context: Context
+    topic: TopicProduceData, data: PartitionProduceData, context: RequestContext
 ) -> Partition | None:
     """
     The partition, unless there is none; that is answered where its records are looked at.
     """
     try:
         if context.version >= FIRST_TOPIC_ID_VERSION:
-            return context.partitions.expect_by_id(topic.topic_id, data.index)
-        return context.partitions.expect(topic.name, data.index)
+            return context.broker.partitions.expect_by_id(topic.topic_id, data.index)
+        return context.broker.partitions.expect(topic.name, data.index)
     except KafkaError:
         return None

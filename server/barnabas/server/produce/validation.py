@@ -50,6 +50,14 @@ def check_records(records: Buffer | None, version: int) -> memoryview:
     if not isinstance(records, memoryview):
         records = memoryview(records)
     end = len(records)
+    if end >= HEADER_SIZE:
+        length, magic, attributes = _SHAPE.unpack_from(records)
+        if (
+            magic == MAGIC
+            and length == end - LOG_OVERHEAD
+            and (version >= FIRST_ZSTD_VERSION or attributes & COMPRESSION_MASK < ZSTD)
+        ):
+            return records  # one whole batch, as nearly always
     size = _first_batch_size(records)
     if not size:
         raise InvalidRecord(f"Produce v{version} must have at least one batch per partition")
@@ -95,23 +103,6 @@ def check_codec(records: Buffer | None) -> None:
         codec = view[ATTRIBUTES_AT + 1] & COMPRESSION_MASK
         if codec > ZSTD:
             raise UnknownServerError(f"There is no codec {codec}")
-
-
-def is_plain(records: memoryview, version: int) -> bool:
-    """
-    Whether ``check_records`` would let *records* through, they are one whole batch, and it is not
-    transactional. If not, there may be nothing wrong with them all the same.
-    """
-    end = len(records)
-    if end < HEADER_SIZE:
-        return False
-    length, magic, attributes = _SHAPE.unpack_from(records)
-    return (
-        magic == MAGIC
-        and length == end - LOG_OVERHEAD
-        and not attributes & TRANSACTIONAL_FLAG
-        and (version >= FIRST_ZSTD_VERSION or attributes & COMPRESSION_MASK < ZSTD)
-    )
 
 
 def _first_batch_size(records: memoryview) -> int:

@@ -1,16 +1,80 @@
 """
-What a request tells of who sends it.
+The client at the other end of a connection, as requests know it.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from barnabas.server.config import Listener
 
 
 class ClientSoftware(NamedTuple):
     """
-    What a client calls itself in ApiVersions (KIP-511).
+    The name and version that a client gives in ApiVersions (KIP-511).
     """
 
     name: str
     version: str
+
+
+class KafkaPrincipal(NamedTuple):
+    """
+    Who a client is (Kafka ``KafkaPrincipal``).
+    """
+
+    type: str
+    name: str
+
+
+ANONYMOUS: Final = KafkaPrincipal("User", "ANONYMOUS")
+"""
+The principal of a client that has not authenticated itself.
+"""
+
+
+class Client:
+    """
+    One client: who it is, where it is, and whether it still listens.
+
+    The connection makes one and keeps it up to date. Handlers read it, and ApiVersions sets
+    ``software``. ``queue_place`` belongs to ``FairQueue``.
+    """
+
+    __slots__ = (
+        "address",
+        "client_id",
+        "is_closing",
+        "listener",
+        "peer",
+        "principal",
+        "queue_place",
+        "software",
+    )
+
+    def __init__(self, listener: Listener, address: str = "", peer: str = "?") -> None:
+        """
+        Args:
+            listener: the one that the client has connected to.
+            address: the client's IP address.
+            peer: the same with its port.
+        """
+        self.listener = listener
+        self.address = address
+        self.peer = peer
+        self.principal = ANONYMOUS
+        self.client_id: str | None = None
+        """The client id of the last request."""
+        self.software: ClientSoftware | None = None
+        self.is_closing = False
+        """Whether the client receives no further answers."""
+        self.queue_place = -1.0
+
+    def __str__(self) -> str:
+        client = repr(self.client_id) if self.client_id is not None else "a client"
+        if self.software is not None:
+            client += f" ({self.software.name} {self.software.version})"
+        return f"{client} at {self.peer}"

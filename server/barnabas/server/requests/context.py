@@ -1,193 +1,351 @@
 """
-What a handler may touch.
+One request: who sends it, what it asks for, and how its answer is written.
 
-``Parts`` is made once, by the broker; a ``Context`` is made for every request and is only as large
-as what differs between requests.
+::
+
+    frame --> header --> route --> decode --> handler --> encode --> buffers of the answer
+                                                |
+                                 a response, nothing, or one of these:
+                                 Delayed     the effects are done, the answer waits
+                                 Awaitable   the next request of the client waits as well
+                                 Steps       many entries: the event loop serves others in between
+
+A handler gets the message and its ``RequestContext``. It returns a response or raises a
+``KafkaError``, whose code goes into every place that the API has for one. An exception of another
+kind becomes UNKNOWN_SERVER_ERROR, with a traceback in the log.
 """
+
+# Compiled: see hatch_build.py.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+import logging
+from collections.abc import Awaitable, Generator
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from barnabas.protocol.structs import struct
+from barnabas.protocol.codec.codec import (
+    decode_from,
+    decode_in_steps,
+    encode_in_steps,
+    encode_parts,
+)
+from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE, Buffer
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.errors import (
+    DecodeError,
+    ErrorCode,
+    KafkaError,
+    TooManyEntries,
+    without_frames,
+)
+from barnabas.server.purgatory import Delayed, Outcome
+from barnabas.server.requests.error_response import error_response
+from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.requests.release import released
+from barnabas.server.scheduling.turns import Steps
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
+    from asyncio import Future
 
-    from barnabas.server.clock import ServerClock
-    from barnabas.server.cluster.controller import Controller
-    from barnabas.server.cluster.image import MetadataImage
-    from barnabas.server.config import BrokerConfig
-    from barnabas.server.coordinators import Coordinators
-    from barnabas.server.dynamic_config.admin import ConfigAdmin
-    from barnabas.server.fetch.delayed import FetchPurgatory
-    from barnabas.server.fetch.sessions import FetchSessions
-    from barnabas.server.groups.coordinator import GroupCoordinator
-    from barnabas.server.metrics import Metrics
-    from barnabas.server.network.connection import Connection
-    from barnabas.server.partitions.partitions import Partitions
-    from barnabas.server.scheduling.background import Background
-    from barnabas.server.scheduling.fair_queue import FairQueue
-    from barnabas.server.scheduling.turns import Turns
-    from barnabas.server.scheduling.workers import Workers
-    from barnabas.server.topics.topics import Topics
-    from barnabas.server.transactions.coordinator import TransactionCoordinator
-    from barnabas.server.transactions.markers import MarkerWriter
-    from barnabas.server.transactions.producer_ids import ProducerIds
-    from barnabas.storage.manager.manager import LogManager
+    from barnabas.protocol.headers import RequestHeader
+    from barnabas.server.requests.broker_parts import BrokerParts
+    from barnabas.server.requests.client import Client
+    from barnabas.server.requests.registry import Answer, Later, Route
+    from barnabas.server.scheduling.turns import Work
 
-T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+Pending: TypeAlias = "Delayed | Awaitable[Outcome | Delayed]"
+"""
+An answer that is not there yet.
+"""
+Served: TypeAlias = "list[Buffer] | Delayed | Awaitable[Message | Delayed | None] | None"
+
+REQUEST_WEIGHT: Final = 4
+"""
+How many times the size of its frame a request counts that waits for its answer: its objects are
+larger than its bytes.
+"""
+FULL_REQUEST_WEIGHT: Final = 32
+"""
+The same for a request that is little else than entries of arrays.
+"""
+MOST_ENTRIES: Final = 1 << 18
+"""
+A request whose arrays have more entries, all together, closes its connection.
+"""
+
+_DELAYED: Final = 1
+_AWAITABLE: Final = 2
+_STEPS: Final = 3
+_KINDS: Final[dict[type, int]] = {}
+"""
+What objects of a class are that a handler has returned. To ask the abstract base classes each time
+takes longer than to serve some requests.
+"""
+
+_SIZE_BYTES: Final = 4
+_HEAD: Final = Struct(">ii")
+"""The size of the frame, the correlation id."""
+_TAGGED_HEAD: Final = Struct(">iix")
+"""Likewise, and no tagged fields."""
 
 
-class CloseConnection(Exception):
+class RequestContext:
     """
-    The only answer to this request is to close its connection; the text says why, for the log.
-    """
+    One request, from its header to the buffers of its answer (Kafka ``RequestContext``).
 
-
-@struct(frozen=False, kw_only=True)
-class Parts:
-    """
-    The parts of a running broker, shared by all requests.
-    """
-
-    node_id: int
-    cluster_id: str
-    config: BrokerConfig  # as of the start
-    config_admin: Callable[[], ConfigAdmin]
-    clock: ServerClock
-    log_manager: LogManager
-    controller: Controller
-    image: MetadataImage  # what the metadata log adds up to; it changes as the log does
-    topics: Topics
-    partitions: Partitions
-    coordinators: Coordinators
-    producer_ids: ProducerIds
-    fetches: FetchPurgatory
-    fetch_sessions: FetchSessions
-    metrics: Metrics
-    background: Background
-    workers: Workers
-    turns: Turns
-
-    @property
-    def groups(self) -> GroupCoordinator:
-        return self.coordinators.groups
-
-    @property
-    def transactions(self) -> TransactionCoordinator:
-        return self.coordinators.transactions
-
-    @property
-    def markers(self) -> MarkerWriter:
-        return self.coordinators.markers
-
-
-class Context:
-    """
-    One request's view of the broker.
+    ``held_bytes`` is about how much memory the request keeps until it is answered.
     """
 
-    __slots__ = ("client_id", "connection", "parts", "version")
+    __slots__ = (
+        "broker",
+        "client",
+        "client_id",
+        "correlation_id",
+        "frame_bytes",
+        "held_bytes",
+        "is_large",
+        "request",
+        "route",
+        "version",
+    )
 
     def __init__(
-        self, parts: Parts, version: int, client_id: str | None, connection: Connection
+        self,
+        broker: BrokerParts,
+        client: Client,
+        header: RequestHeader,
+        route: Route,
+        frame_bytes: int = 0,
     ) -> None:
-        self.parts = parts
-        self.version = version
-        self.client_id = client_id
-        self.connection = connection
+        self.broker = broker
+        self.client = client
+        self.client_id = header.client_id
+        self.correlation_id = header.correlation_id
+        self.version = header.api_version
+        """The version of the API."""
+        self.route = route
+        self.request: Any = None
+        """The message, once it is decoded."""
+        self.frame_bytes = frame_bytes
+        self.held_bytes = REQUEST_WEIGHT * frame_bytes
+        self.is_large = False
 
-    @property
-    def node_id(self) -> int:
-        return self.parts.node_id
+    # The request
 
-    @property
-    def cluster_id(self) -> str:
-        return self.parts.cluster_id
-
-    @property
-    def config(self) -> BrokerConfig:
-        return self.parts.config
-
-    @property
-    def config_admin(self) -> ConfigAdmin:
-        return self.parts.config_admin()
-
-    @property
-    def clock(self) -> ServerClock:
-        return self.parts.clock
-
-    @property
-    def log_manager(self) -> LogManager:
-        return self.parts.log_manager
-
-    @property
-    def controller(self) -> Controller:
-        return self.parts.controller
-
-    @property
-    def image(self) -> MetadataImage:
-        return self.parts.image
-
-    @property
-    def topics(self) -> Topics:
-        return self.parts.topics
-
-    @property
-    def partitions(self) -> Partitions:
-        return self.parts.partitions
-
-    @property
-    def groups(self) -> GroupCoordinator:
-        return self.parts.groups
-
-    @property
-    def transactions(self) -> TransactionCoordinator:
-        return self.parts.transactions
-
-    @property
-    def markers(self) -> MarkerWriter:
-        return self.parts.markers
-
-    @property
-    def producer_ids(self) -> ProducerIds:
-        return self.parts.producer_ids
-
-    @property
-    def fetches(self) -> FetchPurgatory:
-        return self.parts.fetches
-
-    @property
-    def fetch_sessions(self) -> FetchSessions:
-        return self.parts.fetch_sessions
-
-    @property
-    def metrics(self) -> Metrics:
-        return self.parts.metrics
-
-    @property
-    def turns(self) -> Turns:
-        return self.parts.turns
-
-    @property
-    def reads(self) -> Executor:
+    def serve(self, frame: memoryview, position: int) -> list[Buffer] | Pending | None:
         """
-        Where what the page cache lacks is read.
-        """
-        return self.parts.workers.reads
+        Decode the request at *position* of *frame*, and handle it.
 
-    @property
-    def examiner(self) -> FairQueue:
-        """
-        Where batches are examined that take long.
-        """
-        return self.parts.workers.batches
+        Returns:
+            The buffers of the answer, what is going to give it, or None where there is none.
 
-    async def in_executor(self, work: Callable[[], T]) -> T:
+        Raises:
+            CloseConnection: the request cannot be answered.
         """
-        Do *work*, which may block, away from the event loop.
+        route = self.route
+        try:
+            self.request, _ = decode_from(
+                route.request, self.version, frame, position, ENTRIES_AT_ONCE
+            )
+        except TooManyEntries:
+            self.is_large = True
+            self.held_bytes = FULL_REQUEST_WEIGHT * self.frame_bytes
+            return self._begin(self._decode_and_serve(frame, position))
+        except DecodeError as error:
+            raise CloseConnection(f"{route.name} is malformed: {error}") from None
+        route.requests.value += 1
+        try:
+            return self._now_or_later(route.handler(self.request, self))
+        except Exception as error:  # whatever it is, the client gets an answer
+            return self.buffers(error)
+
+    def _now_or_later(self, answer: Answer) -> list[Buffer] | Pending | None:
+        if answer is None:
+            return None
+        cls = type(answer)
+        if cls is self.route.response:
+            return self.buffers(cast(Message, answer))
+        kind = _KINDS.get(cls) or _kind_of(cls)
+        if kind == _DELAYED:
+            self._forget()
+            return answer  # type: ignore[return-value]  # the kind says so
+        if kind == _AWAITABLE:
+            return answer  # type: ignore[return-value]  # likewise
+        steps = cast("Steps[Later]", answer)
+        try:
+            next(steps)
+        except StopIteration as ended:  # most requests are served in one step
+            return self._now_or_later(ended.value)
+        return self._begin(self._serve_in_steps(steps))
+
+    def _begin(self, steps: Steps[Served]) -> list[Buffer] | Pending | None:
         """
-        return await asyncio.get_running_loop().run_in_executor(self.parts.workers.upkeep, work)
+        Take the first turn of *steps*, which is the last one of most.
+        """
+        work = self.broker.turns.start(steps, self.frame_bytes if self.is_large else 0)
+        return work.result() if work.is_done else _finished(work)
+
+    def _decode_and_serve(self, frame: memoryview, position: int) -> Steps[Served]:
+        """
+        Decode a large request in steps, and handle it.
+
+        Raises:
+            CloseConnection: the request cannot be answered.
+        """
+        route = self.route
+        try:
+            self.request, _ = yield from decode_in_steps(
+                route.request, self.version, frame, position, MOST_ENTRIES
+            )
+        except TooManyEntries:
+            raise CloseConnection(f"{route.name} has more than {MOST_ENTRIES} entries") from None
+        except DecodeError as error:
+            raise CloseConnection(f"{route.name} is malformed: {error}") from None
+        route.requests.value += 1
+        if self.client.is_closing:
+            return None
+        return (yield from self._serve_in_steps(None))
+
+    def _serve_in_steps(self, answer: Answer) -> Steps[Served]:
+        """
+        Let the handler and its answer take steps.
+
+        Args:
+            answer: what the handler has returned; None before it is called.
+        """
+        try:
+            if answer is None:
+                answer = self.route.handler(self.request, self)
+            if isinstance(answer, Generator) and not isinstance(answer, Awaitable):
+                answer = yield from answer
+            if answer is None or isinstance(answer, Awaitable):
+                return answer
+            if isinstance(answer, Delayed):
+                self._forget()
+                return answer
+            box: list[Message | Exception] = [answer]
+            answer = None
+            return (yield from self._buffers_in_steps(box))
+        except CloseConnection:
+            raise
+        except Exception as error:  # whatever it is, the client gets an answer
+            return (yield from self._buffers_in_steps([error]))
+
+    def _forget(self) -> None:
+        """
+        Let go of what the answer does not need: the effects of the request are done.
+        """
+        forget = self.route.forget
+        if forget is not None:
+            forget(self.request)
+            self.held_bytes = 0
+
+    # The answer
+
+    def buffers(self, outcome: Outcome) -> list[Buffer] | Future[list[Buffer]] | None:
+        """
+        The buffers of the answer, None where there is none; later, if the answer is large.
+
+        Raises:
+            CloseConnection: the outcome is that, or the client cannot be told otherwise.
+        """
+        if outcome is None or isinstance(outcome, list):
+            return outcome
+        if not (self.is_large or isinstance(outcome, Exception)):
+            try:
+                return frame_of(outcome, self.route, self.correlation_id)
+            except TooManyEntries:
+                pass
+            except ValueError as error:
+                outcome = error
+        work: Work[list[Buffer]] = self.broker.turns.start(self._buffers_in_steps([outcome]))
+        return work.result() if work.is_done else work.future()
+
+    def _buffers_in_steps(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
+        """
+        The buffers of a large answer. Its objects are freed, and those of the request.
+
+        Args:
+            box: has the outcome, and nobody else does: see ``released``.
+
+        Raises:
+            CloseConnection: as in ``buffers``.
+        """
+        buffers = yield from self._encoded(box)
+        box.append(self.request)
+        self.request = None
+        yield from released(box)
+        return buffers
+
+    def _encoded(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
+        outcome = box[0]
+        response: Message
+        if isinstance(outcome, Exception):
+            response = yield from self._failed(outcome)
+        else:
+            response = outcome
+        box[0] = response
+        try:
+            try:
+                buffers = encode_parts(response, self.version, ENTRIES_AT_ONCE)
+            except TooManyEntries:
+                buffers = yield from encode_in_steps(response, self.version)
+        except ValueError as error:
+            box[0] = error
+            return (yield from self._encoded(box))
+        return _framed(buffers, self.route, self.correlation_id)
+
+    def _failed(self, error: Exception) -> Steps[Message]:
+        """
+        The response that carries *error*.
+        """
+        if isinstance(error, CloseConnection):
+            raise without_frames(error)
+        if isinstance(error, KafkaError):
+            code, text = error.code, str(error) or None
+        else:
+            code, text = ErrorCode.UNKNOWN_SERVER_ERROR, None
+            logger.error(
+                "%s v%d of %s failed", self.route.name, self.version, self.client, exc_info=error
+            )
+        without_frames(error)
+        self.broker.metrics.count_error(self.route.name, code)
+        return error_response(self.route.registration, self.request, self.version, code, text)
+
+
+def _kind_of(cls: type) -> int:
+    if issubclass(cls, Delayed):
+        kind = _DELAYED
+    elif issubclass(cls, Awaitable):  # before generators: a compiled coroutine looks like one
+        kind = _AWAITABLE
+    else:
+        assert issubclass(cls, Generator), f"{cls.__name__} is no answer"
+        kind = _STEPS
+    _KINDS[cls] = kind
+    return kind
+
+
+async def _finished(work: Work[Served]) -> Outcome | Delayed:
+    served = await work.future()
+    return await served if isinstance(served, Awaitable) else served
+
+
+def frame_of(response: Message, route: Route, correlation_id: int) -> list[Buffer]:
+    """
+    The buffers of a whole response frame; those of records are not copied.
+
+    Raises:
+        TooManyEntries: the response has to be encoded in steps.
+        ValueError: a value does not fit its type.
+    """
+    return _framed(encode_parts(response, route.version, ENTRIES_AT_ONCE), route, correlation_id)
+
+
+def _framed(buffers: list[Buffer], route: Route, correlation_id: int) -> list[Buffer]:
+    head = _TAGGED_HEAD if route.has_tags else _HEAD
+    size = head.size - _SIZE_BYTES + sum(map(len, buffers))
+    buffers[0] = head.pack(size, correlation_id) + buffers[0]
+    return buffers

@@ -38,7 +38,7 @@ from barnabas.protocol.codec.schema import (
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
 from barnabas.protocol.structs import MISSING, NamedTuple
-from barnabas.server.requests.context import CloseConnection
+from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import Registration
 from barnabas.server.scheduling.turns import Steps, each_in_steps
 

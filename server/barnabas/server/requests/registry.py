@@ -10,68 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.structs import struct
-from barnabas.server.requests.context import Context, Parts
-from barnabas.server.requests.delayed import Delayed
-from barnabas.server.requests.repeated_requests import Question
+from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
-    from barnabas.server.network.connection import Connection
-    from barnabas.server.network.sender import Part
+    from barnabas.server.metrics import Counter
     from barnabas.server.scheduling.turns import Steps
 
 Req = TypeVar("Req", bound=Message)
 Later: TypeAlias = "Message | Delayed | Awaitable[Message | Delayed | None] | None"
 Answer: TypeAlias = "Later | Steps[Later]"
-Handler: TypeAlias = Callable[[Any, Context], Answer]
+Handler: TypeAlias = Callable[[Any, Any], Answer]
+"""
+Takes a message and its ``RequestContext``.
+"""
 H = TypeVar("H", bound=Handler)
-
-
-class Shortcut(Protocol):
-    """
-    What serves the commonest form of a request without decoding it first.
-    """
-
-    def __call__(  # noqa: PLR0917  # names cost every request
-        self,
-        frame: memoryview,
-        position: int,
-        version: int,
-        correlation_id: int,
-        parts: Parts,
-        connection: Connection,
-        /,
-    ) -> list[Part] | Later:
-        """
-        Args:
-            position: where in the frame the body begins.
-            connection: whose request it is.
-
-        Returns:
-            The frame of the answer; or what the handler would return; or None for a request of
-            another form, about which nothing has been done.
-        """
-
-
-class ReadQuestion(Protocol):
-    """
-    What reads the commonest form of a request that changes nothing, for it may come again.
-    """
-
-    def __call__(self, frame: memoryview, position: int, version: int) -> Question | None:
-        """
-        Args:
-            position: where in the frame the body begins.
-
-        Returns:
-            What is asked for, which depends on the bytes of the body and on the version alone; None
-            for a request of another form.
-        """
 
 
 @struct(kw_only=True)
@@ -86,8 +44,6 @@ class Registration:
     handler: Handler
     versions: range  # what is answered
     advertised: range  # what ApiVersions lists, which may be more: see Produce
-    shortcut: Shortcut | None = None
-    read_question: ReadQuestion | None = None
     forget: Callable[[Any], None] | None = None
 
     @property
@@ -96,6 +52,42 @@ class Registration:
         The name of the API.
         """
         return self.request.__name__.removesuffix("Request")
+
+
+class Route:
+    """
+    What requests of one version of one API share.
+    """
+
+    __slots__ = (
+        "forget",
+        "handler",
+        "has_tags",
+        "name",
+        "registration",
+        "request",
+        "requests",
+        "response",
+        "version",
+    )
+
+    def __init__(self, registration: Registration, version: int, requests: Counter) -> None:
+        """
+        Args:
+            requests: counts those of the API.
+        """
+        self.registration = registration
+        self.name = registration.name
+        self.request = registration.request
+        self.response = registration.response
+        self.handler = registration.handler
+        self.forget = registration.forget
+        self.version = version
+        self.requests = requests
+        # ApiVersions is answered with the classic header in every version: a client that reads it
+        # does not know yet what the broker understands (KIP-511).
+        api = registration.request.api
+        self.has_tags = api.is_flexible(version) and api.key != apis.API_VERSIONS.key
 
 
 _NOT_SERVED: Final = (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
@@ -144,16 +136,12 @@ HANDLERS: Final = Handlers()
 def handles(
     request: type[Req],
     *,
-    shortcut: Shortcut | None = None,
-    read_question: ReadQuestion | None = None,
     forget: Callable[[Req], None] | None = None,
 ) -> Callable[[H], H]:
     """
     Register the handler of an API.
 
     Args:
-        shortcut: is asked before the request is decoded.
-        read_question: the same, for requests that are sent again and again.
         forget: lets go of the large fields of a request whose effects are done while its answer
             waits, so that they do not keep the frame.
     """
@@ -169,8 +157,6 @@ def handles(
             handler=handler,
             versions=request.api.versions,
             advertised=request.api.advertised,
-            shortcut=shortcut,
-            read_question=read_question,
             forget=forget,
         )
         return handler

@@ -42,6 +42,11 @@ AS_MUCH_SMALLER: Final = 2
 How many times smaller than the work in progress new work has to be to interrupt it.
 """
 
+ENTRIES_PER_STEP: Final = 16
+"""
+How many entries of a hot request are served in one step: a request with fewer needs no turn.
+"""
+
 
 class Work(Generic[T]):
     """

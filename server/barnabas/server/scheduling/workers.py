@@ -16,9 +16,14 @@ its first thread for its first work, and no second one while the first is idle.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from barnabas.server.scheduling.fair_queue import FairQueue
+
+T = TypeVar("T")
 
 
 class Pool(ThreadPoolExecutor):
@@ -45,6 +50,15 @@ class Workers:
         self.batches = FairQueue(Pool(1, thread_name_prefix="batches"))
         self.changes = Pool(threads, thread_name_prefix="changes")
         self.upkeep = Pool(threads, thread_name_prefix="upkeep")
+
+    async def in_upkeep(self, work: Callable[[], T]) -> T:
+        """
+        The result of *work*, which may block, done in ``upkeep``.
+
+        Raises:
+            Exception: what the work raises.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self.upkeep, work)
 
     @property
     def pools(self) -> tuple[Pool, ...]:

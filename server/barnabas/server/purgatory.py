@@ -1,39 +1,23 @@
 """
 Answers that wait: for an fsync, for bytes to fetch, for members of a group, for time to pass.
+
+Kafka keeps its ``DelayedOperation``s in purgatories, and looks at those of a key when something
+happens to it. Here each holds what it waits for, and is completed by that.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
+from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.codec.schema import Message
 
-if TYPE_CHECKING:
-    from barnabas.server.network.sender import Part
-
-Outcome: TypeAlias = "Message | list[Part] | Exception | None"
-
-
-class Unanswered(Protocol):
-    """
-    A request whose answer is not there yet, and how that answer will be written.
-    """
-
-    @property
-    def held_bytes(self) -> int:
-        """
-        About how much memory the request keeps until then.
-        """
-
-    def parts(self, outcome: Outcome) -> list[Part] | asyncio.Future[list[Part]]:
-        """
-        The bytes of the answer, now or later; an *outcome* that is bytes is the answer.
-
-        Raises:
-            CloseConnection: the outcome is that.
-        """
+Outcome: TypeAlias = "Message | list[Buffer] | Exception | None"
+"""
+A response, its bytes, the error that the request failed with, or that there is no answer.
+"""
 
 
 class Delayed:
@@ -88,7 +72,7 @@ class Delayed:
         self.then(settle)
         return await future
 
-    def answer(self, response: Message | list[Part] | None) -> None:
+    def answer(self, response: Message | list[Buffer] | None) -> None:
         """
         This is the answer.
         """

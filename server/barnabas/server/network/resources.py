@@ -1,0 +1,137 @@
+"""
+What all connections of a broker share.
+"""
+
+# Compiled: see hatch_build.py.
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from barnabas.protocol.framing import FrameMemory
+from barnabas.server.network.backlog import Backlog
+from barnabas.server.network.request_memory import RequestMemory
+from barnabas.server.network.sender import BUFFER_BYTES
+from barnabas.server.network.splice import RecordPipe
+from barnabas.server.network.write_coalescing import Outbox
+from barnabas.server.resources.memory import memory_bytes
+
+if TYPE_CHECKING:
+    from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.config import BrokerConfig
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.purgatory import Delayed, Outcome
+    from barnabas.server.requests.client import Client
+
+Pending: TypeAlias = "Delayed | Awaitable[Outcome | Delayed]"
+"""
+An answer that is not there yet.
+"""
+Dispatched: TypeAlias = "list[Buffer] | tuple[PendingRequest, Pending] | None"
+"""
+The buffers of an answer; or a request and what is going to give its answer; or no answer.
+"""
+Dispatch: TypeAlias = "Callable[[memoryview, Client], Dispatched]"
+"""
+Handles the request in a frame.
+"""
+
+PART_OF_MEMORY = 64
+MOST_REQUEST_BYTES = 512 * 1024 * 1024
+
+
+class PendingRequest(Protocol):
+    """
+    A request whose answer is not there yet.
+    """
+
+    @property
+    def held_bytes(self) -> int:
+        """
+        About how much memory the request keeps until it is answered.
+        """
+
+    def buffers(self, outcome: Outcome, /) -> list[Buffer] | asyncio.Future[list[Buffer]] | None:
+        """
+        The buffers of the answer, None where there is none; later, if the answer is large.
+
+        Raises:
+            CloseConnection: the connection has to be closed instead.
+        """
+
+
+class ConnectionOwner(Protocol):
+    """
+    Hears which connections there are.
+    """
+
+    def made(self, connection: Any, /) -> None:
+        """
+        A peer has connected: serve it, let it wait, or close it.
+        """
+
+    def lost(self, connection: Any, /) -> None:
+        """
+        A peer has gone.
+        """
+
+
+class ConnectionResources:
+    """
+    Buffers, counters and budgets of all connections, and the way of their requests.
+    """
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        clock: ServerClock,
+        io: Executor,
+        dispatch: Dispatch,
+        metrics: Metrics,
+        *,
+        owner: ConnectionOwner,
+        freed: Callable[[], None],
+    ) -> None:
+        """
+        Args:
+            io: threads that read what the page cache lacks.
+            freed: called when much of the memory for requests has been given back.
+        """
+        self.dispatch = dispatch
+        self.io = io
+        self.owner = owner
+        self.max_frame_bytes = config.socket_request_max_bytes
+        self.receive_buffer_bytes = config.socket_receive_buffer_bytes
+        self.max_queued_requests = config.queued_max_requests
+        self.queued_requests = 0
+        """Requests that stand behind an unanswered one of their own connection."""
+        self.frame_memory = FrameMemory()
+        self.request_memory = RequestMemory(_request_memory_bytes(config), clock, freed=freed)
+        self.now: Callable[[], float] = clock.monotonic
+        self.tasks: set[asyncio.Future[Any]] = set()
+        self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
+        self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
+        self.outbox = Outbox()
+        self.backlog = Backlog()
+        self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
+        self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")
+        metrics.gauge(
+            "request_memory_bytes",
+            "Memory of requests that are not answered, and of answers that are not read.",
+            lambda: self.request_memory.used_bytes,
+        )
+
+
+def _request_memory_bytes(config: BrokerConfig) -> int:
+    """
+    What ``queued.max.request.bytes`` says, or as much as fits the machine: a part of its memory,
+    and room for the largest request at least.
+    """
+    if config.queued_max_request_bytes > 0:
+        return config.queued_max_request_bytes
+    part = memory_bytes() // PART_OF_MEMORY
+    return max(config.socket_request_max_bytes, min(part, MOST_REQUEST_BYTES))

@@ -1,0 +1,224 @@
+"""
+The appends of one Produce request, and the answer that they add up to.
+
+Every partition of a request stands for itself: what is wrong with one says nothing of the others.
+The order of the checks, and whether an error carries the log's start offset, are those of Kafka's
+``KafkaApis.handleProduceRequest`` and ``ReplicaManager.appendToLocalLog``.
+"""
+
+# Compiled: see hatch_build.py.
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from barnabas.protocol.errors import (
+    ErrorCode,
+    InvalidRequiredAcks,
+    InvalidTopicException,
+    InvalidTxnState,
+    KafkaError,
+    NotEnoughReplicas,
+)
+from barnabas.protocol.hot_messages.produce import produce_response
+from barnabas.protocol.messages.produce import (
+    FIRST_TOPIC_ID_VERSION,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from barnabas.server.cluster.topic_names import INTERNAL_TOPICS
+from barnabas.server.partitions.partition import Partition
+from barnabas.server.produce.delayed import DelayedProduce, Uncommitted
+from barnabas.server.produce.responses import ALL_REPLICAS, append_failed, appended, refused
+from barnabas.server.produce.validation import check_records
+from barnabas.server.requests.errors import CloseConnection
+from barnabas.storage.errors import BatchTakesLong
+from barnabas.storage.producers.entry import SENTINEL, VerificationGuard
+
+if TYPE_CHECKING:
+    from barnabas.server.produce.transactions import Participation
+    from barnabas.server.requests.context import RequestContext
+    from barnabas.storage.log.append_info import LogAppendInfo
+
+Produced: TypeAlias = "ProduceResponse | DelayedProduce | Coroutine[Any, Any, None] | None"
+"""
+A response, now or later; for acks=0 none, at once or once the records are durable.
+"""
+
+ADMIN_CLIENT: Final = "__admin_client"
+"""
+The client id that may write to internal topics (Kafka ``AdminUtils``).
+"""
+# Errors of transactions that say more than their code.
+_WITH_MESSAGE: Final = (InvalidTxnState, NotEnoughReplicas)
+
+
+class _Long:
+    """
+    A batch that takes long to examine. ``place`` is answered for it until it is appended.
+    """
+
+    __slots__ = ("guard", "partition", "place", "records")
+
+    def __init__(
+        self,
+        partition: Partition,
+        records: memoryview,
+        guard: VerificationGuard,
+        place: PartitionProduceResponse,
+    ) -> None:
+        self.partition = partition
+        self.records = records
+        self.guard = guard
+        self.place = place
+
+
+class ProduceAppends:
+    """
+    The appends of one request.
+
+    Call ``append`` for each partition, await ``append_long`` if ``has_long``, then ``answer``.
+    """
+
+    __slots__ = ("_context", "_long", "_participation", "_request", "_uncommitted")
+
+    def __init__(
+        self, request: ProduceRequest, context: RequestContext, participation: Participation | None
+    ) -> None:
+        self._request = request
+        self._context = context
+        self._participation = participation
+        self._uncommitted: list[Uncommitted] = []
+        self._long: list[_Long] = []
+
+    def append(
+        self, topic: TopicProduceData, data: PartitionProduceData
+    ) -> PartitionProduceResponse:
+        """
+        Append the records of one partition, and return the response for it.
+        """
+        index: int = data.index
+        context = self._context
+        partitions = context.broker.partitions
+        try:
+            if context.version >= FIRST_TOPIC_ID_VERSION:
+                partition = partitions.expect_by_id(topic.topic_id, index)
+            else:
+                partition = partitions.expect(topic.name, index)
+            records = check_records(data.records, context.version)
+            guard = SENTINEL
+            if self._participation is not None:
+                guard = self._participation.guard(partition)
+            if not -1 <= self._request.acks <= 1:
+                raise InvalidRequiredAcks
+            if partition.topic in INTERNAL_TOPICS and context.client_id != ADMIN_CLIENT:
+                raise InvalidTopicException
+        except KafkaError as error:
+            context.broker.metrics.count_error("Produce", error.code)
+            message = str(error) if isinstance(error, _WITH_MESSAGE) else None
+            return refused(index, error.code, message)
+        try:
+            if guard is SENTINEL:
+                info = partition.append(records)
+            else:
+                info = partition.append(records, verification_guard=guard, at_once=True)
+        except BatchTakesLong:
+            place = refused(index, ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._long.append(_Long(partition, records, guard, place))
+            return place
+        except Exception as error:  # whatever it is, the other partitions are served
+            return append_failed(partition, error, context.broker.metrics)
+        return self._appended(partition, info)
+
+    def _appended(self, partition: Partition, info: LogAppendInfo) -> PartitionProduceResponse:
+        response = appended(partition.index, info)
+        next_offset = info.last_offset + 1
+        if next_offset > partition.log.high_watermark:
+            self._uncommitted.append(Uncommitted(partition, next_offset, response))
+        return response
+
+    @property
+    def has_long(self) -> bool:
+        """
+        Whether a thread has to examine some of the batches, with ``append_long``.
+        """
+        return bool(self._long)
+
+    async def append_long(self, responses: list[TopicProduceResponse]) -> None:
+        """
+        Append the batches that take long, and put their responses into *responses*.
+        """
+        done = {id(long.place): await self._examine_and_append(long) for long in self._long}
+        for topic in responses:
+            topic.partition_responses = [
+                done.get(id(response), response) for response in topic.partition_responses
+            ]
+
+    async def _examine_and_append(self, long: _Long) -> PartitionProduceResponse:
+        partition, records = long.partition, long.records
+        context = self._context
+        examine = partial(partition.log.examine, records)
+        guard: dict[str, Any] = {}
+        if long.guard is not SENTINEL:
+            guard["verification_guard"] = long.guard
+        try:
+            while True:
+                examined = await context.broker.workers.batches.do(
+                    context.client, examine, len(records)
+                )
+                try:
+                    info = partition.append(records, examined=examined, **guard)
+                    break
+                except BatchTakesLong:  # the topic has another configuration by now
+                    continue
+        except Exception as error:  # whatever it is, the other partitions are served
+            return append_failed(partition, error, context.broker.metrics)
+        return self._appended(partition, info)
+
+    def answer(self, responses: list[TopicProduceResponse]) -> Produced:
+        """
+        The answer, once all appends are done.
+
+        Raises:
+            CloseConnection: the client wants no answer, but something has failed.
+        """
+        request, uncommitted = self._request, self._uncommitted
+        if request.acks == 0:
+            _close_on_error(responses)
+            return _commit(uncommitted) if uncommitted else None
+        response = produce_response(responses)
+        if not uncommitted:
+            return response
+        delayed = DelayedProduce(response, uncommitted)
+        if request.acks == ALL_REPLICAS:
+            delayed.limit(self._context.broker.clock, request.timeout_ms)
+        return delayed
+
+
+async def _commit(uncommitted: list[Uncommitted]) -> None:
+    """
+    Wait for the fsyncs that the appends owe: the producer gets no answer, but the next request on
+    its connection is served after this one, and sees the records.
+    """
+    for each in uncommitted:
+        await each.partition.committed(each.next_offset)
+
+
+def _close_on_error(responses: list[TopicProduceResponse]) -> None:
+    """
+    The producer asked for no answer; a closed connection makes it look at the metadata again.
+    """
+    errors = {
+        f"{topic.name or topic.topic_id}-{partition.index}": ErrorCode(partition.error_code).name
+        for topic in responses
+        for partition in topic.partition_responses
+        if partition.error_code
+    }
+    if errors:
+        raise CloseConnection(f"Produce with acks=0 failed: {errors}")

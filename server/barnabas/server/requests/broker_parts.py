@@ -1,0 +1,69 @@
+"""
+The parts of a running broker that handlers use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.protocol.structs import struct
+
+if TYPE_CHECKING:
+    from barnabas.server.clock import ServerClock
+    from barnabas.server.cluster.controller import Controller
+    from barnabas.server.cluster.image import MetadataImage
+    from barnabas.server.config import BrokerConfig
+    from barnabas.server.coordinators import Coordinators
+    from barnabas.server.dynamic_config.admin import ConfigAdmin
+    from barnabas.server.fetch.delayed import FetchPurgatory
+    from barnabas.server.fetch.sessions import FetchSessions
+    from barnabas.server.groups.coordinator import GroupCoordinator
+    from barnabas.server.metrics import Metrics
+    from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.background import Background
+    from barnabas.server.scheduling.turns import Turns
+    from barnabas.server.scheduling.workers import Workers
+    from barnabas.server.topics.topics import Topics
+    from barnabas.server.transactions.coordinator import TransactionCoordinator
+    from barnabas.server.transactions.markers import MarkerWriter
+    from barnabas.server.transactions.producer_ids import ProducerIds
+    from barnabas.storage.manager.manager import LogManager
+
+
+@struct(frozen=False, kw_only=True)
+class BrokerParts:
+    """
+    What the broker makes once and all requests share.
+    """
+
+    node_id: int
+    cluster_id: str
+    config: BrokerConfig  # as of the start
+    config_admin: Callable[[], ConfigAdmin]
+    clock: ServerClock
+    log_manager: LogManager
+    controller: Controller
+    image: MetadataImage  # what the metadata log adds up to; it changes as the log does
+    topics: Topics
+    partitions: Partitions
+    coordinators: Coordinators
+    producer_ids: ProducerIds
+    fetches: FetchPurgatory
+    fetch_sessions: FetchSessions
+    metrics: Metrics
+    background: Background
+    workers: Workers
+    turns: Turns
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.coordinators.groups
+
+    @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.coordinators.transactions
+
+    @property
+    def markers(self) -> MarkerWriter:
+        return self.coordinators.markers

@@ -33,6 +33,7 @@ from barnabas.server.groups.changes import Changes
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID
 from barnabas.server.groups.records import OffsetRecord, Record, decode_record, encode_record
 from barnabas.server.groups.shard_state import ShardState
@@ -95,7 +96,8 @@ class Coordination:
         self.options = BrokerConfig(**options)
         self.now_ms = START_MS
         self.queue = TimerQueue(lambda: self.now_ms / 1000)
-        self.state = ShardState(self.queue, self.options)
+        self.memory = MemberMemory()
+        self.state = ShardState(self.queue, self.options, self.memory)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.batches: list[list[Record]] = []
         self.append_error: ErrorCode | None = None
@@ -174,7 +176,7 @@ class Coordination:
         Lose everything but the log.
         """
         self.queue.clear()
-        self.state = ShardState(self.queue, self.options)
+        self.state = ShardState(self.queue, self.options, self.memory)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record(key, value)
             assert record is not None

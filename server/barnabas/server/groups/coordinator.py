@@ -56,6 +56,7 @@ from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.member import Protocols
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.offsets.answers import (
     commit_error,
     fetch_error,
@@ -108,6 +109,7 @@ class GroupCoordinator:
         self._io = io
         self._background = background
         self._turns = turns
+        self._memory = MemberMemory()
         self._shards: dict[int, Shard] = {}
         self._partition_count = options.offsets_topic_num_partitions
         self._is_active = False
@@ -171,7 +173,13 @@ class GroupCoordinator:
         Coordinate the groups of a partition of the offsets topic, as soon as it is replayed.
         """
         self.on_resignation(partition.index)
-        shard = Shard(partition, options=self._options, clock=self._clock, io=self._io)
+        shard = Shard(
+            partition,
+            options=self._options,
+            clock=self._clock,
+            io=self._io,
+            memory=self._memory,
+        )
         self._shards[partition.index] = shard
         if partition.log.log_end_offset == partition.log.log_start_offset:
             shard.open()

@@ -23,6 +23,7 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.groups.changes import Changes, Producer
 from barnabas.server.groups.loading import load
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.offsets.offsets import NO_PRODUCER_ID
 from barnabas.server.groups.records import Record, encode_record
 from barnabas.server.groups.shard_state import ShardState
@@ -59,7 +60,13 @@ class Shard:
     """
 
     def __init__(
-        self, partition: Partition, *, options: GroupOptions, clock: ServerClock, io: Executor
+        self,
+        partition: Partition,
+        *,
+        options: GroupOptions,
+        clock: ServerClock,
+        io: Executor,
+        memory: MemberMemory,
     ) -> None:
         self.partition = partition
         self._options = options
@@ -67,7 +74,7 @@ class Shard:
         self._io = io
         self._queue = TimerQueue(clock.monotonic, self._set_alarm)
         self._alarm: Timer | None = None
-        self._state = ShardState(self._queue, options)
+        self._state = ShardState(self._queue, options, memory)
         self._is_loaded = False
         self._is_closed = False
         self._is_running_due = False

@@ -11,9 +11,11 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from barnabas.server.groups.changes import Changes
+
+LEFT_OVERS: Final = 1000
 
 
 class Timeout(Enum):
@@ -62,6 +64,9 @@ class _Timer:
         self.operation = operation
 
 
+_Entry: TypeAlias = tuple[int, int, TimerKey, _Timer]
+
+
 class TimerQueue:
     """
     Deadlines of any number of keys, of which few are ever reached.
@@ -70,7 +75,8 @@ class TimerQueue:
 
     1. A key has at most one operation.
     2. Every scheduled key has an entry in the heap at its ``queued`` time, which is never after its
-       deadline. Other entries are left-overs, and are dropped when they come up.
+       deadline. Other entries are left-overs. They are dropped when they come up, and when the heap
+       has more than ``LEFT_OVERS`` of them and they are more than half of it.
 
     Args:
         now: seconds of a monotonic clock. To the queue, time is whole milliseconds of it: so an
@@ -84,7 +90,7 @@ class TimerQueue:
         self._now = now
         self._moved_forward = moved_forward
         self._timers: dict[TimerKey, _Timer] = {}
-        self._heap: list[tuple[int, int, TimerKey, _Timer]] = []
+        self._heap: list[_Entry] = []
         self._counter = 0  # breaks ties in the heap, in the order of scheduling
 
     def __len__(self) -> int:
@@ -115,6 +121,9 @@ class TimerQueue:
         Forget a key; harmless if it is not there.
         """
         self._timers.pop(key, None)
+        if len(self._heap) > LEFT_OVERS + 2 * len(self._timers):
+            self._heap = [entry for entry in self._heap if self._is_current(entry)]
+            heapq.heapify(self._heap)
 
     def clear(self) -> None:
         """
@@ -128,9 +137,8 @@ class TimerQueue:
         When ``pop_due`` has something to look at, in ms: never after the first deadline.
         """
         while self._heap:
-            queued, _, key, timer = self._heap[0]
-            if self._timers.get(key) is timer and timer.queued == queued:
-                return queued
+            if self._is_current(self._heap[0]):
+                return self._heap[0][0]
             heapq.heappop(self._heap)
         return None
 
@@ -154,6 +162,10 @@ class TimerQueue:
                 del self._timers[key]
                 return timer.operation
         return None
+
+    def _is_current(self, entry: _Entry) -> bool:
+        queued, _, key, timer = entry
+        return self._timers.get(key) is timer and timer.queued == queued
 
     def _now_ms(self) -> int:
         return round(self._now() * 1000)

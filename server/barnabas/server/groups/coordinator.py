@@ -68,7 +68,7 @@ from barnabas.server.groups.shard import Shard
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.waiting import answer_after, reply_to
 from barnabas.server.requests.delayed import Delayed
-from barnabas.server.turns import Steps, Turns
+from barnabas.server.turns import Steps, Turns, finished
 from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
@@ -379,15 +379,16 @@ class GroupCoordinator:
         """
 
         def refused(error: ErrorCode) -> OffsetCommitResponse:
-            return commit_error(request, error)
+            return finished(commit_error(request, error))
 
         try:
             shard = self._shard_of(request.group_id)
             changes, response = yield from shard.state.committing.commit(
                 request, version, self._clock.now_ms()
             )
+            shard.check_size(changes)
         except KafkaError as error:
-            return refused(coordinator_error(error.code))
+            return (yield from commit_error(request, coordinator_error(error.code)))
         return answer_after(shard, changes, response, refused)
 
     def commit_offsets_in_transaction(
@@ -399,15 +400,17 @@ class GroupCoordinator:
         """
 
         def refused(error: ErrorCode) -> TxnOffsetCommitResponse:
-            return transactional_commit_error(request, error)
+            return finished(transactional_commit_error(request, error))
 
         try:
             shard = self._shard_of_members(request.group_id)
             changes, response = yield from shard.state.committing.commit_in_transaction(
                 request, guard, version, self._clock.now_ms()
             )
+            shard.check_size(changes)
         except KafkaError as error:
-            return refused(coordinator_error(error.code))
+            code = coordinator_error(error.code)
+            return (yield from transactional_commit_error(request, code))
         return answer_after(shard, changes, response, refused)
 
     def fetch_offsets(
@@ -433,6 +436,7 @@ class GroupCoordinator:
         try:
             shard = self._shard_of_members(request.group_id)
             changes, response = yield from shard.state.committing.delete(request)
+            shard.check_size(changes)
         except KafkaError as error:
             return refused(coordinator_error(error.code))
         return answer_after(shard, changes, response, refused)

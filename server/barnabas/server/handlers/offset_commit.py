@@ -33,7 +33,7 @@ TOPIC_IDS_SINCE: Final = 10
 
 def _error_response(
     request: OffsetCommitRequest, _version: int, code: ErrorCode, _message: str | None
-) -> OffsetCommitResponse:
+) -> Steps[OffsetCommitResponse]:
     return commit_error(request, code)
 
 

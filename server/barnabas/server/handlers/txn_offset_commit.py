@@ -52,7 +52,7 @@ LOADING_SINCE: Final = 2
 
 def error_response(
     request: TxnOffsetCommitRequest, version: int, code: ErrorCode, _message: str | None
-) -> TxnOffsetCommitResponse:
+) -> Steps[TxnOffsetCommitResponse]:
     """
     The same error for every partition.
     """
@@ -71,7 +71,8 @@ async def txn_offset_commit(
         joined = await _join(known, context)
     except KafkaError as error:
         code = coordinator_error(error.code)
-        answer = transactional_commit_error(known, _told(code, context.version))
+        told = _told(code, context.version)
+        answer = await context.turns.finish(transactional_commit_error(known, told))
     else:
         steps = context.groups.commit_offsets_in_transaction(known, joined, context.version)
         made = await context.turns.finish(steps)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.turns import Turns
 
 
 class MarkerWriter:
@@ -34,11 +35,12 @@ class MarkerWriter:
     """
 
     def __init__(
-        self, partitions: Partitions, groups: GroupCoordinator, clock: ServerClock
+        self, partitions: Partitions, groups: GroupCoordinator, clock: ServerClock, turns: Turns
     ) -> None:
         self._partitions = partitions
         self._groups = groups
         self._clock = clock
+        self._turns = turns
 
     async def end(
         self,
@@ -48,7 +50,7 @@ class MarkerWriter:
         coordinator_epoch: int,
     ) -> dict[TopicPartition, KafkaError]:
         """
-        Tell partitions how a prepared transaction ends.
+        Tell partitions how a prepared transaction ends. Others are served between them.
 
         Returns:
             The partitions that could not be told, each with the reason, and have to be told later.
@@ -59,7 +61,7 @@ class MarkerWriter:
                 been there: the rest is not ours to write.
         """
         failed: dict[TopicPartition, KafkaError] = {}
-        for where in partitions:
+        async for where in self._turns.between(partitions):
             try:
                 await self.write(
                     where,

@@ -302,10 +302,11 @@ class Committing:
                         records.append(OffsetRecord(group.group_id, topic.name, index, None))
             partitions = yield from map_in_steps(partial(_deleted, error), indexes)
             topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+        encoded = yield from map_in_steps(encode_record, records)
         # Others may have come between: the group may have members by now.
         self._groups.expect(request.group_id).validate_offset_delete()
         response = OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics)
-        return Changes(records=records), response
+        return Changes(records=records, encoded=encoded), response
 
     def delete_groups(
         self, group_ids: Iterable[str]

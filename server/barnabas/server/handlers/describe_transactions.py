@@ -13,6 +13,7 @@ from barnabas.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
 from barnabas.server.turns import Steps, map_in_steps
@@ -32,9 +33,13 @@ def error_response(
 def describe_transactions(
     request: DescribeTransactionsRequest, context: Context
 ) -> Steps[DescribeTransactionsResponse]:
-    described = yield from map_in_steps(
-        lambda each: _describe(each, context), request.transactional_ids
-    )
+    room = AnswerRoom()
+    described = []
+    for transactional_id in request.transactional_ids:
+        yield
+        found = _describe(transactional_id, context)
+        room.take(1 + sum(1 + len(topic.partitions) for topic in found.topics))
+        described.append(found)
     return DescribeTransactionsResponse(transaction_states=described)
 
 

@@ -7,7 +7,8 @@ One client that behaves, alone and beside a crowd that does not.
 
 Each crowd is a process of its own, and so is the client, which produces records of 1 KB one at a
 time. A pair is a measurement alone and one beside the crowd. What counts is the rate, the 99th
-percentile of the latency, and the memory of the broker with the crowd and 10 s after it has left.
+percentile of the latency, and the memory of the broker with the crowd and 10 s after it has left;
+on a busy machine the broker's processor time for each request, which others do not change.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from statistics import median
 from typing import Final, NamedTuple
 
 from benchmarks.wire import ask, fetch_request, metadata_request, produce_request
-from tests.support.broker_process import Barnabas, resident_bytes
+from tests.support.broker_process import Barnabas, cpu_seconds, resident_bytes
 
 MiB: Final = 2**20
 ANNOUNCED_BYTES: Final = 90_000_000
@@ -50,6 +51,8 @@ class Healthy(NamedTuple):
 
     rate: float
     p99_s: float
+    cpu_s: float = 0.0
+    """Of the broker, for each request."""
 
 
 class Figures(NamedTuple):
@@ -60,6 +63,7 @@ class Figures(NamedTuple):
     crowd: str
     rate_ratio: float
     p99_ratio: float
+    cpu_ratio: float
     more_bytes: int
     left_bytes: int
 
@@ -67,7 +71,7 @@ class Figures(NamedTuple):
         more, left = self.more_bytes / MiB, self.left_bytes / MiB
         return (
             f"{self.crowd:<12} rate x{self.rate_ratio:.2f}  p99 x{self.p99_ratio:.2f}"
-            f"  memory {more:+.1f} MiB, afterwards {left:+.1f} MiB"
+            f"  processor x{self.cpu_ratio:.2f}  memory {more:+.1f} MiB, afterwards {left:+.1f} MiB"
         )
 
 
@@ -178,15 +182,18 @@ def be_healthy(port: int, seconds: float) -> None:
     )
 
 
-def healthy(port: int, seconds: float) -> Healthy:
+def healthy(port: int, pid: int, seconds: float) -> Healthy:
     """
-    What a client gets in so many *seconds*, in a process of its own.
+    What a client gets in so many *seconds*, in a process of its own, from the broker *pid*.
     """
+    before = cpu_seconds(pid)
     command = [
         *(sys.executable, "-m", "benchmarks.crowds", "--healthy", str(seconds)),
         *("--port", str(port)),
     ]
-    return Healthy(**json.loads(subprocess.run(command, check=True, capture_output=True).stdout))
+    output = subprocess.run(command, check=True, capture_output=True).stdout
+    got = Healthy(**json.loads(output))
+    return got._replace(cpu_s=(cpu_seconds(pid) - before) / (got.rate * seconds))
 
 
 # The measurement
@@ -196,19 +203,26 @@ def measure(broker: Barnabas, name: str, pairs: int, seconds: float) -> Figures:
     """
     Compare the client alone with the client beside that crowd.
     """
-    rates, latencies, more, left = [], [], [], []
+    pairs_of: list[tuple[Healthy, Healthy]] = []
+    more, left = [], []
     for _ in range(pairs):
         before = resident_bytes(broker.pid)
-        alone = healthy(broker.port, seconds)
+        alone = healthy(broker.port, broker.pid, seconds)
         with beside(name, broker.port):
             time.sleep(SETTLED_S)
-            there = healthy(broker.port, seconds)
+            there = healthy(broker.port, broker.pid, seconds)
             more.append(resident_bytes(broker.pid) - before)
         time.sleep(GONE_S)
         left.append(resident_bytes(broker.pid) - before)
-        rates.append(there.rate / alone.rate)
-        latencies.append(there.p99_s / alone.p99_s)
-    return Figures(name, median(rates), median(latencies), max(more), max(left))
+        pairs_of.append((there, alone))
+    return Figures(
+        name,
+        rate_ratio=median(there.rate / alone.rate for there, alone in pairs_of),
+        p99_ratio=median(there.p99_s / alone.p99_s for there, alone in pairs_of),
+        cpu_ratio=median(there.cpu_s / alone.cpu_s for there, alone in pairs_of),
+        more_bytes=max(more),
+        left_bytes=max(left),
+    )
 
 
 def allow_descriptors() -> None:
@@ -247,7 +261,7 @@ def run(names: Sequence[str], pairs: int, seconds: float) -> None:
             stack.callback(broker.close)
             with connect(broker.port) as connection:
                 ask(connection, metadata_request(TOPIC))
-            healthy(broker.port, seconds)
+            healthy(broker.port, broker.pid, seconds)
             print(measure(broker, name, pairs, seconds), flush=True)
 
 

@@ -17,6 +17,11 @@ from barnabas.protocol.messages.describe_configs import (
 from barnabas.protocol.messages.describe_groups import DescribeGroupsRequest
 from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from barnabas.protocol.messages.describe_transactions import DescribeTransactionsRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from barnabas.server.requests import answer_room
 from barnabas.server.requests.answer_room import ENTRY_BYTES, MOST_BYTES, AnswerRoom
@@ -34,7 +39,7 @@ REQUESTS = {
     "configs": (lambda n: DescribeConfigsRequest(resources=[TOPIC_CONFIG] * n), 4),
     "offsets": (
         lambda n: OffsetFetchRequest(
-            groups=[OffsetFetchRequestGroup(group_id="__simple", topics=None)] * n
+            groups=[OffsetFetchRequestGroup(group_id="g", topics=None)] * n
         ),
         8,
     ),
@@ -52,6 +57,20 @@ REQUESTS = {
 async def broker() -> AsyncIterator[TestBroker]:
     async with running(MemoryFiles()) as broker:
         await broker.create("orders")
+        await broker.create("__consumer_offsets", cleanup_policy="compact")
+        async with await broker.client() as client:
+            partition = OffsetCommitRequestPartition(
+                partition_index=0,
+                committed_offset=1,
+                committed_leader_epoch=-1,
+                committed_metadata="",
+            )
+            topic = OffsetCommitRequestTopic(name="orders", partitions=[partition])
+            request = OffsetCommitRequest(
+                group_id="g", generation_id_or_member_epoch=-1, member_id="", topics=[topic]
+            )
+            answer = await client.ask(request, 8)
+            assert 0 == answer.topics[0].partitions[0].error_code
         yield broker
 
 
@@ -68,7 +87,7 @@ def test_entries_and_their_texts_count() -> None:
         room.take(0, 1)
 
 
-@pytest.mark.parametrize("what", [name for name in REQUESTS if name != "offsets"])
+@pytest.mark.parametrize("what", REQUESTS)
 async def test_an_answer_beyond_the_limit_closes_the_connection(
     broker: TestBroker, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

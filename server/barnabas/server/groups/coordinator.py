@@ -12,6 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from barnabas.protocol.errors import (
@@ -22,6 +23,7 @@ from barnabas.protocol.errors import (
     InvalidSessionTimeout,
     KafkaError,
     NotCoordinator,
+    UnknownMemberId,
 )
 from barnabas.protocol.messages.describe_groups import DescribedGroup
 from barnabas.protocol.messages.heartbeat import HeartbeatRequest
@@ -68,7 +70,7 @@ from barnabas.server.groups.shard import Shard
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.groups.waiting import answer_after, reply_to
 from barnabas.server.requests.delayed import Delayed
-from barnabas.server.turns import Steps, Turns, finished
+from barnabas.server.turns import Steps, Turns, finished, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
@@ -348,23 +350,16 @@ class GroupCoordinator:
         """
 
         def refused(error: ErrorCode) -> LeaveGroupResponse:
-            if error is not ErrorCode.UNKNOWN_MEMBER_ID:
-                return LeaveGroupResponse(error_code=error)
-            unknown = [
-                MemberResponse(
-                    member_id=member.member_id,
-                    group_instance_id=member.group_instance_id,
-                    error_code=error,
-                )
-                for member in members
-            ]
-            return LeaveGroupResponse(error_code=ErrorCode.NONE, members=unknown)
+            return LeaveGroupResponse(error_code=error)
 
         try:
             shard = self._shard_of_members(group_id)
             changes, response = yield from shard.state.membership.leave(
                 group_id, members, self._clock.now_ms()
             )
+        except UnknownMemberId as error:
+            unknown = yield from map_in_steps(partial(_refused, error.code), members)
+            return LeaveGroupResponse(error_code=ErrorCode.NONE, members=unknown)
         except KafkaError as error:
             return refused(coordinator_error(error.code))
         return answer_after(shard, changes, response, refused)
@@ -501,3 +496,11 @@ class GroupCoordinator:
         deletion = GroupDeletion(group_ids)
         yield from deletion.begin(self._shard_of)
         return deletion
+
+
+def _refused(error: ErrorCode, member: MemberIdentity) -> MemberResponse:
+    return MemberResponse(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        error_code=error,
+    )

@@ -32,7 +32,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.requests.context import Context
 from barnabas.server.requests.registry import handles
-from barnabas.server.turns import Steps
+from barnabas.server.turns import Steps, map_in_steps
 from barnabas.storage.state_files.file_names import TopicPartition
 
 Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
@@ -136,7 +136,9 @@ def _topics(
         topics[where.topic].append(
             WritableTxnMarkerPartitionResult(partition_index=where.partition, error_code=code)
         )
-    return [
-        WritableTxnMarkerTopicResult(name=name, partitions=partitions)
-        for name, partitions in topics.items()
-    ]
+    return (
+        yield from map_in_steps(
+            lambda item: WritableTxnMarkerTopicResult(name=item[0], partitions=item[1]),
+            topics.items(),
+        )
+    )

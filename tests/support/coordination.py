@@ -34,6 +34,7 @@ from barnabas.server.coordinator_runtime.timers import TimerQueue
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.state import GroupState
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.records import OffsetRecord, Record, decode_record, encode_record
 from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard_state import ShardState
@@ -96,7 +97,8 @@ class Coordination:
         self.options = BrokerConfig(**options)
         self.now_ms = START_MS
         self.queue: TimerQueue[TimerKey, Operation] = TimerQueue(lambda: self.now_ms / 1000)
-        self.state = ShardState(self.queue, self.options)
+        self.memory = MemberMemory()
+        self.state = ShardState(self.queue, self.options, self.memory)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.batches: list[list[Record]] = []
         self.append_error: ErrorCode | None = None
@@ -172,7 +174,7 @@ class Coordination:
 
     def restart(self) -> None:
         self.queue.clear()
-        self.state = ShardState(self.queue, self.options)
+        self.state = ShardState(self.queue, self.options, self.memory)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record(key, value)
             assert record is not None

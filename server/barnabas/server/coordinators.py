@@ -87,7 +87,7 @@ class Coordinators:
     def markers(self) -> MarkerWriter:
         from barnabas.server.transactions import markers
 
-        return markers.MarkerWriter(self._partitions, self.groups, self._clock)
+        return markers.MarkerWriter(self._partitions, self.groups, self._clock, self._turns)
 
     @cached_property
     def transactions(self) -> TransactionCoordinator:

@@ -7,6 +7,10 @@ As text, for people::
 
 or as one JSON object on each line, for machines. The ``extra`` of a call becomes fields of the
 event: ``key=value`` at the end of the text, members of the object.
+
+Peers cause most events and choose the names in them. So a sentence has ``MOST_CHARACTERS``, an
+event is one line whatever is in the names, and one statement logs ``MOST_LINES`` in ``WINDOW_S``
+seconds.
 """
 
 from __future__ import annotations
@@ -17,6 +21,11 @@ import sys
 import time
 from typing import IO, Any, Final
 
+MOST_CHARACTERS: Final = 1000
+MOST_LINES: Final = 1000
+WINDOW_S: Final = 10.0
+
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160))}
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -26,7 +35,32 @@ def set_up_logging(level: str, form: str, stream: IO[str] | None = None) -> None
     """
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
+    handler.addFilter(FloodFilter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+class FloodFilter(logging.Filter):
+    """
+    Lets ``MOST_LINES`` events of one kind pass in ``WINDOW_S`` seconds. A kind is one statement of
+    the source: the sentence before its arguments are put in.
+
+    The last event that passes says that others are left out, as a field.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._passed: dict[object, int] = {}
+        self._end_s = 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not self._end_s - WINDOW_S <= record.created < self._end_s:
+            self._end_s = record.created + WINDOW_S
+            self._passed.clear()
+        kind = (record.pathname, record.lineno)
+        passed = self._passed[kind] = self._passed.get(kind, 0) + 1
+        if passed == MOST_LINES:
+            record.omitted = f"further ones like this, for up to {WINDOW_S:.0f} s"
+        return passed <= MOST_LINES
 
 
 class TextFormatter(logging.Formatter):
@@ -36,7 +70,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         name = record.name.removeprefix("barnabas.server.").removeprefix("barnabas.")
-        line = f"{_time(record, ' ')} {record.levelname:<7} {name}: {record.getMessage()}"
+        line = f"{_time(record, ' ')} {record.levelname:<7} {name}: {_sentence(record)}"
         for key, value in _fields(record).items():
             line += f" {key}={value}"
         return line + _trace(self, record, "\n")
@@ -52,7 +86,7 @@ class JsonFormatter(logging.Formatter):
             "time": _time(record, "T"),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _sentence(record),
             **_fields(record),
         }
         trace = _trace(self, record, "")
@@ -64,6 +98,13 @@ class JsonFormatter(logging.Formatter):
 def _time(record: logging.LogRecord, separator: str) -> str:
     moment = time.strftime(f"%Y-%m-%d{separator}%H:%M:%S", time.localtime(record.created))
     return f"{moment}.{int(record.msecs):03d}"
+
+
+def _sentence(record: logging.LogRecord) -> str:
+    sentence = record.getMessage()
+    if len(sentence) > MOST_CHARACTERS:
+        sentence = f"{sentence[:MOST_CHARACTERS]}... ({len(sentence)} characters)"
+    return sentence.translate(_CONTROL)
 
 
 def _fields(record: logging.LogRecord) -> dict[str, Any]:

@@ -123,6 +123,7 @@ sides are read in a way that leaves them out.
 
 LEFT_OUT: Final = frozenset(
     {
+        "answer-memory",
         "bomb",
         "broker-options",
         "cleaned-left",
@@ -134,6 +135,9 @@ LEFT_OUT: Final = frozenset(
         "giant-record",
         "gap-after-power-loss",
         "long-poll-behind",
+        "members",
+        "producers",
+        "session-partitions",
         "lz4-low-levels",
         "snappy-bytes",
         "zstd-bytes",

@@ -9,18 +9,21 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.protocol.errors import UnknownServerError
+from barnabas.protocol.errors import FetchSessionIdNotFound, UnknownServerError
 from barnabas.protocol.messages.fetch import FetchPartition
+from barnabas.server.config import BrokerConfig
 from barnabas.server.fetch.cached_partition import CachedPartition, Key
 from barnabas.server.fetch.sessions import (
     EVICTION_MS,
     IDS_OF_SHARD,
+    MOST_PARTITIONS,
     SHARDS,
     FetchSession,
     FetchSessions,
     next_epoch,
 )
 from barnabas.server.metrics import Metrics
+from tests.support.limits import stated
 
 TOPIC = UUID(int=1)
 
@@ -86,7 +89,7 @@ def test_places_are_divided_among_the_parts_and_the_rest_is_lost(slots: int, pla
 def test_the_metrics_follow() -> None:
     cache = Cache()
     first, *_ = cache.fill(3)
-    cache.session(first).update(partitions(5), [("orders", 0)])
+    cache.sessions.update(cache.session(first), partitions(5), [("orders", 0)])
 
     assert (8, 4 + 7 * 3) == (
         cache.value("fetch_sessions"),
@@ -208,6 +211,56 @@ class TestBrokers:
         assert cache.sessions.get(client) is None
 
 
+class TestPartitionsOfAllSessions:
+    """
+    How many partitions all sessions have together.
+    """
+
+    def test_the_limit_is_that_of_the_page(self) -> None:
+        assert stated("session-partitions") == MOST_PARTITIONS
+
+    def test_a_fetch_of_more_begins_no_session_and_ends_none(self) -> None:
+        cache = Cache()
+        cache.fill(1)
+
+        assert 0 == cache.create(MOST_PARTITIONS + 1, at_ms=2 * EVICTION_MS)
+
+        assert SHARDS == cache.value("fetch_sessions")
+
+    def test_the_last_place_is_that_of_the_last_partition(self) -> None:
+        cache = Cache(2 * SHARDS)
+        cache.create(MOST_PARTITIONS - 3)
+
+        assert 0 == cache.create(4)
+        assert cache.create(3)
+        assert 0 == cache.create(1)
+        assert MOST_PARTITIONS == cache.value("fetch_session_partitions")
+
+    def test_idle_sessions_make_room(self) -> None:
+        cache = Cache(2 * SHARDS)
+        first = cache.create(MOST_PARTITIONS)
+        for _ in range(SHARDS - 1):
+            assert 0 == cache.create(1)
+
+        assert cache.create(1, at_ms=EVICTION_MS + 1)
+
+        assert cache.sessions.get(first) is None
+        assert 1 == cache.value("fetch_session_partitions")
+        assert 1 == cache.value("fetch_session_evictions")
+
+    def test_a_session_that_grows_beyond_the_limit_ends(self) -> None:
+        cache = Cache()
+        session = cache.session(cache.create(1))
+        most = partitions(MOST_PARTITIONS + 1)
+
+        cache.sessions.update(session, most, [("orders", 0)])
+        with pytest.raises(FetchSessionIdNotFound):
+            cache.sessions.update(session, partitions(1), [])
+
+        assert cache.sessions.get(session.id) is None
+        assert 0 == cache.value("fetch_session_partitions")
+
+
 @pytest.mark.parametrize("session_id", [-IDS_OF_SHARD, SHARDS * IDS_OF_SHARD, 2**31 - 1, -(2**31)])
 def test_numbers_of_no_part_are_an_error_of_the_broker(session_id: int) -> None:
     sessions = Cache().sessions
@@ -225,3 +278,15 @@ def test_other_numbers_are_those_of_no_session(session_id: int) -> None:
 
 def test_epochs_begin_again_after_the_last_but_not_at_that_of_a_first_request() -> None:
     assert [1, 2, 2**31 - 1, 1] == [next_epoch(each) for each in (0, 1, 2**31 - 2, 2**31 - 1)]
+
+
+def test_the_places_are_those_of_the_page() -> None:
+    """
+    The page states the default of ``max.incremental.fetch.session.cache.slots``.
+    """
+    slots = BrokerConfig().max_incremental_fetch_session_cache_slots
+    cache = Cache(slots)
+
+    created = [cache.create() for _ in range(slots + SHARDS)]
+
+    assert stated("fetch-sessions") == slots == sum(1 for number in created if number)

@@ -14,6 +14,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.server.groups.classic.group import ClassicGroup
 from barnabas.server.groups.classic.member import Member, MemberProtocol
 from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
+from barnabas.server.groups.member_memory import MemberMemory
 from tests.support.coordination import Answer, subscription
 
 S = GroupState
@@ -144,6 +145,7 @@ def test_a_second_join_of_the_same_member_answers_the_first() -> None:
         rebalance_timeout_ms=1,
         session_timeout_ms=2,
         reply=second,
+        held=None,
     )
 
     assert ErrorCode.REBALANCE_IN_PROGRESS == first.now.error_code
@@ -166,10 +168,11 @@ def test_a_round_waits_for_members_and_for_ids_that_were_given_out() -> None:
         rebalance_timeout_ms=1,
         session_timeout_ms=1,
         reply=waiting,
+        held=None,
     )
     assert made.have_all_joined
 
-    made.pending_joins.add("b")
+    made.pending_joins["b"] = MemberMemory().hold(1)
     assert not made.have_all_joined
 
     made.remove("b")
@@ -251,7 +254,9 @@ def test_what_a_member_offers_counts_until_it_goes() -> None:
     assert not made.supports("consumer", sticky)
 
     for each in made.members.values():
-        made.update(each, sticky, rebalance_timeout_ms=1, session_timeout_ms=1, reply=None)
+        made.update(
+            each, sticky, rebalance_timeout_ms=1, session_timeout_ms=1, reply=None, held=None
+        )
     assert made.supports("consumer", sticky)
     assert not made.supports("consumer", (MemberProtocol("range", b""),))
 

@@ -29,7 +29,12 @@ from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.registry import CROWD, ConnectionLimits, Connections
-from barnabas.server.network.request_memory import LOOK_EVERY_S, PATIENCE_S
+from barnabas.server.network.request_memory import (
+    FAR_OVER,
+    IMPATIENCE_S,
+    LOOK_EVERY_S,
+    PATIENCE_S,
+)
 from barnabas.server.network.resources import MOST_REQUEST_BYTES
 from barnabas.server.network.sender import BUFFER_BYTES, LEAST_SPLICED, MOST_AT_ONCE, SMALL
 from barnabas.server.purgatory import Delayed, Outcome
@@ -556,6 +561,7 @@ def test_limits_of_the_page() -> None:
     assert stated("pipelined-turn") == TURN_S
     assert stated("request-memory") == MOST_REQUEST_BYTES
     assert stated("request-patience") == PATIENCE_S
+    assert stated("request-impatience") == IMPATIENCE_S
     assert stated("queued-requests") == config.queued_max_requests
 
 
@@ -816,6 +822,32 @@ async def test_answers_that_are_not_read_count(server: Server) -> None:
     assert held > 0
     assert 0 == memory.used_bytes == len(server.connections)
     await client.close()
+
+
+@pytest.mark.parametrize("share", [1.1, 0.9])
+async def test_those_that_do_not_read_are_waited_for_shortly_far_over_the_limit(
+    server: Server, share: float
+) -> None:
+    """
+    Small requests are served all the while, and their answers may be large. Those who hold most go
+    first, and no more of them than it takes.
+    """
+    clients = [await server.client() for _ in range(2)]
+    for client in clients:
+        client.pause_reading()
+        client.say(*["big:1000000"] * 30)
+        await turns(50)
+    memory = server.connections.resources.request_memory
+    memory.limit_bytes = round(memory.used_bytes / FAR_OVER / share)
+    memory._watch()
+
+    await server.clock.pass_time(IMPATIENCE_S + 2 * LOOK_EVERY_S)
+    await turns()
+
+    assert (1 if share > 1 else 2) == len(server.connections)
+    assert memory.used_bytes <= FAR_OVER * memory.limit_bytes
+    for client in clients:
+        await client.close()
 
 
 async def test_the_heap_is_given_back_when_a_crowd_has_left() -> None:

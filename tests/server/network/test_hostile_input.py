@@ -2,8 +2,10 @@
 Whatever is sent, the broker goes on serving, takes no more memory, and touches no file.
 
 Requests of all APIs in all versions, changed in one to many places, cut, glued together, and plain
-noise: a hundred thousand of them, the same ones at every run. ``BARNABAS_HOSTILE`` is another
-number of them, for a long run.
+noise: a hundred thousand of them, the same ones at every run. Some are those of a member of a
+group, of a fetch session and of an open transaction, and some have records that are changed while
+their checksum is right. ``BARNABAS_HOSTILE`` is another number of them, for a long run, and
+``BARNABAS_HOSTILE_SEED`` chooses others.
 """
 
 from __future__ import annotations
@@ -15,16 +17,22 @@ import os
 import random
 import time
 import traceback
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from struct import pack
 from typing import Any
 
 import pytest
+from crc32c import crc32c
 
-from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.codec.schema import Message, fields
+from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.join_group import JoinGroupRequest
+from barnabas.protocol.records.batch import CRC_AT
+from barnabas.server.manual_clock import ManualClock
 from barnabas.server.network.connection import Connection
 from barnabas.server.requests.registry import HANDLERS
 from tests.support.disk import MemoryFiles
@@ -42,14 +50,27 @@ from tests.support.server import (
 from tests.support.wire_client import request_frame
 
 REQUESTS = int(os.environ.get("BARNABAS_HOSTILE", "100000"))
+SEED = 10 * int(os.environ.get("BARNABAS_HOSTILE_SEED", "0"))
 EXPECTED_TRACEBACKS: frozenset[str] = frozenset()
 """
 Errors that the broker did not expect, and that are known all the same.
 """
 COLLECT_EVERY = 10_000
 MANY = 4
+SEALED = range(2, 6)
+"""
+The kinds of 20 whose records have the right checksum.
+"""
 EXTREMES = [pack(">i", value) for value in (-(2**31), -1, 0, 1, 2**16, 2**31 - 1)]
 VARINTS = [b"\xff\xff\xff\xff\x0f", b"\x80\x80\x80\x80\x80\x80", b"\xff\xff\xff\xff\x7f", b"\x00"]
+
+RECORDS = [
+    *(batch("a", "bc" * 40, "d", compression=codec) for codec in CompressionType),
+    batch("of a producer", producer_id=7, producer_epoch=0, base_sequence=0),
+    batch(
+        "in a transaction", producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True
+    ),
+]
 
 # What may rightly change something, however little of the request is left as it was.
 CHANGING = {
@@ -124,7 +145,68 @@ def corpus(*, changing: bool) -> list[bytes]:
         for _, registration in sorted(HANDLERS.items())
         if changing or registration.request.__name__ not in CHANGING
     ]
+    return frames_of(requests)
+
+
+def frames_of(requests: Iterable[tuple[Message, range]]) -> list[bytes]:
     return [request_frame(request, v)[4:] for request, versions in requests for v in versions]
+
+
+async def of_insiders(broker: TestBroker, clock: ManualClock) -> list[bytes]:
+    """
+    The requests of a member of a group, of a fetch session and of an open transaction.
+    """
+    async with await broker.client() as client:
+        join = sample(JoinGroupRequest, member_id="", session_timeout_ms=30_000, group_id="inside")
+        joining = asyncio.ensure_future(client.ask(join, 3))
+        while not joining.done():
+            await clock.pass_time(0.1)
+        joined = joining.result()
+        told = await client.ask(
+            InitProducerIdRequest(transactional_id="inside", transaction_timeout_ms=60_000), 4
+        )
+        topic = fetch_topic("x", {0: 0})
+        session = await client.ask(fetch_request(topic, session_epoch=0), 12)
+    assert (0, 0) == (joined.error_code, told.error_code)
+    assert session.session_id
+    known = {
+        "group_id": "inside",
+        "member_id": joined.member_id,
+        "generation_id": joined.generation_id,
+        "generation_id_or_member_epoch": joined.generation_id,
+        "transactional_id": "inside",
+        "v3_and_below_transactional_id": "inside",
+        "producer_id": told.producer_id,
+        "v3_and_below_producer_id": told.producer_id,
+        "producer_epoch": told.producer_epoch,
+        "v3_and_below_producer_epoch": told.producer_epoch,
+        "transaction_timeout_ms": 60_000,
+        "session_timeout_ms": 30_000,
+        "group_instance_id": None,
+    }
+    requests: list[tuple[Message, range]] = [
+        (fetch_request(topic, session_id=session.session_id, session_epoch=epoch), range(7, 13))
+        for epoch in range(4)
+    ]
+    for _, registration in sorted(HANDLERS.items()):
+        names = {field.name for field in fields(registration.request)}
+        own = {name: value for name, value in known.items() if name in names}
+        if {"group_id", "transactional_id", "v3_and_below_transactional_id"} & names:
+            requests.append((sample(registration.request, **own), registration.versions))
+    return frames_of(requests)
+
+
+def sealed(choose: random.Random) -> bytes:
+    """
+    A Produce whose batch is changed in a few places, and has the checksum of what it became.
+    """
+    record = choose.choice(RECORDS)
+    data = bytearray(mutated(bytes(record), choose))
+    if len(data) > CRC_AT + 4:
+        data[8:12] = pack(">i", len(data) - 12)
+        data[16] = record[16]
+        data[CRC_AT : CRC_AT + 4] = pack(">I", crc32c(data[CRC_AT + 4 :]))
+    return request_frame(produce_request("x", bytes(data)), choose.randrange(3, 13))[4:]
 
 
 def mutated(frame: bytes, choose: random.Random) -> bytes:
@@ -171,7 +253,10 @@ def hostile(
     for _ in range(count):
         kind = choose.randrange(20)
         body = choose.randbytes(choose.randrange(60)) if kind == 0 else choose.choice(frames)
-        body = mutated(body, choose) if kind > 1 else body
+        if changing and kind in SEALED:
+            body = sealed(choose)
+        elif kind > 1:
+            body = mutated(body, choose)
         if body.startswith(excluded):
             # A change of its first bytes has made it a request of another kind.
             continue
@@ -235,7 +320,9 @@ async def storm(
         if number % 50 == 0:
             # Whatever waits for something else ends with its connection, or runs to its end.
             peer.hang_up()
+            before = time.thread_time()
             await asyncio.sleep(0)
+            longest_s = max(longest_s, time.thread_time() - before)
         if number % COLLECT_EVERY == 0:
             gc.collect()
     gc.enable()
@@ -251,12 +338,12 @@ def content(files: MemoryFiles) -> dict[Path, Any]:
 async def test_hostile_requests_change_nothing(broker: TestBroker) -> None:
     frames = corpus(changing=False)
     files: Any = broker.files
-    await storm(broker, frames, REQUESTS // 5, seed=1, changing=False)
+    await storm(broker, frames, REQUESTS // 5, seed=SEED + 1, changing=False)
     before = content(files)
     gc.collect()
     memory = resident_bytes()
 
-    connections = await storm(broker, frames, REQUESTS, seed=2, changing=False)
+    connections = await storm(broker, frames, REQUESTS, seed=SEED + 2, changing=False)
 
     gc.collect()
     grown = resident_bytes() - memory
@@ -268,9 +355,15 @@ async def test_hostile_requests_change_nothing(broker: TestBroker) -> None:
 
 
 async def test_requests_that_may_change_something_do_no_harm(broker: TestBroker) -> None:
+    """
+    The memory of what they may keep is bounded: see docs/limits.md.
+    """
     frames = corpus(changing=True)
+    assert isinstance(broker.clock, ManualClock)
+    inside = await of_insiders(broker, broker.clock)
+    every = frames + inside * (len(frames) // len(inside))
 
-    await storm(broker, frames, REQUESTS // 10, seed=3)
+    await storm(broker, every, REQUESTS // 5, seed=SEED + 3)
 
     await still_serves(broker)
 
@@ -278,7 +371,7 @@ async def test_requests_that_may_change_something_do_no_harm(broker: TestBroker)
 async def test_hostile_requests_through_a_socket(broker: TestBroker) -> None:
     frames = corpus(changing=False)
 
-    for data in hostile(frames, 500, seed=4):
+    for data in hostile(frames, 500, seed=SEED + 4):
         client = await broker.client()
         client.send_bytes(data)
         await asyncio.sleep(0)

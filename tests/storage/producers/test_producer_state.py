@@ -20,6 +20,7 @@ from barnabas.storage.producers.state import ProducerStateManager, ProducerState
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from tests.support.clock import StillClock
 from tests.support.disk import MemoryFiles
+from tests.support.limits import stated
 
 DIRECTORY = Path("/data/t-0")
 NOW = 1_700_000_000_000
@@ -212,6 +213,44 @@ def three_snapshots(state: ProducerStateManager) -> None:
     for producer_id, offset in ((1, 0), (2, 10), (3, 20)):
         append(state, producer_id, offset)
         state.take_snapshot()
+
+
+class TestManyProducers:
+    """
+    Of very many producers those are forgotten that are known for longest.
+    """
+
+    @pytest.fixture
+    def state(self, state: ProducerStateManager) -> ProducerStateManager:
+        state.config = ProducerStateManagerConfig(most_producers=3)
+        return state
+
+    def test_a_further_one_takes_the_place_of_the_first(self, state: ProducerStateManager) -> None:
+        for offset, producer_id in enumerate((7, 8, 9, 8, 10)):
+            append(state, producer_id, offset, int(offset == 3))
+
+        assert [8, 9, 10] == [*state.active_producers]
+
+    def test_an_open_transaction_is_kept(self, state: ProducerStateManager) -> None:
+        append(state, 7, 0, transactional=True)
+        for offset in range(1, 6):
+            append(state, 7 + offset, offset)
+
+        assert [7, 11, 12] == [*state.active_producers]
+        assert end(state, 7, 6).first_offset == 0
+
+    def test_verifications_are_as_few(self, state: ProducerStateManager) -> None:
+        for producer_id in range(5):
+            state.maybe_create_verification_state_entry(
+                producer_id, 0, 0, supports_epoch_bump=False
+            )
+
+        there = [state.verification_state_entry(producer_id) for producer_id in range(5)]
+        assert [False, False, True, True, True] == [entry is not None for entry in there]
+
+
+def test_the_most_producers_are_those_of_the_page() -> None:
+    assert stated("producers") == ProducerStateManagerConfig().most_producers
 
 
 def test_the_newest_snapshot_that_is_not_too_new_is_loaded(

@@ -21,7 +21,8 @@ from barnabas.server.cluster.image import MetadataImage, Versioned
 from barnabas.server.cluster.lifecycle import ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.cluster.partition_changes import ElectionDefaults
-from barnabas.server.scheduling.turns import Steps, Turns
+from barnabas.server.cluster.record_frames import encode_record
+from barnabas.server.scheduling.turns import Steps, Turns, map_in_steps
 
 logger = logging.getLogger(__name__)
 
@@ -112,7 +113,8 @@ class Controller:
         assert self._lock.locked(), "records are written by changes only"
         if not records:
             return
-        appended = self.log.append(records, atomic=atomic)
+        values = await self.in_turns(map_in_steps(lambda each: encode_record(*each), records))
+        appended = self.log.append(records, values, atomic=atomic)
         await self.run(self.log.flush)
         self.log.commit(appended)
         if self.log.snapshots.is_due():

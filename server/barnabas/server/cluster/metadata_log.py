@@ -38,6 +38,7 @@ from barnabas.server.cluster.record_frames import (
     MAX_BATCH_BYTES,
     atomic_batch,
     divided_batches,
+    encode_record,
 )
 from barnabas.server.cluster.replay import Replay
 from barnabas.server.cluster.snapshot_store import SnapshotStore
@@ -253,11 +254,18 @@ class MetadataLog:
 
     # Writing
 
-    def append(self, records: Sequence[Versioned], *, atomic: bool = True) -> Appended:
+    def append(
+        self,
+        records: Sequence[Versioned],
+        values: Sequence[bytes] | None = None,
+        *,
+        atomic: bool = True,
+    ) -> Appended:
         """
         Append *records*, which have an effect once they are flushed and committed.
 
         Args:
+            values: what ``encode_record`` makes of them, if it was asked.
             atomic: whether they have to be in one batch.
 
         Raises:
@@ -267,7 +275,9 @@ class MetadataLog:
         now = self._clock.now_ms()
         divide = atomic_batch if atomic else divided_batches
         size = 0
-        for batch in divide(records, base_offset=self.end_offset, epoch=self.epoch, timestamp=now):
+        if values is None:
+            values = [encode_record(*each) for each in records]
+        for batch in divide(values, base_offset=self.end_offset, epoch=self.epoch, timestamp=now):
             self._append(batch)
             size += len(batch)
         return Appended(records, size, now)

@@ -70,17 +70,17 @@ def decode_record(value: Buffer) -> Versioned:
 
 
 def atomic_batch(
-    records: Iterable[Versioned], *, base_offset: int, epoch: int, timestamp: int
+    values: Iterable[bytes], *, base_offset: int, epoch: int, timestamp: int
 ) -> list[bytearray]:
     """
-    All *records* in one batch, the only one of the list.
+    All records with those *values* in one batch, the only one of the list.
 
     Raises:
         RecordListTooLarge: that would be larger than a batch may be.
     """
     batches = list(
         divided_batches(
-            records,
+            values,
             base_offset=base_offset,
             epoch=epoch,
             timestamp=timestamp,
@@ -96,7 +96,7 @@ def atomic_batch(
 
 
 def divided_batches(
-    records: Iterable[Versioned],
+    values: Iterable[bytes],
     *,
     base_offset: int,
     epoch: int,
@@ -112,8 +112,7 @@ def divided_batches(
     def batch() -> bytearray:
         return build_batch(pending, base_offset=base_offset, partition_leader_epoch=epoch)
 
-    for record, version in records:
-        value = encode_record(record, version)
+    for value in values:
         needed = len(value) + _RECORD_OVERHEAD
         if pending and (size + needed > MAX_BATCH_BYTES or len(pending) == max_records):
             yield batch()

@@ -35,7 +35,7 @@ from barnabas.protocol.records.control import (
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.protocol.structs import NamedTuple
 from barnabas.server.cluster.image import Versioned
-from barnabas.server.cluster.record_frames import divided_batches
+from barnabas.server.cluster.record_frames import divided_batches, encode_record
 from barnabas.server.cluster.replay import Replay
 from barnabas.storage.fs.interface import Files
 
@@ -108,7 +108,8 @@ def snapshot_batches(
     batch = _control_batch(control, 0, epoch, now_ms)
     yield batch
     offset = len(control)
-    for batch in divided_batches(records, base_offset=offset, epoch=epoch, timestamp=now_ms):
+    values = (encode_record(*each) for each in records)
+    for batch in divided_batches(values, base_offset=offset, epoch=epoch, timestamp=now_ms):
         yield batch
         offset = read_batch(memoryview(batch)).next_offset
     footer = {ControlRecordType.SNAPSHOT_FOOTER: encode(SnapshotFooterRecord(version=0), 0)}

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 K = TypeVar("K")
 T = TypeVar("T")
+
+LEFT_OVERS: Final = 1000
 
 
 class _Timer(Generic[T]):
@@ -33,7 +35,8 @@ class TimerQueue(Generic[K, T]):
 
     1. A key has at most one operation.
     2. Every scheduled key has an entry in the heap at its ``queued`` time, which is never after its
-       deadline. Other entries are stale, and are dropped when they are first.
+       deadline. Other entries are stale. They are dropped when they are first, and when the heap
+       has more than ``LEFT_OVERS`` of them and they are more than half of it.
 
     Args:
         now: seconds of a monotonic clock. The queue rounds them to whole milliseconds, so that an
@@ -78,6 +81,9 @@ class TimerQueue(Generic[K, T]):
         Forget *key*; without effect if it is not scheduled.
         """
         self._timers.pop(key, None)
+        if len(self._heap) > LEFT_OVERS + 2 * len(self._timers):
+            self._heap = [entry for entry in self._heap if self._is_current(entry)]
+            heapq.heapify(self._heap)
 
     def clear(self) -> None:
         """
@@ -92,9 +98,8 @@ class TimerQueue(Generic[K, T]):
         is scheduled.
         """
         while self._heap:
-            queued, _, key, timer = self._heap[0]
-            if self._timers.get(key) is timer and timer.queued == queued:
-                return queued
+            if self._is_current(self._heap[0]):
+                return self._heap[0][0]
             heapq.heappop(self._heap)
         return None
 
@@ -118,6 +123,10 @@ class TimerQueue(Generic[K, T]):
                 del self._timers[key]
                 return timer.operation
         return None
+
+    def _is_current(self, entry: tuple[int, int, K, _Timer[T]]) -> bool:
+        queued, _, key, timer = entry
+        return self._timers.get(key) is timer and timer.queued == queued
 
     def _now_ms(self) -> int:
         return round(self._now() * 1000)

@@ -203,7 +203,7 @@ def _further(
         raise InvalidFetchSessionEpoch
     if session.uses_topic_ids != (version >= FIRST_TOPIC_ID_VERSION):
         raise FetchSessionTopicIdError
-    session.update(asked, forgotten_by(request, version))
+    sessions.update(session, asked, forgotten_by(request, version))
     if not session.partitions:
         sessions.remove(session.id)
         return Sessionless(asked)

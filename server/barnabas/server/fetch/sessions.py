@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from barnabas.protocol.errors import UnknownServerError
+from barnabas.protocol.errors import FetchSessionIdNotFound, UnknownServerError
 from barnabas.server.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ IDS_OF_SHARD: Final = (2**31 - 1) // SHARDS
 EVICTION_MS: Final = 120_000
 """
 A session that was not used for longer may be replaced by any other; one that is younger, by none.
+"""
+
+MOST_PARTITIONS: Final = 200_000
+"""
+The partitions of all sessions together. Each takes about 360 bytes, whether it exists or not.
 """
 
 _Worth: TypeAlias = tuple[bool, int, int]  # privileged, number of partitions, id
@@ -131,7 +136,8 @@ class FetchSessions:
     """
     All sessions, in parts that have their numbers and their places to themselves.
 
-    Places are looked for only when a part is full, and then among all its sessions.
+    A part that is full, or whose new session has more partitions than there is room for in all
+    parts together, looks for a victim among all its sessions.
 
     Args:
         slots: how many sessions there may be; what 8 does not divide is lost.
@@ -142,6 +148,7 @@ class FetchSessions:
     ) -> None:
         self._shards: list[dict[int, FetchSession]] = [{} for _ in range(SHARDS)]
         self._places = slots // SHARDS
+        self._partitions = 0  # of all sessions
         self._turns = count()
         self._chance = chance
         self._evictions = metrics.counter(
@@ -151,7 +158,7 @@ class FetchSessions:
         metrics.gauge(
             "fetch_session_partitions",
             "Partitions in incremental fetch sessions.",
-            lambda: sum(len(session.partitions) for session in self),
+            lambda: self._partitions,
         )
 
     def __len__(self) -> int:
@@ -177,7 +184,25 @@ class FetchSessions:
         Raises:
             UnknownServerError: no part has such numbers.
         """
-        self._shard_of(session_id).pop(session_id, None)
+        session = self._shard_of(session_id).pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.partitions)
+
+    def update(
+        self, session: FetchSession, asked: Mapping[Key, CachedPartition], forgotten: Iterable[Key]
+    ) -> None:
+        """
+        Take over what a request has changed of *session*.
+
+        Raises:
+            FetchSessionIdNotFound: there is no room for its partitions, and the session has ended.
+        """
+        self._partitions -= len(session.partitions)
+        session.update(asked, forgotten)
+        self._partitions += len(session.partitions)
+        if self._partitions > MOST_PARTITIONS:
+            self.remove(session.id)
+            raise FetchSessionIdNotFound
 
     def create(
         self,
@@ -192,12 +217,16 @@ class FetchSessions:
         """
         number = next(self._turns) % SHARDS
         shard = self._shards[number]
-        if len(shard) >= self._places:
-            victim = _victim(shard, (is_privileged, len(partitions), NO_SESSION), now_ms)
+        most_others = MOST_PARTITIONS - len(partitions)
+        while len(shard) >= self._places or self._partitions > most_others:
+            victim = None
+            if most_others >= 0:
+                victim = _victim(shard, (is_privileged, len(partitions), NO_SESSION), now_ms)
             if victim is None:
                 return NO_SESSION
-            del shard[victim.id]
+            self.remove(victim.id)
             self._evictions.value += 1
+        self._partitions += len(partitions)
         session_id = self._new_id(number)
         shard[session_id] = FetchSession(
             session_id,

@@ -53,6 +53,7 @@ from barnabas.server.groups.classic.joining import Caller
 from barnabas.server.groups.classic.member import Protocols
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.offsets.answers import (
     commit_error,
     fetch_error,
@@ -64,7 +65,7 @@ from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard import GroupShard
 from barnabas.server.groups.shard_state import ShardState
 from barnabas.server.purgatory import Delayed
-from barnabas.server.scheduling.turns import Steps, Turns
+from barnabas.server.scheduling.turns import Steps, Turns, at_once, finished, map_in_steps
 from barnabas.storage.producers.entry import VerificationGuard
 
 if TYPE_CHECKING:
@@ -102,11 +103,12 @@ class GroupCoordinator:
         self._clock = clock
         self._background = background
         self._turns = turns
+        memory = MemberMemory()
         self.shards = Shards(
             GROUP_METADATA_TOPIC,
             options.offsets_topic_num_partitions,
             make=lambda partition: GroupShard(
-                PartitionLog(partition, io), options=options, clock=clock
+                PartitionLog(partition, io), options=options, clock=clock, memory=memory
             ),
             background=background,
         )
@@ -267,17 +269,10 @@ class GroupCoordinator:
         Remove members from a group.
         """
 
-        def refused(error: ErrorCode) -> LeaveGroupResponse:
+        def refused(error: ErrorCode) -> Steps[LeaveGroupResponse]:
             if error is not ErrorCode.UNKNOWN_MEMBER_ID:
                 return LeaveGroupResponse(error_code=error)
-            unknown = [
-                MemberResponse(
-                    member_id=member.member_id,
-                    group_instance_id=member.group_instance_id,
-                    error_code=error,
-                )
-                for member in members
-            ]
+            unknown = yield from map_in_steps(partial(_unknown_member, error), members)
             return LeaveGroupResponse(error_code=ErrorCode.NONE, members=unknown)
 
         return self._change(
@@ -337,32 +332,36 @@ class GroupCoordinator:
         return self._change(
             lambda: self._shard_of_members(request.group_id),
             lambda state: state.deleting.delete(request),
-            lambda error: OffsetDeleteResponse(error_code=error, topics=[]),
+            at_once(lambda error: OffsetDeleteResponse(error_code=error, topics=[])),
         )
 
     def _change(
         self,
         find_shard: Callable[[], GroupShard],
         work: Callable[[ShardState], Steps[tuple[CoordinatorResult, M]]],
-        refused: Callable[[ErrorCode], M],
+        refused: Callable[[ErrorCode], Steps[M]],
     ) -> Steps[M | Delayed]:
         """
         Do *work*, append its records, and answer once they are committed.
 
         Args:
-            refused: the answer for an error of any of these steps.
+            refused: makes the answer for an error of any of these steps.
         """
         try:
             shard = find_shard()
             result, response = yield from work(shard.state)
+            shard.check_size(result)
         except KafkaError as error:
-            return refused(coordinator_error(error.code))
+            return (yield from refused(coordinator_error(error.code)))
         if not result.records:
             return response
         delayed = Delayed()
 
         def appended(error: ErrorCode | None) -> None:
-            delayed.answer(response if error is None else refused(coordinator_error(error)))
+            if error is None:
+                delayed.answer(response)
+            else:
+                delayed.answer(finished(refused(coordinator_error(error))))
 
         shard.write(result, appended)
         return delayed
@@ -440,3 +439,11 @@ def reply_to(future: asyncio.Future[M]) -> Callable[[M], None]:
             future.set_result(response)
 
     return reply
+
+
+def _unknown_member(error: ErrorCode, member: MemberIdentity) -> MemberResponse:
+    return MemberResponse(
+        member_id=member.member_id,
+        group_instance_id=member.group_instance_id,
+        error_code=error,
+    )

@@ -15,11 +15,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from barnabas.protocol.compression import CompressionType
-from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.errors import ErrorCode, KafkaError, MessageTooLarge
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config.coordinators import GroupOptions
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.timers import TimerQueue
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.records import encode_record
 from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.groups.shard_state import ShardState
@@ -45,13 +46,20 @@ class GroupShard:
     Used on the event loop's thread only; loading alone runs in the executor.
     """
 
-    def __init__(self, log: PartitionLog, *, options: GroupOptions, clock: ServerClock) -> None:
+    def __init__(
+        self,
+        log: PartitionLog,
+        *,
+        options: GroupOptions,
+        clock: ServerClock,
+        memory: MemberMemory,
+    ) -> None:
         self.log = log
         self._options = options
         self._clock = clock
         self._queue: TimerQueue[TimerKey, Operation] = TimerQueue(clock.monotonic, self._set_alarm)
         self._alarm: Timer | None = None
-        self._state = ShardState(self._queue, options)
+        self._state = ShardState(self._queue, options, memory)
         self._is_running_due = False
 
     @property
@@ -125,6 +133,20 @@ class GroupShard:
             committed(error)
         else:
             self.log.partition.when_committed(next_offset, committed)
+
+    def check_size(self, result: CoordinatorResult) -> None:
+        """
+        See whether the records may fit into a batch before it is built: with 100,000 records that
+        takes half a second. No other request runs between this and ``write``.
+
+        Raises:
+            MessageTooLarge: they do not.
+        """
+        if self._options.offsets_topic_compression_codec or not result.is_atomic:
+            return  # The size of the compressed batch is unknown; other records are divided.
+        most = self.log.partition.log.config.max_message_bytes
+        if sum(len(key) + len(value or b"") for key, value in result.encoded or ()) > most:
+            raise MessageTooLarge(f"{len(result.records)} records do not fit into {most} bytes")
 
     def _append(self, result: CoordinatorResult) -> int:
         """

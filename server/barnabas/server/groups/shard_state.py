@@ -19,6 +19,7 @@ from barnabas.server.groups.classic.membership import Membership
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.modern_records import ModernRecord
 from barnabas.server.groups.offsets.committing import Committing
@@ -49,14 +50,21 @@ class ShardState:
     follows each append, unless ``CoordinatorResult.replay_records`` is false.
     """
 
-    def __init__(self, timers: Timers, options: GroupOptions) -> None:
+    def __init__(
+        self, timers: Timers, options: GroupOptions, memory: MemberMemory | None = None
+    ) -> None:
+        """
+        Args:
+            memory: the budget of all members of the broker; by default one of this partition.
+        """
+        memory = MemberMemory() if memory is None else memory
         self._timers = timers
         self._options = options
         self.groups = Groups()
         self.offsets = OffsetStore()
         self.rebalance = Rebalance(self.groups, timers, options)
-        self.joining = Joining(self.groups, self.rebalance, options)
-        self.membership = Membership(self.groups, self.rebalance)
+        self.joining = Joining(self.groups, self.rebalance, options, memory)
+        self.membership = Membership(self.groups, self.rebalance, memory)
         self.committing = Committing(self.groups, self.rebalance, options)
         self.deleting = Deleting(self.groups, self.offsets, options)
 

@@ -14,6 +14,7 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 from barnabas.server.dynamic_config.admin import ConfigEntry
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps
@@ -33,11 +34,14 @@ def describe_configs(
                 f"Unexpected resource type {resource.resource_type} for resource"
                 f" {resource.resource_name}"
             )
+    room = AnswerRoom()
     results = []
     for resource in request.resources:
         yield
         try:
-            results.append(_describe(resource, request, context))
+            described = _describe(resource, request, context)
+            room.take(1 + sum(1 + len(each.synonyms) for each in described.configs))
+            results.append(described)
         except KafkaError as error:
             results.append(_failed(resource, error.code, str(error)))
     return DescribeConfigsResponse(results=results)

@@ -14,9 +14,10 @@ from barnabas.protocol.messages.describe_groups import (
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.describing import described_error
 from barnabas.server.handlers.authorized_operations import GROUP_OPERATIONS
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps
 
 
 @handles(DescribeGroupsRequest)
@@ -26,7 +27,15 @@ def describe_groups(
     """
     Describe each group that is named, the empty name included.
     """
-    groups = yield from map_in_steps(lambda each: _describe(each, request, context), request.groups)
+    room = AnswerRoom()
+    groups = []
+    for group_id in request.groups:
+        yield
+        described = _describe(group_id, request, context)
+        members = described.members
+        size = sum(len(each.member_metadata) + len(each.member_assignment) for each in members)
+        room.take(1 + len(members), size)
+        groups.append(described)
     return DescribeGroupsResponse(groups=groups)
 
 

@@ -16,6 +16,7 @@ from barnabas.protocol.messages.describe_producers import (
     TopicResponse,
 )
 from barnabas.server.cluster.topic_names import validate_topic_name
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
 from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
@@ -28,9 +29,16 @@ NO_SUCH_TOPIC: Final = "This server does not host this topic-partition."
 def describe_producers(
     request: DescribeProducersRequest, context: RequestContext
 ) -> Steps[DescribeProducersResponse]:
+    room = AnswerRoom()
+
+    def describe_one(topic: TopicRequest, index: int) -> PartitionResponse:
+        described = _describe(topic, index, context)
+        room.take(1 + len(described.active_producers))
+        return described
+
     def describe(topic: TopicRequest) -> Steps[TopicResponse]:
         indexes = topic.partition_indexes
-        described = yield from map_in_steps(lambda each: _describe(topic, each, context), indexes)
+        described = yield from map_in_steps(lambda index: describe_one(topic, index), indexes)
         return TopicResponse(name=topic.name, partitions=described)
 
     return DescribeProducersResponse(topics=(yield from each_in_steps(describe, request.topics)))
@@ -41,7 +49,7 @@ def _describe(topic: TopicRequest, index: int, context: RequestContext) -> Parti
         validate_topic_name(topic.name)
     except KafkaError as error:
         return _error(index, error.code, str(error))
-    if not context.broker.partitions.of_topic(topic.name):
+    if topic.name not in context.broker.topics:
         return _error(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_SUCH_TOPIC)
     try:
         partition = context.broker.partitions.expect(topic.name, index)

@@ -13,18 +13,23 @@ from barnabas.protocol.messages.describe_transactions import (
     TopicData,
     TransactionState,
 )
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps
 
 
 @handles(DescribeTransactionsRequest)
 def describe_transactions(
     request: DescribeTransactionsRequest, context: RequestContext
 ) -> Steps[DescribeTransactionsResponse]:
-    described = yield from map_in_steps(
-        lambda each: _describe(each, context), request.transactional_ids
-    )
+    room = AnswerRoom()
+    described = []
+    for transactional_id in request.transactional_ids:
+        yield
+        found = _describe(transactional_id, context)
+        room.take(1 + sum(1 + len(topic.partitions) for topic in found.topics))
+        described.append(found)
     return DescribeTransactionsResponse(transaction_states=described)
 
 

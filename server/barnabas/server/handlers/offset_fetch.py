@@ -22,9 +22,10 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from barnabas.server.groups.offsets.answers import no_offset
+from barnabas.server.requests.answer_room import AnswerRoom
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 
 SEVERAL_GROUPS_SINCE: Final = 8
 TOPIC_IDS_SINCE: Final = 10
@@ -37,10 +38,16 @@ def offset_fetch(
     """
     Answer for each group: the topics that are named, or all that it has offsets of.
     """
-    groups = yield from each_in_steps(
-        lambda group: _fetch(group, request.require_stable, context),
-        _groups(request, context.version),
-    )
+    room = AnswerRoom()
+    groups = []
+    for group in _groups(request, context.version):
+        yield
+        fetched = yield from _fetch(group, request.require_stable, context)
+        for topic in fetched.topics:
+            yield
+            size = sum(len(each.metadata or "") for each in topic.partitions)
+            room.take(len(topic.partitions), size)
+        groups.append(fetched)
     return _of_version(groups, context.version)
 
 

@@ -64,7 +64,8 @@ async def txn_offset_commit(
         joined = await _join(known, context)
     except KafkaError as error:
         code = coordinator_error(error.code)
-        answer = transactional_commit_error(known, _told(code, context.version))
+        told = _told(code, context.version)
+        answer = await context.broker.turns.finish(transactional_commit_error(known, told))
     else:
         steps = context.broker.groups.commit_offsets_in_transaction(known, joined, context.version)
         made = await context.broker.turns.finish(steps)

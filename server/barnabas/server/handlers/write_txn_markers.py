@@ -32,7 +32,7 @@ from barnabas.protocol.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.state_files.file_names import TopicPartition
 
 Errors: TypeAlias = defaultdict[int, dict[TopicPartition, ErrorCode]]
@@ -123,7 +123,9 @@ def _topics(
         topics[where.topic].append(
             WritableTxnMarkerPartitionResult(partition_index=where.partition, error_code=code)
         )
-    return [
-        WritableTxnMarkerTopicResult(name=name, partitions=partitions)
-        for name, partitions in topics.items()
-    ]
+    return (
+        yield from map_in_steps(
+            lambda item: WritableTxnMarkerTopicResult(name=item[0], partitions=item[1]),
+            topics.items(),
+        )
+    )

@@ -250,6 +250,13 @@ class Connection:
         """
         return min(self._arriving_since, self._unread_since)
 
+    @property
+    def unread_since(self) -> float:
+        """
+        When the peer began to not read; infinity if it reads.
+        """
+        return self._unread_since
+
     def read_on(self) -> None:
         """
         There is memory for the rest of the request that is arriving.

@@ -9,8 +9,10 @@ it arrives, whatever the peer has announced. While the budget is used up::
     a peer that has stood still     is disconnected, the one that holds most first
     for ``PATIENCE_S``
 
-Requests that arrive whole, as nearly all do, hold nothing and never wait here.
+Small requests with large answers are still served. So, where the peers do not read, the patience is
+``IMPATIENCE_S`` from ``FAR_OVER`` times the limit on.
 
+Requests that arrive whole, as nearly all do, hold nothing and never wait here.
 """
 
 # Compiled: see hatch_build.py.
@@ -29,6 +31,11 @@ PATIENCE_S: Final = 30.0
 How long a request may take to arrive, or an answer to be read, while others wait for memory. The
 default of the clients' ``request.timeout.ms``: after this long the client has given up as well.
 """
+IMPATIENCE_S: Final = 1.0
+"""
+The same for answers that are not read, from ``FAR_OVER`` times the limit on.
+"""
+FAR_OVER: Final = 1.25
 LOOK_EVERY_S: Final = 1.0
 LEAST_FREED_BYTES: Final = 16 * 1024 * 1024
 """
@@ -58,6 +65,12 @@ class Holder(Protocol):
         """
         When the request began to arrive, or the peer to not read, in seconds of the broker's clock;
         infinity if neither is the case.
+        """
+
+    @property
+    def unread_since(self) -> float:
+        """
+        When the peer began to not read; infinity if it reads.
         """
 
     def read_on(self) -> None:
@@ -196,20 +209,34 @@ class RequestMemory:
         Disconnect those that stand in the way, as few as possible.
         """
         self._timer = None
-        oldest = self._clock.monotonic() - PATIENCE_S
-        stalled = [holder for holder in self.holders if holder.stalled_since <= oldest]
+        now = self._clock.monotonic()
+        self._disconnect(
+            [holder for holder in self.holders if holder.stalled_since <= now - PATIENCE_S],
+            self.limit_bytes,
+        )
+        self._disconnect(
+            [holder for holder in self.holders if holder.unread_since <= now - IMPATIENCE_S],
+            FAR_OVER * self.limit_bytes,
+        )
+        if self.is_used_up:
+            self._turn = None  # It may have stopped sending.
+            self._resume()
+            self._watch()
+
+    def _disconnect(self, stalled: list[Holder], limit_bytes: float) -> None:
+        """
+        Disconnect those of *stalled* that hold most, until less than *limit_bytes* are used.
+        """
+        used_bytes = self.used_bytes  # What they hold counts until the transport has closed.
         for holder in sorted(stalled, key=_held, reverse=True):
-            if not self.is_used_up:
+            if used_bytes < limit_bytes:
                 break
+            used_bytes -= holder.held_bytes
             holder.abort(
                 f"a request that does not arrive or answers that are not read hold"
                 f" {holder.held_bytes} bytes, and the {self.limit_bytes} bytes of"
                 " queued.max.request.bytes are used up"
             )
-        if self.is_used_up:
-            self._turn = None  # It may have stopped sending.
-            self._resume()
-            self._watch()
 
 
 def _order(holder: Holder) -> tuple[int, float]:

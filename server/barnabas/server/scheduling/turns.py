@@ -253,3 +253,15 @@ def map_in_steps(make: Callable[[T], R], items: Iterable[T]) -> Steps[list[R]]:
         made.append(make(item))
         yield
     return made
+
+
+def at_once(make: Callable[[T], R]) -> Callable[[T], Steps[R]]:
+    """
+    *make* where steps are expected; it takes one.
+    """
+
+    def steps(argument: T) -> Steps[R]:
+        return make(argument)
+        yield
+
+    return steps

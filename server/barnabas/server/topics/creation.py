@@ -93,7 +93,7 @@ def plan_creation(
     for topic in topics:
         yield
         try:
-            _plan_topic(image, topic, rules, plan)
+            yield from _plan_topic(image, topic, rules, plan)
         except KafkaError as error:
             plan.errors[topic.name] = without_frames(error)
     check_size(plan.records)
@@ -112,7 +112,7 @@ def _check_size(topics: Sequence[CreatableTopic], rules: CreationRules) -> None:
 
 def _plan_topic(
     image: MetadataImage, topic: CreatableTopic, rules: CreationRules, plan: CreationPlan
-) -> None:
+) -> Steps[None]:
     _check_name(image, topic.name)
     configs = _check_configs(topic, rules)
     assignment = _assign(image, topic, rules)
@@ -120,6 +120,7 @@ def _plan_topic(
     plan.records.append((records.TopicRecord(name=topic.name, topic_id=topic_id), 0))
     plan.records += _config_records(image, topic.name, configs)
     for index, replicas in assignment.items():
+        yield
         partition = new_partition(image, replicas, rules.directory)
         plan.records.append(partition.to_record(topic_id, index, image.metadata_version))
     plan.created[topic.name] = CreatedTopic(

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from barnabas.server.clock import ServerClock
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.scheduling.turns import Turns
 
 
 class MarkerWriter:
@@ -34,11 +35,12 @@ class MarkerWriter:
     """
 
     def __init__(
-        self, partitions: Partitions, groups: GroupCoordinator, clock: ServerClock
+        self, partitions: Partitions, groups: GroupCoordinator, clock: ServerClock, turns: Turns
     ) -> None:
         self._partitions = partitions
         self._groups = groups
         self._clock = clock
+        self._turns = turns
 
     async def end(
         self,
@@ -58,7 +60,7 @@ class MarkerWriter:
                 written to a partition. No more markers are written.
         """
         failed: dict[TopicPartition, KafkaError] = {}
-        for where in partitions:
+        async for where in self._turns.between(partitions):
             try:
                 await self.write(
                     where,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
@@ -46,6 +47,8 @@ logger = logging.getLogger(__name__)
 LATE_TRANSACTION_BUFFER_MS: Final = 5 * MINUTES
 """As in Kafka's ProducerStateManager."""
 
+EVICTION_CANDIDATES: Final = 100
+
 
 @struct(frozen=False)
 class ProducerStateManagerConfig:
@@ -57,6 +60,11 @@ class ProducerStateManagerConfig:
     """A producer that was idle for this time is removed, unless its transaction is open."""
     transaction_verification_enabled: bool = True
     """Whether the first batch of a transaction needs a ``VerificationGuard``."""
+    most_producers: int = 20_000
+    """
+    The producers of a partition; each takes about 400 bytes. Kafka has no such limit: a client that
+    takes another producer id for each batch fills the memory until they expire.
+    """
     max_transaction_timeout_ms: int = 15 * MINUTES
     """A transaction is late if it is open for longer than this and the buffer."""
 
@@ -69,6 +77,8 @@ class ProducerStateManager:
 
     1. The state is that behind the record at ``map_end_offset`` - 1; it moves with every append,
        also of a batch without a producer.
+    2. An append makes no more than ``most_producers`` producers and verifications known: the one
+       that is known for longest is forgotten, as if it had expired.
 
     The log that owns it holds its lock.
     """
@@ -198,6 +208,9 @@ class ProducerStateManager:
     ) -> VerificationStateEntry:
         entry = self._verification_states.get(producer_id)
         if entry is None:
+            if len(self._verification_states) >= self.config.most_producers:
+                # Its producer asks the coordinator again.
+                del self._verification_states[next(iter(self._verification_states))]
             entry = self._verification_states[producer_id] = VerificationStateEntry(
                 self._clock.now_ms(), sequence, epoch, supports_epoch_bump=supports_epoch_bump
             )
@@ -338,11 +351,23 @@ class ProducerStateManager:
             )
         entry = self._producers.get(producer_id)
         if entry is None:
+            self._forget_oldest()
             self._producers[producer_id] = append_info.updated_entry
         else:
             entry.update(append_info.updated_entry)
         if append_info.started_transactions:
             self.transactions.begin(append_info.started_transactions)
+
+    def _forget_oldest(self) -> None:
+        """
+        Make room for another producer. One with an open transaction stays: a marker will come.
+        """
+        if len(self._producers) < self.config.most_producers:
+            return
+        for producer_id, entry in islice(self._producers.items(), EVICTION_CANDIDATES):
+            if entry.current_txn_first_offset is None:
+                del self._producers[producer_id]
+                return
 
     def remove_expired_producers(self, now_ms: int) -> None:
         """

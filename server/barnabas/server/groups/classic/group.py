@@ -32,6 +32,7 @@ from barnabas.server.groups.classic.member import JoinReply, Member, Protocols, 
 from barnabas.server.groups.classic.state import TRANSITIONS, GroupState
 from barnabas.server.groups.classic.subscriptions import CONSUMER, subscribed_topics
 from barnabas.server.groups.group_type import GroupType
+from barnabas.server.groups.member_memory import Held
 
 S = GroupState
 
@@ -59,6 +60,8 @@ class ClassicGroup:
         "awaiting_join",
         "generation_id",
         "group_id",
+        "held",
+        "held_assignment",
         "leader_id",
         "members",
         "new_member_added",
@@ -94,7 +97,9 @@ class ClassicGroup:
         self.leader_id = leader_id
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}
-        self.pending_joins: set[str] = set()  # ids that MEMBER_ID_REQUIRED has given to clients
+        self.held: Held | None = None  # the memory of the group without its members
+        self.held_assignment: Held | None = None
+        self.pending_joins: dict[str, Held] = {}  # ids that MEMBER_ID_REQUIRED has given
         self.pending_syncs: set[str] = set()  # members of this generation that have not synced
         self.awaiting_join = 0
         self.new_member_added = False  # since the initial rebalance was last prolonged
@@ -147,6 +152,7 @@ class ClassicGroup:
         self.subscribed_topics = self.compute_subscribed_topics()
         self.become(S.COMPLETING_REBALANCE if self.members else S.EMPTY, now_ms)
         self.pending_syncs.clear()
+        self.held_assignment = None
 
     # Members.
 
@@ -170,7 +176,7 @@ class ClassicGroup:
         member.join_reply = reply
         if reply is not None:
             self.awaiting_join += 1
-        self.pending_joins.discard(member.member_id)
+        self.pending_joins.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
         """
@@ -186,7 +192,7 @@ class ClassicGroup:
                 del self.static_members[member.instance_id]
         if self.is_leader(member_id):
             self.leader_id = next(iter(self.members), None)
-        self.pending_joins.discard(member_id)
+        self.pending_joins.pop(member_id, None)
         self.pending_syncs.discard(member_id)
 
     def update(
@@ -197,6 +203,7 @@ class ClassicGroup:
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
         reply: JoinReply | None,
+        held: Held | None,
     ) -> None:
         """
         Take the fields of a member's new JoinGroup, and park it.
@@ -208,6 +215,7 @@ class ClassicGroup:
         self._ballot.withdraw(member.protocols)
         self._ballot.enter(protocols)
         member.protocols = protocols
+        member.held = held
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
         member.join_reply = reply
@@ -363,6 +371,13 @@ class ClassicGroup:
             )
             for member in self.members.values()
         ]
+
+    def held_by(self, member_id: str) -> Held | None:
+        """
+        The memory of a member or of a pending id; None if there is none.
+        """
+        member = self.members.get(member_id)
+        return self.pending_joins.get(member_id) if member is None else member.held
 
     # Validation of requests.
 

@@ -13,6 +13,7 @@ a member's id          rejoins: a new round, or the answer of the round that it 
 
 from __future__ import annotations
 
+from sys import getsizeof
 from typing import Final
 from uuid import uuid4
 
@@ -28,6 +29,7 @@ from barnabas.server.groups.classic.member import JoinReply, Member, MemberProto
 from barnabas.server.groups.classic.rebalance import NEW_MEMBER_JOIN_TIMEOUT_MS, Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.modern_group import ModernGroup
 from barnabas.server.groups.persistence import (
     empty_group_record,
@@ -42,6 +44,15 @@ S = GroupState
 
 MEMBER_ID_REQUIRED_SINCE: Final = 4
 SKIP_ASSIGNMENT_SINCE: Final = 9
+
+MEMBER_BYTES: Final = 1500
+"""
+The memory of a member with its timers, without its ids and protocols. A group takes no more.
+"""
+PROTOCOL_BYTES: Final = 200
+"""
+The memory of a protocol that a member offers, without its name and metadata.
+"""
 
 
 class Caller(NamedTuple):
@@ -63,6 +74,7 @@ class _Join(NamedTuple):
     request: JoinGroupRequest
     protocols: Protocols
     rebalance_timeout_ms: int
+    held_bytes: int
     reply: JoinReply
 
     @property
@@ -76,6 +88,19 @@ class _Join(NamedTuple):
         if member_id is None:
             member_id = self.request.member_id
         self.reply(join_error(member_id, error))
+
+
+def _held_bytes(request: JoinGroupRequest, caller: Caller, protocols: Protocols) -> int:
+    """
+    The memory of a member; of an id that is given out, if it has no protocols.
+    """
+    # A member id begins with one of these.
+    ids = 2 * getsizeof(request.group_instance_id or caller.client_id)
+    return (
+        MEMBER_BYTES
+        + ids
+        + sum(getsizeof(each.name) + len(each.metadata) + PROTOCOL_BYTES for each in protocols)
+    )
 
 
 class _Replacement(NamedTuple):
@@ -105,10 +130,13 @@ class Joining:
     Handles JoinGroup for the groups of one partition.
     """
 
-    def __init__(self, groups: Groups, rebalance: Rebalance, options: GroupOptions) -> None:
+    def __init__(
+        self, groups: Groups, rebalance: Rebalance, options: GroupOptions, memory: MemberMemory
+    ) -> None:
         self._groups = groups
         self._rebalance = rebalance
         self._options = options
+        self._memory = memory
 
     def join(
         self,
@@ -124,12 +152,15 @@ class Joining:
         Args:
             protocols: the result of ``protocols_of`` the request, if the caller has it.
         """
+        if protocols is None:
+            protocols = finished(protocols_of(request))
         join = _Join(
             caller,
             request,
-            finished(protocols_of(request)) if protocols is None else protocols,
+            protocols,
             # v0 has only one timeout.
             request.rebalance_timeout_ms if caller.version else request.session_timeout_ms,
+            _held_bytes(request, caller, protocols),
             reply,
         )
         group = self._groups.get(request.group_id)
@@ -152,8 +183,13 @@ class Joining:
         Create the group; as in Kafka also if the join is refused.
         """
         group_id = join.request.group_id
+        size = MEMBER_BYTES + getsizeof(group_id)
+        if not self._memory.has_room(size + join.held_bytes):
+            join.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE, NO_MEMBER_ID)
+            return NOTHING
         before = self._groups.get(group_id)
         group = self._groups.create_classic(group_id, now_ms)
+        group.held = self._memory.hold(size)
         changes = self._join(join, group, now_ms)
         assert changes is NOTHING, "the first round of a group is never over at once"
 
@@ -177,6 +213,8 @@ class Joining:
             join.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         elif not group.supports(join.request.protocol_type, join.protocols):
             join.refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        elif not self._memory.has_room(join.held_bytes, group.held_by(member_id)):
+            join.refuse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         elif member_id == NO_MEMBER_ID:
             return self._join_somebody_new(join, group, now_ms)
         elif member_id not in group.pending_joins:
@@ -217,7 +255,9 @@ class Joining:
             if old_id is not None:
                 return self._replace(join, group, old_id, new_id, now_ms)
         elif join.caller.version >= MEMBER_ID_REQUIRED_SINCE:
-            group.pending_joins.add(new_id)
+            group.pending_joins[new_id] = self._memory.hold(
+                _held_bytes(join.request, join.caller, ())
+            )
             self._rebalance.watch(group, new_id, join.request.session_timeout_ms)
             join.refuse(ErrorCode.MEMBER_ID_REQUIRED, new_id)
             return NOTHING
@@ -236,6 +276,7 @@ class Joining:
             protocol_type=join.request.protocol_type,
             protocols=join.protocols,
             is_new=True,
+            held=self._memory.hold(join.held_bytes),
         )
         if group.state is S.PREPARING_REBALANCE and group.previous_state is S.EMPTY:
             group.new_member_added = True
@@ -325,6 +366,7 @@ class Joining:
             rebalance_timeout_ms=before.rebalance_timeout_ms,
             session_timeout_ms=before.session_timeout_ms,
             reply=None,
+            held=before.held,
         )
         restored = group.replace_static_member(instance_id, member.member_id, before.member_id)
         self._rebalance.prolong_session(group, restored)
@@ -357,12 +399,12 @@ class Joining:
             case _:
                 raise AssertionError(f"{group} has a member")
 
-    @staticmethod
-    def _update(join: _Join, group: ClassicGroup, member: Member) -> None:
+    def _update(self, join: _Join, group: ClassicGroup, member: Member) -> None:
         group.update(
             member,
             join.protocols,
             rebalance_timeout_ms=join.rebalance_timeout_ms,
             session_timeout_ms=join.request.session_timeout_ms,
             reply=join.reply,
+            held=self._memory.hold(join.held_bytes),
         )

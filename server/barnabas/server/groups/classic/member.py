@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from barnabas.protocol.structs import NamedTuple
+from barnabas.server.groups.member_memory import Held
 
 NO_ASSIGNMENT: Final = b""
 
@@ -45,6 +46,7 @@ class Member:
         "assignment",
         "client_host",
         "client_id",
+        "held",
         "instance_id",
         "is_new",
         "join_reply",
@@ -69,6 +71,7 @@ class Member:
         protocols: Protocols,
         assignment: bytes = NO_ASSIGNMENT,
         is_new: bool = False,
+        held: Held | None = None,
     ) -> None:
         self.member_id = member_id
         self.instance_id = instance_id
@@ -80,6 +83,7 @@ class Member:
         self.protocols = protocols
         self.assignment = assignment
         self.is_new = is_new  # has not had the answer to its first JoinGroup
+        self.held = held  # the memory of the protocols and the ids, unless it was read from the log
         self.join_reply: JoinReply | None = None
         self.sync_reply: SyncReply | None = None
 
@@ -140,6 +144,7 @@ class Member:
             protocol_type=self.protocol_type,
             protocols=self.protocols,
             assignment=self.assignment,
+            held=self.held,
         )
 
     def __repr__(self) -> str:

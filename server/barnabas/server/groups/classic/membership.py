@@ -25,6 +25,7 @@ from barnabas.server.groups.classic.member import NO_ASSIGNMENT, SyncReply
 from barnabas.server.groups.classic.rebalance import Rebalance
 from barnabas.server.groups.classic.state import GroupState
 from barnabas.server.groups.groups import Groups
+from barnabas.server.groups.member_memory import MemberMemory
 from barnabas.server.groups.persistence import group_record
 from barnabas.server.groups.result import NOTHING, CoordinatorResult
 from barnabas.server.scheduling.turns import Steps, map_in_steps
@@ -38,9 +39,10 @@ class Membership:
     Handles SyncGroup, Heartbeat and LeaveGroup for the groups of one partition.
     """
 
-    def __init__(self, groups: Groups, rebalance: Rebalance) -> None:
+    def __init__(self, groups: Groups, rebalance: Rebalance, memory: MemberMemory) -> None:
         self._groups = groups
         self._rebalance = rebalance
+        self._memory = memory
 
     # SyncGroup
 
@@ -61,10 +63,16 @@ class Membership:
             reply(Rebalance.assigned(group, member))
             return NOTHING
         assert group.state is S.COMPLETING_REBALANCE, group
+        is_leader = group.is_leader(member.member_id)
+        size = sum(len(each.assignment) for each in request.assignments) if is_leader else 0
+        if not self._memory.has_room(size, group.held_assignment):
+            reply(sync_error(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return NOTHING
         group.park_sync(member, reply)
         self._rebalance.synced(group, member.member_id)
-        if not group.is_leader(member.member_id):
+        if not is_leader:
             return NOTHING
+        group.held_assignment = self._memory.hold(size)
         assignment = {a.member_id: bytes(a.assignment) for a in request.assignments}
         return self._persist(group, assignment)
 

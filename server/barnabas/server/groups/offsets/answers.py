@@ -9,6 +9,7 @@ from typing import Final
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequest,
+    OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
@@ -21,10 +22,12 @@ from barnabas.protocol.messages.offset_fetch import (
 )
 from barnabas.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
 )
+from barnabas.server.scheduling.turns import Steps, each_in_steps, map_in_steps
 
 GROUP_ERROR_SINCE: Final = 2
 NO_OFFSET: Final = -1
@@ -32,47 +35,42 @@ NO_EPOCH: Final = -1
 NO_METADATA: Final = ""
 
 
-def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommitResponse:
+def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> Steps[OffsetCommitResponse]:
     """
     The answer to an OffsetCommit that is refused as a whole.
     """
-    return OffsetCommitResponse(
-        topics=[
-            OffsetCommitResponseTopic(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partitions=[
-                    OffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=error
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+
+    def refuse(topic: OffsetCommitRequestTopic) -> Steps[OffsetCommitResponseTopic]:
+        partitions = yield from map_in_steps(
+            lambda each: OffsetCommitResponsePartition(
+                partition_index=each.partition_index, error_code=error
+            ),
+            topic.partitions,
+        )
+        return OffsetCommitResponseTopic(
+            name=topic.name, topic_id=topic.topic_id, partitions=partitions
+        )
+
+    return OffsetCommitResponse(topics=(yield from each_in_steps(refuse, request.topics)))
 
 
 def transactional_commit_error(
     request: TxnOffsetCommitRequest, error: ErrorCode
-) -> TxnOffsetCommitResponse:
+) -> Steps[TxnOffsetCommitResponse]:
     """
     The answer to a TxnOffsetCommit that is refused as a whole.
     """
-    return TxnOffsetCommitResponse(
-        topics=[
-            TxnOffsetCommitResponseTopic(
-                name=topic.name,
-                partitions=[
-                    TxnOffsetCommitResponsePartition(
-                        partition_index=partition.partition_index, error_code=error
-                    )
-                    for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+
+    def refuse(topic: TxnOffsetCommitRequestTopic) -> Steps[TxnOffsetCommitResponseTopic]:
+        partitions = yield from map_in_steps(
+            lambda each: TxnOffsetCommitResponsePartition(
+                partition_index=each.partition_index, error_code=error
+            ),
+            topic.partitions,
+        )
+        return TxnOffsetCommitResponseTopic(name=topic.name, partitions=partitions)
+
+    return TxnOffsetCommitResponse(topics=(yield from each_in_steps(refuse, request.topics)))
 
 
 def fetch_error(

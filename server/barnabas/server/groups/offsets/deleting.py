@@ -25,7 +25,7 @@ from barnabas.server.groups.groups import Group, Groups
 from barnabas.server.groups.offsets.expiry import expired_offsets
 from barnabas.server.groups.offsets.offsets import OffsetStore
 from barnabas.server.groups.persistence import group_tombstones
-from barnabas.server.groups.records import OffsetRecord, Record
+from barnabas.server.groups.records import OffsetRecord, Record, encode_record
 from barnabas.server.groups.result import CoordinatorResult
 from barnabas.server.scheduling.turns import Steps, map_in_steps
 
@@ -82,10 +82,11 @@ class Deleting:
                         records.append(OffsetRecord(group.group_id, topic.name, index, None))
             partitions = yield from map_in_steps(partial(_deleted, error), indexes)
             topics.append(OffsetDeleteResponseTopic(name=topic.name, partitions=partitions))
+        encoded = yield from map_in_steps(encode_record, records)
         # A request that ran between the steps may have added members.
         self._groups.expect(request.group_id).validate_offset_delete()
         response = OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics)
-        return CoordinatorResult(records=records), response
+        return CoordinatorResult(records=records, encoded=encoded), response
 
     def delete_groups(
         self, group_ids: Iterable[str]

@@ -1,0 +1,199 @@
+"""
+Requests over very many partitions, producers and offsets that exist: the event loop belongs to
+everybody meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+)
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
+from barnabas.protocol.messages.end_txn import EndTxnRequest
+from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
+from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from barnabas.protocol.messages.produce import ProduceRequest
+from tests.server.requests.test_absurd_requests import TRIES, Broker, turn_of
+from tests.support.limits import stated
+from tests.support.server import batch, fetch_request, fetch_topic, produce_topic
+from tests.support.wire_client import WireClient, request_frame
+
+PARTITIONS: Final = 2100
+MANY_TIMES: Final = 100_000
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[Broker]:
+    thresholds = gc.get_threshold()
+    with Broker() as broker:
+        asyncio.run(populate(broker))
+        yield broker
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+def topic_request(name: str) -> CreateTopicsRequest:
+    topic = CreatableTopic(
+        name=name, num_partitions=PARTITIONS, replication_factor=1, assignments=[], configs=[]
+    )
+    return CreateTopicsRequest(topics=[topic], timeout_ms=60_000)
+
+
+async def populate(broker: Broker) -> None:
+    async with await WireClient.open(broker.port) as client:
+        answer = await client.ask(topic_request("wide"), 7)
+        assert 0 == answer.topics[0].error_code
+        for kind in (0, 1):
+            await coordinated(client, kind)
+
+
+async def coordinated(client: WireClient, kind: int) -> None:
+    """
+    Return once there is a coordinator of groups (0) or of transactions (1).
+    """
+    codes = [1]
+
+    async def is_there() -> None:
+        answer = await client.ask(FindCoordinatorRequest(key="g", key_type=kind), 3)
+        codes[0] = answer.error_code
+
+    while codes[0]:
+        await is_there()
+
+
+async def check(broker: Broker, *requests: tuple[Any, int]) -> None:
+    """
+    The *requests*, one after the other, keep nobody waiting for longer than the page states.
+    """
+    frames = [request_frame(request, version) for request, version in requests]
+    longest = 1.0
+    for _ in range(TRIES):
+        longest = min(longest, max([await turn_of(broker, frame) for frame in frames]))
+        if longest <= stated("longest-turn"):
+            return
+    assert longest <= stated("longest-turn")
+
+
+def produce_to_all() -> ProduceRequest:
+    records = dict.fromkeys(range(PARTITIONS), batch(b"x"))
+    return ProduceRequest(
+        transactional_id=None, acks=-1, timeout_ms=1000, topic_data=[produce_topic("wide", records)]
+    )
+
+
+def commit(indexes: list[int]) -> OffsetCommitRequest:
+    partitions = [
+        OffsetCommitRequestPartition(
+            partition_index=index,
+            committed_offset=1,
+            committed_leader_epoch=-1,
+            committed_metadata="",
+        )
+        for index in indexes
+    ]
+    return OffsetCommitRequest(
+        group_id="g",
+        generation_id_or_member_epoch=-1,
+        member_id="",
+        topics=[OffsetCommitRequestTopic(name="wide", partitions=partitions)],
+    )
+
+
+def offset_deletion(indexes: list[int]) -> OffsetDeleteRequest:
+    partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in indexes]
+    return OffsetDeleteRequest(
+        group_id="g", topics=[OffsetDeleteRequestTopic(name="wide", partitions=partitions)]
+    )
+
+
+async def test_records_are_appended_and_read(broker: Broker) -> None:
+    wanted = fetch_topic("wide", dict.fromkeys(range(PARTITIONS), 0))
+
+    await check(
+        broker,
+        (produce_to_all(), 9),
+        (fetch_request(wanted, max_bytes=50 << 20), 12),
+        (fetch_request(wanted, session_epoch=0), 12),
+        (MetadataRequest(topics=None), 9),
+    )
+
+
+async def test_offsets_are_committed_and_deleted(broker: Broker) -> None:
+    every = list(range(PARTITIONS))
+
+    await check(broker, (commit(every), 8), (offset_deletion(every), 0))
+
+
+async def test_the_same_offset_is_committed_and_deleted_very_often(broker: Broker) -> None:
+    """
+    The records would not fit into a batch.
+    """
+    same = [0] * MANY_TIMES
+
+    await check(broker, (commit([0]), 8), (commit(same), 8), (offset_deletion(same), 0))
+
+
+async def test_a_transaction_of_all_partitions_ends(broker: Broker) -> None:
+    """
+    Each of them gets a marker.
+    """
+    longest = []
+    async with await WireClient.open(broker.port) as client:
+        for _ in range(TRIES):
+            told = await client.ask(
+                InitProducerIdRequest(transactional_id="t", transaction_timeout_ms=60_000), 4
+            )
+            topic = AddPartitionsToTxnTopic(name="wide", partitions=list(range(PARTITIONS)))
+            await client.ask(
+                AddPartitionsToTxnRequest(
+                    v3_and_below_transactional_id="t",
+                    v3_and_below_producer_id=told.producer_id,
+                    v3_and_below_producer_epoch=told.producer_epoch,
+                    v3_and_below_topics=[topic],
+                ),
+                3,
+            )
+            broker.longest_s = 0.0
+            end = EndTxnRequest(
+                transactional_id="t",
+                producer_id=told.producer_id,
+                producer_epoch=told.producer_epoch,
+                committed=True,
+            )
+            assert 0 == (await client.ask(end, 3)).error_code
+            while 51 == (await client.ask(end, 3)).error_code:
+                pass
+            longest.append(broker.longest_s)
+            if min(longest) <= stated("longest-turn"):
+                break
+
+    assert min(longest) <= stated("longest-turn")
+
+
+async def test_producers_of_one_partition_are_described_very_often(broker: Broker) -> None:
+    """
+    How many partitions the topic has makes no difference.
+    """
+    topic = TopicRequest(name="wide", partition_indexes=[0] * (MANY_TIMES // 20))
+
+    await check(broker, (DescribeProducersRequest(topics=[topic]), 0))

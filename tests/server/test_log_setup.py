@@ -1,0 +1,96 @@
+"""
+What peers cause the broker to log is bounded, and forges no lines.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from barnabas.server.log_setup import MOST_CHARACTERS, MOST_LINES, WINDOW_S, set_up_logging
+from tests.support.limits import stated
+
+logger = logging.getLogger("barnabas.server.groups")
+
+
+@pytest.fixture
+def stream() -> Iterator[io.StringIO]:
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    root.handlers.clear()
+    yield io.StringIO()
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+def left(member: str) -> None:
+    logger.info("%s leaves", member)
+
+
+def test_a_long_name_is_cut(stream: io.StringIO) -> None:
+    set_up_logging("INFO", "text", stream)
+
+    left("x" * 30_000)
+
+    line = stream.getvalue()
+    assert stated("log-sentence") == MOST_CHARACTERS
+    assert line.endswith(f"groups: {'x' * MOST_CHARACTERS}... (30007 characters)\n")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_name_with_a_line_break_begins_no_line(stream: io.StringIO, form: str) -> None:
+    set_up_logging("INFO", form, stream)
+
+    left("a\n2026-11-21 ERROR forged\r\x1b[2J\x85")
+
+    assert 1 == len(stream.getvalue().splitlines())
+    assert r"a\x0a2026-11-21 ERROR forged\x0d\x1b[2J\x85 leaves" in stream.getvalue().replace(
+        "\\\\", "\\"
+    )
+
+
+def test_further_events_of_one_kind_are_left_out(stream: io.StringIO) -> None:
+    """
+    Until the window is over; the last one that is logged says so. Others are logged meanwhile.
+    """
+    set_up_logging("INFO", "json", stream)
+
+    for number in range(MOST_LINES + 50):
+        left(f"member-{number}")
+    logger.info("another kind")
+
+    events = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert stated("log-lines") == MOST_LINES
+    assert MOST_LINES + 1 == len(events)
+    assert f"member-{MOST_LINES - 1} leaves" == events[-2]["message"]
+    assert [events[-2]] == [event for event in events if "omitted" in event]
+    assert "another kind" == events[-1]["message"]
+
+
+def test_the_next_window_begins_with_none(
+    stream: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up_logging("INFO", "text", stream)
+    for _ in range(MOST_LINES + 1):
+        left("early")
+    now = logging.time.time()  # type: ignore[attr-defined]  # what its records are stamped with
+    monkeypatch.setattr("logging.time.time", lambda: now + WINDOW_S)
+
+    left("late")
+
+    assert "late leaves" in stream.getvalue()
+
+
+def test_a_traceback_keeps_its_lines(stream: io.StringIO) -> None:
+    set_up_logging("INFO", "text", stream)
+
+    try:
+        raise ValueError("of the broker")
+    except ValueError:
+        logger.exception("it fails")
+
+    assert "it fails\nTraceback (most recent call last):\n" in stream.getvalue()

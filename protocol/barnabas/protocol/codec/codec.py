@@ -43,20 +43,102 @@ _NOT_READ: Final = (Refused, *_MALFORMED)
 _NOT_WRITTEN: Final = (Refused, *_NOT_ENCODABLE)
 
 
-class _Codec:
+class Codec:
     """
-    What reads and writes one version of a message.
+    Reads and writes one version of a message.
     """
 
-    __slots__ = ("hot_read", "hot_write", "struct")
+    __slots__ = ("_hot_read", "_hot_write", "_struct", "cls", "version")
 
-    def __init__(self, struct: StructOf) -> None:
-        self.struct = struct
-        self.hot_read: Callable[[Buffer, int, int, int], tuple[Any, int]] | None = None
-        self.hot_write: Callable[[Any, int, int], list[Buffer]] | None = None
+    def __init__(self, cls: type[Message], version: int) -> None:
+        """
+        Raises:
+            TypeError: the declaration of the message makes no sense in this version.
+            ValueError: there is no such version.
+        """
+        if version not in cls.api.versions:
+            raise ValueError(f"{cls.__name__} has no version {version}")
+        self.cls = cls
+        self.version = version
+        self._struct = StructOf(cls, version, flexible=cls.api.is_flexible(version))
+        self._hot_read: Callable[[Buffer, int, int, int], tuple[Any, int]] | None = None
+        self._hot_write: Callable[[Any, int, int], list[Buffer]] | None = None
+        package, _, name = cls.__module__.rpartition(".")
+        if package == _MESSAGES and name in HOT_MESSAGES:
+            hot = import_module(f"{_HOT_CODECS}.{name}")
+            if cls.__name__.endswith("Request"):
+                self._hot_read = hot.read_request
+            elif cls.__name__.endswith("Response"):
+                self._hot_write = hot.write_response
+
+    def read(self, data: Buffer, position: int, most_entries: int) -> tuple[Any, int]:
+        """
+        As ``decode_from``.
+        """
+        if self._hot_read is not None:
+            try:
+                return self._hot_read(data, position, self.version, most_entries)
+            except _NOT_READ:
+                pass
+        reader = Reader(memoryview(data), position, most_entries)
+        try:
+            return self._struct.read(reader), reader.position
+        except _MALFORMED as error:
+            raise DecodeError(f"{self.cls.__name__} version {self.version}: {error}") from error
+
+    def read_in_steps(
+        self, data: Buffer, position: int, most_entries: int
+    ) -> Generator[None, None, tuple[Any, int]]:
+        """
+        As ``decode_in_steps``.
+        """
+        reader = Reader(memoryview(data), position, most_entries)
+        try:
+            message: Any = yield from self._struct.read_in_steps(reader)
+        except _MALFORMED as error:
+            raise DecodeError(f"{self.cls.__name__} version {self.version}: {error}") from error
+        return message, reader.position
+
+    def write(self, message: Message, most_entries: int) -> list[Buffer]:
+        """
+        As ``encode_parts``.
+        """
+        if self._hot_write is not None:
+            try:
+                return self._hot_write(message, self.version, most_entries)
+            except _NOT_WRITTEN:
+                pass
+        writer = Writer(most_entries)
+        try:
+            self._struct.write(writer, message)
+        except _NOT_ENCODABLE as error:
+            raise ValueError(f"{self.cls.__name__} version {self.version}: {error}") from error
+        return writer.finished()
+
+    def write_in_steps(self, message: Message) -> Generator[None, None, list[Buffer]]:
+        """
+        As ``encode_in_steps``.
+        """
+        writer = Writer(ANY_NUMBER)
+        try:
+            yield from self._struct.write_in_steps(writer, message)
+        except _NOT_ENCODABLE as error:
+            raise ValueError(f"{self.cls.__name__} version {self.version}: {error}") from error
+        return writer.finished()
 
 
-_CODECS: Final[dict[tuple[type[Message], int], _Codec]] = {}
+_CODECS: Final[dict[tuple[type[Message], int], Codec]] = {}
+
+
+def codec_of(cls: type[Message], version: int) -> Codec:
+    """
+    What reads and writes *version* of *cls*.
+
+    Raises:
+        TypeError, ValueError: as in ``Codec``.
+    """
+    codec = _CODECS.get((cls, version))
+    return _CODECS.setdefault((cls, version), Codec(cls, version)) if codec is None else codec
 
 
 def decode(cls: type[M], version: int, data: Buffer) -> M:
@@ -83,17 +165,7 @@ def decode_from(
         TooManyEntries: its arrays have more than *most_entries*, all together.
         ValueError: there is no such version.
     """
-    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
-    if codec.hot_read is not None:
-        try:
-            return codec.hot_read(data, position, version, most_entries)
-        except _NOT_READ:
-            pass
-    reader = Reader(memoryview(data), position, most_entries)
-    try:
-        return codec.struct.read(reader), reader.position
-    except _MALFORMED as error:
-        raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
+    return codec_of(cls, version).read(data, position, most_entries)
 
 
 def decode_in_steps(
@@ -105,13 +177,7 @@ def decode_in_steps(
     Raises:
         DecodeError, TooManyEntries, ValueError: as in ``decode_from``.
     """
-    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
-    reader = Reader(memoryview(data), position, most_entries)
-    try:
-        message: Any = yield from codec.struct.read_in_steps(reader)
-    except _MALFORMED as error:
-        raise DecodeError(f"{cls.__name__} version {version}: {error}") from error
-    return message, reader.position
+    return (yield from codec_of(cls, version).read_in_steps(data, position, most_entries))
 
 
 def encode(message: Message, version: int) -> bytes:
@@ -135,19 +201,7 @@ def encode_parts(message: Message, version: int, most_entries: int = ANY_NUMBER)
         TooManyEntries: its arrays have more than *most_entries*, all together.
         ValueError: as in ``encode``.
     """
-    cls = type(message)
-    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
-    if codec.hot_write is not None:
-        try:
-            return codec.hot_write(message, version, most_entries)
-        except _NOT_WRITTEN:
-            pass
-    writer = Writer(most_entries)
-    try:
-        codec.struct.write(writer, message)
-    except _NOT_ENCODABLE as error:
-        raise ValueError(f"{cls.__name__} version {version}: {error}") from error
-    return writer.finished()
+    return codec_of(type(message), version).write(message, most_entries)
 
 
 def encode_in_steps(message: Message, version: int) -> Generator[None, None, list[Buffer]]:
@@ -157,32 +211,4 @@ def encode_in_steps(message: Message, version: int) -> Generator[None, None, lis
     Raises:
         ValueError: as in ``encode``.
     """
-    cls = type(message)
-    codec = _CODECS.get((cls, version)) or _make_codec(cls, version)
-    writer = Writer(ANY_NUMBER)
-    try:
-        yield from codec.struct.write_in_steps(writer, message)
-    except _NOT_ENCODABLE as error:
-        raise ValueError(f"{cls.__name__} version {version}: {error}") from error
-    return writer.finished()
-
-
-def _make_codec(cls: type[Message], version: int) -> _Codec:
-    """
-    What reads and writes *version* of *cls*, from now on.
-
-    Raises:
-        TypeError: the declaration of the message makes no sense in this version.
-        ValueError: there is no such version.
-    """
-    if version not in cls.api.versions:
-        raise ValueError(f"{cls.__name__} has no version {version}")
-    codec = _Codec(StructOf(cls, version, flexible=cls.api.is_flexible(version)))
-    package, _, name = cls.__module__.rpartition(".")
-    if package == _MESSAGES and name in HOT_MESSAGES:
-        hot = import_module(f"{_HOT_CODECS}.{name}")
-        if cls.__name__.endswith("Request"):
-            codec.hot_read = hot.read_request
-        elif cls.__name__.endswith("Response"):
-            codec.hot_write = hot.write_response
-    return _CODECS.setdefault((cls, version), codec)
+    return (yield from codec_of(type(message), version).write_in_steps(message))

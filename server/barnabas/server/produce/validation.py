@@ -81,6 +81,11 @@ def is_transactional(records: Buffer | None) -> bool:
     if records is None:
         return False
     view = records if isinstance(records, memoryview) else memoryview(records)
+    end = len(view)
+    if end >= HEADER_SIZE:
+        length, magic, attributes = _SHAPE.unpack_from(view)
+        if magic == MAGIC and length == end - LOG_OVERHEAD:
+            return bool(attributes & TRANSACTIONAL_FLAG)
     return (
         _first_batch_size(view) > 0
         and view[MAGIC_AT] == MAGIC

@@ -24,12 +24,6 @@ from collections.abc import Awaitable, Generator
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from barnabas.protocol.codec.codec import (
-    decode_from,
-    decode_in_steps,
-    encode_in_steps,
-    encode_parts,
-)
 from barnabas.protocol.codec.primitives import ENTRIES_AT_ONCE, Buffer
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import (
@@ -147,9 +141,7 @@ class RequestContext:
         """
         route = self.route
         try:
-            self.request, _ = decode_from(
-                route.request, self.version, frame, position, ENTRIES_AT_ONCE
-            )
+            self.request, _ = route.request_codec.read(frame, position, ENTRIES_AT_ONCE)
         except TooManyEntries:
             self.is_large = True
             self.held_bytes = FULL_REQUEST_WEIGHT * self.frame_bytes
@@ -197,8 +189,8 @@ class RequestContext:
         """
         route = self.route
         try:
-            self.request, _ = yield from decode_in_steps(
-                route.request, self.version, frame, position, MOST_ENTRIES
+            self.request, _ = yield from route.request_codec.read_in_steps(
+                frame, position, MOST_ENTRIES
             )
         except TooManyEntries:
             raise CloseConnection(f"{route.name} has more than {MOST_ENTRIES} entries") from None
@@ -290,9 +282,9 @@ class RequestContext:
         box[0] = response
         try:
             try:
-                buffers = encode_parts(response, self.version, ENTRIES_AT_ONCE)
+                buffers = self.route.response_codec.write(response, ENTRIES_AT_ONCE)
             except TooManyEntries:
-                buffers = yield from encode_in_steps(response, self.version)
+                buffers = yield from self.route.response_codec.write_in_steps(response)
         except ValueError as error:
             box[0] = error
             return (yield from self._encoded(box))
@@ -341,11 +333,13 @@ def frame_of(response: Message, route: Route, correlation_id: int) -> list[Buffe
         TooManyEntries: the response has to be encoded in steps.
         ValueError: a value does not fit its type.
     """
-    return _framed(encode_parts(response, route.version, ENTRIES_AT_ONCE), route, correlation_id)
+    return _framed(route.response_codec.write(response, ENTRIES_AT_ONCE), route, correlation_id)
 
 
 def _framed(buffers: list[Buffer], route: Route, correlation_id: int) -> list[Buffer]:
     head = _TAGGED_HEAD if route.has_tags else _HEAD
-    size = head.size - _SIZE_BYTES + sum(map(len, buffers))
+    size = head.size - _SIZE_BYTES
+    for buffer in buffers:
+        size += len(cast("Any", buffer))  # records may still be in a file
     buffers[0] = head.pack(size, correlation_id) + buffers[0]
     return buffers

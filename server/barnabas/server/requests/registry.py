@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from barnabas.protocol import apis
+from barnabas.protocol.codec.codec import codec_of
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.structs import struct
@@ -65,9 +66,10 @@ class Route:
         "has_tags",
         "name",
         "registration",
-        "request",
+        "request_codec",
         "requests",
         "response",
+        "response_codec",
         "version",
     )
 
@@ -78,7 +80,8 @@ class Route:
         """
         self.registration = registration
         self.name = registration.name
-        self.request = registration.request
+        self.request_codec = codec_of(registration.request, version)
+        self.response_codec = codec_of(registration.response, version)
         self.response = registration.response
         self.handler = registration.handler
         self.forget = registration.forget

@@ -6,6 +6,7 @@ It starts and stops in the order in which a broker does, and everything blocking
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
@@ -182,7 +183,10 @@ class ClusterNode:
             producer_ids=self.producer_ids,
             log_manager=self.log_manager,
             turns=Turns(),
-            workers=SimpleNamespace(reads=self.io, upkeep=self.io),
+            workers=SimpleNamespace(
+                reads=self.io,
+                in_upkeep=lambda work: asyncio.get_running_loop().run_in_executor(self.io, work),
+            ),
         )
         listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "broker.example", 19092)
         return request_context(parts, version, listener=listener)

@@ -4,14 +4,12 @@ Requests as handlers and the dispatcher see them, without a connection.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from barnabas.protocol.headers import RequestHeader
 from barnabas.server.config import Listener
-from barnabas.server.metrics import Counter
 from barnabas.server.requests.client import Client
 from barnabas.server.requests.context import RequestContext
-from barnabas.server.requests.registry import HANDLERS, Route
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0)
 
@@ -23,17 +21,12 @@ def a_client(listener: Listener = LISTENER, address: str = "127.0.0.1") -> Clien
     return Client(listener, address, f"{address}:5")
 
 
-def request_context(
-    broker: Any, version: int, *, key: int = 18, listener: Listener = LISTENER
-) -> RequestContext:
+def request_context(broker: Any, version: int, listener: Listener = LISTENER) -> RequestContext:
     """
-    The context of a request of the client "client".
+    The context of a request of the client "client", which only a handler uses.
 
     Args:
         broker: has the parts that the handler uses.
-        key: the API; handlers do not look at it.
     """
-    header = RequestHeader(key, version, 7, "client")
-    return RequestContext(
-        broker, a_client(listener), header, Route(HANDLERS[key], version, Counter())
-    )
+    header = RequestHeader(18, version, 7, "client")
+    return RequestContext(broker, a_client(listener), header, cast(Any, None))

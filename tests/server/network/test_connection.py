@@ -1039,7 +1039,7 @@ async def test_memory_of_a_crowd_that_has_left_is_given_back(
     Once for all that leave within a second.
     """
     trimmed: list[int] = []
-    monkeypatch.setattr("barnabas.server.network.registry.trim", lambda: trimmed.append(1))
+    monkeypatch.setattr("barnabas.server.network.registry.trim_heap", lambda: trimmed.append(1))
     server = Server()
     await server.start()
     clients = [await server.client() for _ in range(CROWD + 10)]

@@ -165,7 +165,7 @@ def decode_from(
         TooManyEntries: its arrays have more than *most_entries*, all together.
         ValueError: there is no such version.
     """
-    return codec_of(cls, version).read(data, position, most_entries)
+    return codec_of(cls, version).read(memoryview(data), position, most_entries)
 
 
 def decode_in_steps(

@@ -19,6 +19,9 @@ class WireUuid(UUID):
     if TYPE_CHECKING:
         bytes: bytes
 
+    def __repr__(self) -> str:
+        return f"UUID({str(self)!r})"
+
 
 @lru_cache(maxsize=4096)
 def uuid_from(data: bytes) -> UUID:

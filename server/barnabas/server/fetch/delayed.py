@@ -17,8 +17,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.errors import UnknownServerError
-from barnabas.server.fetch.reader import FetchPlan, LogReadResult
-from barnabas.server.partitions.watch import Watch
 from barnabas.server.purgatory import Delayed
 from barnabas.server.scheduling.turns import TURN_S, Steps, Turns, finished
 from barnabas.storage.fs.interface import WouldBlock
@@ -26,6 +24,8 @@ from barnabas.storage.fs.interface import WouldBlock
 if TYPE_CHECKING:
     from barnabas.protocol.messages.fetch import FetchResponse
     from barnabas.server.clock import ServerClock, Timer
+    from barnabas.server.fetch.reader import FetchPlan, LogReadResult
+    from barnabas.server.partitions.watch import Watch
 
 
 class FetchState(Enum):

@@ -55,7 +55,7 @@ def test_a_report_and_a_page(
     ("arguments", "sentence"),
     [
         (["tims"], "did you mean times?"),
-        (["--at", "soon"], "'soon' is no time"),
+        (["--at", "soon"], "'soon' is not a time"),
         (["--set", "retention.ms=x"], "retention.ms"),
     ],
 )

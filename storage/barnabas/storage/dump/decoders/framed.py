@@ -66,4 +66,5 @@ def _number(reader: MessageReader, entity: str) -> int:
         raise BadMessage(f"Error while reading {entity}") from error
     if number > _LARGEST:
         raise BadMessage(f"Value for {entity} was too large.")
-    return number
+    # Kafka casts to a short what its int has not refused: a negative number keeps 16 bits.
+    return (number & 0xFFFF ^ 0x8000) - 0x8000

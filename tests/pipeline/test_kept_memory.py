@@ -51,6 +51,7 @@ def test_one_chunk_at_a_time_is_held(tmp_path: Path) -> None:
 
 FAULTS = """
 import resource, sys
+from barnabas.pipeline.scan import scan
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -4,11 +4,14 @@ A log in memory that can be made to fail, and tells how often it is read.
 
 from __future__ import annotations
 
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.protocol.records.batch import RecordBatch
+from barnabas.server.partitions.partition import Partition
 from barnabas.storage.clock import Clock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.append_info import LogAppendInfo
@@ -35,15 +38,18 @@ class FragileLog:
         self.append_error: KafkaError | None = None
         self.reads = 0
 
+    def lead(self, topic_id: UUID, io: Executor) -> FragilePartition:
+        """
+        The partition of this log.
+        """
+        topic, index = self._log.topic_partition
+        return FragilePartition(
+            self,
+            Partition(topic, index, topic_id=topic_id, leader_epoch=0, log=self._log, io=io),
+        )
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)
-
-    def append_as_leader(
-        self, records: memoryview, leader_epoch: int, **options: Any
-    ) -> LogAppendInfo:
-        if self.append_error is not None:
-            raise self.append_error
-        return self._log.append_as_leader(records, leader_epoch, **options)
 
     def read(
         self, offset: int, max_length: int, isolation: FetchIsolation, min_one_message: bool
@@ -64,3 +70,21 @@ class FragileLog:
         All that is in the log.
         """
         return read_batches(self._log)
+
+
+class FragilePartition:
+    """
+    A real partition whose appends fail as its log says, and whose log counts reads.
+    """
+
+    def __init__(self, log: FragileLog, partition: Partition) -> None:
+        self.log = log
+        self._partition = partition
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._partition, name)
+
+    def append(self, records: memoryview, **options: Any) -> LogAppendInfo:
+        if self.log.append_error is not None:
+            raise self.log.append_error
+        return self._partition.append(records, **options)

@@ -16,7 +16,6 @@ from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.scheduling.background import Background
 from barnabas.server.scheduling.turns import Turns
-from barnabas.storage.log.log import Log
 from tests.support.fragile_log import FragileLog
 
 OFFSETS_TOPIC_ID = UUID(int=17)
@@ -51,17 +50,7 @@ class World:
         )
 
     def partitions(self) -> list[Partition]:
-        return [
-            Partition(
-                GROUP_METADATA_TOPIC,
-                index,
-                topic_id=OFFSETS_TOPIC_ID,
-                leader_epoch=0,
-                log=cast(Log, log),
-                io=self.io,
-            )
-            for index, log in enumerate(self.logs)
-        ]
+        return [cast(Partition, log.lead(OFFSETS_TOPIC_ID, self.io)) for log in self.logs]
 
     def start(self) -> None:
         self.coordinator.start()

@@ -531,6 +531,7 @@ def test_a_closed_map_is_empty(tmp_path: Path) -> None:
 
 LOCKER = """
 import sys
+from pathlib import Path
 from barnabas.storage.fs.disk import DiskFiles
 lock = DiskFiles().lock(Path(sys.argv[1]))
 print("refused" if lock is None else "locked", flush=True)

@@ -6,8 +6,8 @@ a wheel for this one or an error, ``auto`` the one or the other, by whether ther
 and Python's headers. ``BARNABAS_OPTIMIZATION`` is how much the C compiler optimizes: 3, or less of
 it, which is sooner done.
 
-A module is compiled if it has the line ``MARK``. It is ordinary Python that ``mypyc`` translates.
-All of them make one library, so that they call each other as C does, in whichever package they are.
+A module is compiled if it has the line ``MARK``. It is ordinary Python that ``mypyc`` translates,
+those of a folder together so that they call each other as C does, in whichever room they are.
 
 An editable install gets the compiled modules next to their sources, where Python prefers them. A
 source that is edited afterwards would not be run any more: the name of the library has a
@@ -24,6 +24,7 @@ import sys
 import sysconfig
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -33,38 +34,16 @@ VARIABLE = "BARNABAS_COMPILE"
 NEEDED = ["mypy[mypyc]>=2.4", "setuptools>=77"]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 MARK = "# Compiled: see hatch_build.py."
-HOME = "protocol"
-"""
-The folder whose package has the library that all compiled modules share.
-"""
 BUILD = """
-import os, sys
-from concurrent.futures import ThreadPoolExecutor
+import sys
 from mypyc.build import mypycify
 from setuptools import Distribution
-from setuptools._distutils.ccompiler import CCompiler
-
-def compile_side_by_side(self, sources, output_dir=None, macros=None, include_dirs=None, debug=0,
-                         extra_preargs=None, extra_postargs=None, depends=None):
-    macros, objects, extra, preprocess, build = self._setup_compile(
-        output_dir, macros, include_dirs, sources, depends, extra_postargs)
-    flags = self._get_cc_args(preprocess, debug, extra_preargs)
-    def compile_one(name):
-        self._compile(name, *build[name], flags, extra, preprocess)
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(compile_one, build))
-    return objects
-
 group, library, level, *sources = sys.argv[1:]
-generated = library + "-c"
-modules = mypycify(sources, group_name=group, opt_level=level, target_dir=generated,
-                   multi_file=True)
-modules[0].include_dirs.append(os.path.join(generated, *group.split(".")[:-1]))
+modules = mypycify(sources, group_name=group, opt_level=level, target_dir=library + "-c")
 if sys.platform != "win32":
     # Functions that no other library can replace may be called directly, and be inlined. All
     # modules have the same list of flags.
     modules[0].extra_compile_args.append("-fvisibility=hidden")
-    CCompiler.compile = compile_side_by_side
 build = Distribution({"name": "barnabas", "ext_modules": modules}).get_command_obj("build_ext")
 build.build_lib, build.build_temp = library, library + "-o"
 build.ensure_finalized()
@@ -90,20 +69,21 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
             for folder in folders:
                 remove_compiled(root / folder)
         if wanted():
-            for built in compiled(root, sources_in(root, folders), self.work / "built"):
-                self.place(built, self.work / "built", root, version, build_data)
+            for folder, files in all_compiled(root, folders, self.work).items():
+                for built in files:
+                    self.place(built, self.work / folder, root / folder, version, build_data)
         if os.environ.get(VARIABLE) == "auto" and not wanted():
             self.app.display_info("No C compiler or no Python.h: a build of plain Python.")
 
     def place(
-        self, built: Path, work: Path, root: Path, version: str, build_data: dict[str, Any]
+        self, built: Path, work: Path, folder: Path, version: str, build_data: dict[str, Any]
     ) -> None:
         """
         Put a compiled module next to its source, or into the wheel.
         """
         inside = built.relative_to(work)
         if version == "editable":
-            shutil.copy(built, root / inside.parts[1] / inside)  # storage/barnabas/storage/...
+            shutil.copy(built, folder / inside)
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
@@ -150,23 +130,37 @@ def requirements() -> Iterator[tuple[str, bool]]:
         yield f"C compiler ({compiler})", shutil.which(compiler.split()[0]) is not None
 
 
-def sources_in(root: Path, folders: list[str]) -> list[Path]:
+def all_compiled(root: Path, folders: list[str], work: Path) -> dict[str, list[Path]]:
+    """
+    What the modules of all *folders* become, as many of them at a time as there are cores; first
+    those that take longest.
+    """
+    sources = {folder: sources_in(root / folder) for folder in folders}
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        running = {
+            folder: threads.submit(compiled, root, folder, sources[folder], work / folder)
+            for folder in sorted(folders, key=lambda folder: -len(sources[folder]))
+            if sources[folder]
+        }
+        return {folder: built.result() for folder, built in running.items()}
+
+
+def sources_in(folder: Path) -> list[Path]:
     """
     The modules that are to be compiled.
     """
     return [
         source
-        for folder in folders
-        for source in sorted((root / folder).rglob("*.py"))
+        for source in sorted(folder.rglob("*.py"))
         if MARK in source.read_text(encoding="utf-8").splitlines()
     ]
 
 
-def compiled(root: Path, sources: list[Path], work: Path) -> list[Path]:
+def compiled(root: Path, folder: str, sources: list[Path], work: Path) -> list[Path]:
     """
-    The files that *sources* become: one for each, and one that they share.
+    The files that *sources* of *folder* become: one for each, and one that they share.
     """
-    group = f"barnabas.{HOME}._compiled_{fingerprint(sources)}"
+    group = f"barnabas.{folder}._compiled_{fingerprint(sources)}"
     paths = [str(source.relative_to(root)) for source in sources]
     level = os.environ.get("BARNABAS_OPTIMIZATION", "3")
     subprocess.run(

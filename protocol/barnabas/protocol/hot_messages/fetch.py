@@ -13,7 +13,7 @@ from uuid import UUID
 
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.hot_messages.fields import FieldReader, FieldWriter
+from barnabas.protocol.hot_messages.fields import FieldReader, FieldWriter, node_endpoints
 from barnabas.protocol.messages.fetch import (
     FIRST_TOPIC_ID_VERSION,
     NO_DIVERGING_EPOCH,
@@ -27,7 +27,6 @@ from barnabas.protocol.messages.fetch import (
     FetchResponse,
     FetchTopic,
     ForgottenTopic,
-    NodeEndpoint,
     PartitionData,
     ReplicaState,
 )
@@ -291,7 +290,7 @@ def write_response(response: FetchResponse, version: int, most_entries: int) -> 
             _write_partition(writer, partition, version)
         writer.no_tags()
     if version >= FIRST_NODE_ENDPOINTS_VERSION and response.node_endpoints:
-        writer.tags([(0, _node_endpoints(response.node_endpoints, most_entries))])
+        writer.tags([(0, node_endpoints(response.node_endpoints, most_entries))])
     else:
         writer.no_tags()
     return writer.buffers()
@@ -338,15 +337,3 @@ def _partition_tags(data: PartitionData) -> list[tuple[int, bytes]]:
     if snapshot != NO_SNAPSHOT:
         tags.append((2, _SNAPSHOT.pack(snapshot.end_offset, snapshot.epoch)))
     return tags
-
-
-def _node_endpoints(endpoints: list[NodeEndpoint], most_entries: int) -> bytes:
-    writer = FieldWriter(most_entries, is_flexible=True)
-    writer.count(len(endpoints))
-    for endpoint in endpoints:
-        writer.add(_INT32.pack(endpoint.node_id))
-        writer.string(endpoint.host)
-        writer.add(_INT32.pack(endpoint.port))
-        writer.nullable_string(endpoint.rack)
-        writer.no_tags()
-    return b"".join(writer.buffers())

@@ -256,3 +256,18 @@ class FieldWriter:
             self._out.append(uvarint(length + 1))
         else:
             self._out.append(_INT32.pack(length))
+
+
+def node_endpoints(endpoints: list[Any], most_entries: int) -> bytes:
+    """
+    The tagged field ``node_endpoints`` of a response (KIP-951).
+    """
+    writer = FieldWriter(most_entries, is_flexible=True)
+    writer.count(len(endpoints))
+    for endpoint in endpoints:
+        writer.add(_INT32.pack(endpoint.node_id))
+        writer.string(endpoint.host)
+        writer.add(_INT32.pack(endpoint.port))
+        writer.nullable_string(endpoint.rack)
+        writer.no_tags()
+    return b"".join(writer.buffers())

@@ -11,11 +11,10 @@ from typing import Final
 
 from barnabas.protocol.codec.primitives import Buffer
 from barnabas.protocol.codec.schema import ZERO_UUID
-from barnabas.protocol.hot_messages.fields import FieldReader, FieldWriter
+from barnabas.protocol.hot_messages.fields import FieldReader, FieldWriter, node_endpoints
 from barnabas.protocol.messages.produce import (
     FIRST_TOPIC_ID_VERSION,
     NO_LEADER,
-    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -142,7 +141,7 @@ def write_response(response: ProduceResponse, version: int, most_entries: int) -
         writer.no_tags()
     writer.add(_INT32.pack(response.throttle_time_ms))
     if version >= FIRST_LEADER_VERSION and response.node_endpoints:
-        writer.tags([(0, _node_endpoints(response.node_endpoints, most_entries))])
+        writer.tags([(0, node_endpoints(response.node_endpoints, most_entries))])
     else:
         writer.no_tags()
     return writer.buffers()
@@ -179,15 +178,3 @@ def _write_partition(
         writer.tags([(0, _LEADER.pack(leader.leader_id, leader.leader_epoch))])
     else:
         writer.no_tags()
-
-
-def _node_endpoints(endpoints: list[NodeEndpoint], most_entries: int) -> bytes:
-    writer = FieldWriter(most_entries, is_flexible=True)
-    writer.count(len(endpoints))
-    for endpoint in endpoints:
-        writer.add(_INT32.pack(endpoint.node_id))
-        writer.string(endpoint.host)
-        writer.add(_INT32.pack(endpoint.port))
-        writer.nullable_string(endpoint.rack)
-        writer.no_tags()
-    return b"".join(writer.buffers())

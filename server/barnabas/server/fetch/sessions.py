@@ -3,8 +3,8 @@ Fetch sessions: what clients fetch, remembered between their requests (KIP-227).
 
 A client that asked for all of its partitions once is given a session, and from then on names only
 what changed; the answers, in turn, leave out the partitions of which there is nothing new. The
-rules are those of Kafka's ``FetchSessionCacheShard`` and ``FetchManager``. A session belongs to
-whoever knows its number, over any connection: it ends when its client says so, when it has no
+rules are those of Kafka's ``FetchSessionCacheShard`` and ``FetchManager``. A client
+may use its session over any connection. The session ends when its client says so, when it has no
 partition left, or when another one needs its place.
 """
 

@@ -35,7 +35,7 @@ async def alter_partition_reassignments(
     Begin the moves that can be, and take back those that are asked for without replicas.
     """
     if not request.topics:
-        # Nobody looks at the request; what is told are the defaults of the fields.
+        # Kafka does not look at the request, and answers with the defaults of the fields.
         return AlterPartitionReassignmentsResponse(
             error_code=ErrorCode.NONE, error_message="", responses=[]
         )

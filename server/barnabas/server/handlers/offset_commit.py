@@ -81,7 +81,7 @@ class _Refused:
     """
     The part of the answer that the coordinator has no say in.
 
-    Each topic comes once in the answer, whoever refuses or accepts its partitions.
+    The response has each topic once, with its accepted and its refused partitions.
     """
 
     def __init__(self) -> None:

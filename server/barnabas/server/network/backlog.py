@@ -7,7 +7,7 @@ the other::
 
     loop:     | arrivals | turn of a | arrivals | turn of b | arrivals | turn of a | ...
 
-So nobody waits for 2,500 requests that one read has brought, or for those of 1,000 such peers.
+So no client waits for the 2,500 requests that one read has brought, or for those of 1,000 peers.
 """
 
 # Compiled: see hatch_build.py.

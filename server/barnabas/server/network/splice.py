@@ -68,7 +68,7 @@ class RecordPipe:
         """
         if self._entrance < 0 and not self._open():
             return 0
-        self.forget()  # An error may have left something: it is not for whoever comes next.
+        self.forget()  # Bytes that an error has left are not for the next sender.
         for part in parts:
             if isinstance(part, StoredRecords):
                 count = part.splice_into(self._entrance, PIPE_BYTES)

@@ -34,8 +34,8 @@ class Outbox:
     """
     The connections of one loop that have answers to be sent.
 
-    Whose turn it is does not matter here: each ``Sender`` keeps its own answers in their order, and
-    sends them with the first of its flushes, whoever calls it.
+    The order of the senders does not matter: each ``Sender`` keeps its own answers in their order,
+    and sends them with the first of its flushes.
     """
 
     __slots__ = ("_at", "_last", "_row", "_waiting")

@@ -48,7 +48,7 @@ def entity_of(parts: Mapping[str, str | None]) -> Entity:
     """
     The entity of these names by type, sorted by type.
     """
-    return tuple(sorted(parts.items(), key=lambda part: part[0]))
+    return tuple(sorted(parts.items()))
 
 
 def client_quotas(image: MetadataImage) -> dict[Entity, dict[str, float]]:

@@ -8,7 +8,7 @@ has its voter in its configuration, and no other one can join.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -75,7 +75,11 @@ def feature_records(
         InvalidUpdateVersion: an update is invalid.
     """
     current = {METADATA_VERSION: image.metadata_version} | image.feature_levels
-    proposed = current | {update.name: update.level for update in updates.values()}
+
+    def proposed(name: str) -> int:
+        update = updates.get(name)
+        return current.get(name, 0) if update is None else update.level
+
     made: list[Versioned] = []
     for update in updates.values():
         _check(update, current.get(update.name, 0), node_id)
@@ -86,7 +90,7 @@ def feature_records(
         else:
             _check_dependencies(update, proposed)
         made.append((records.FeatureLevelRecord(name=update.name, feature_level=update.level), 0))
-    if proposed.get(ELIGIBLE_LEADER_REPLICAS, 0) > 0 and ELIGIBLE_LEADER_REPLICAS in updates:
+    if proposed(ELIGIBLE_LEADER_REPLICAS) > 0 and ELIGIBLE_LEADER_REPLICAS in updates:
         made = _safe_min_isr(image, defaults) + made
     return made
 
@@ -139,7 +143,7 @@ def _check_metadata_version(update: FeatureUpdate, current: int) -> None:
     )
 
 
-def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> None:
+def _check_dependencies(update: FeatureUpdate, proposed: Callable[[str], int]) -> None:
     """
     Raises:
         InvalidUpdateVersion: there is no such feature, or another one is not at the level that this
@@ -148,7 +152,7 @@ def _check_dependencies(update: FeatureUpdate, proposed: Mapping[str, int]) -> N
     if update.name not in SUPPORTED_FEATURES:
         raise _invalid(update, f"Feature {update.name} not found.")
     for name, level in DEPENDENCIES.get((update.name, update.level), {}).items():
-        if proposed.get(name, 0) < level:
+        if proposed(name) < level:
             raise _invalid(
                 update,
                 f"{update.name} could not be set to {update.level} because it depends on {name}"

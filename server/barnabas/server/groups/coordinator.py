@@ -49,8 +49,7 @@ from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.coordinator_runtime.partition_log import PartitionLog
 from barnabas.server.coordinator_runtime.shards import Shards
 from barnabas.server.groups.answers import NO_MEMBER_ID, join_error, sync_error
-from barnabas.server.groups.classic.joining import Caller
-from barnabas.server.groups.classic.member import Protocols
+from barnabas.server.groups.classic.joining import Caller, Offer
 from barnabas.server.groups.deletion import GroupDeletion
 from barnabas.server.groups.describing import describe, is_listed, listed
 from barnabas.server.groups.member_memory import MemberMemory
@@ -213,13 +212,13 @@ class GroupCoordinator:
     # Members
 
     async def join(
-        self, request: JoinGroupRequest, caller: Caller, protocols: Protocols | None = None
+        self, request: JoinGroupRequest, caller: Caller, offer: Offer | None = None
     ) -> JoinGroupResponse:
         """
         Answer a JoinGroup, at the end of the round of joins.
 
         Args:
-            protocols: the result of ``protocols_of`` the request, if the caller has it.
+            offer: the result of ``offer_of`` the request, if the caller has it.
         """
         future: asyncio.Future[JoinGroupResponse] = asyncio.get_running_loop().create_future()
         try:
@@ -231,7 +230,7 @@ class GroupCoordinator:
             shard = self.shards.of(request.group_id)
             now_ms = self._clock.now_ms()
             joining = shard.state.joining
-            shard.write(joining.join(request, caller, reply_to(future), now_ms, protocols))
+            shard.write(joining.join(request, caller, reply_to(future), now_ms, offer))
         except KafkaError as error:
             return join_error(NO_MEMBER_ID, coordinator_error(error.code))
         return await future

@@ -13,7 +13,7 @@ from barnabas.protocol.messages.delete_groups import DeletableGroupResult, Delet
 from barnabas.server.coordinator_runtime.errors import coordinator_error
 from barnabas.server.groups.shard import GroupShard
 from barnabas.server.purgatory import Delayed
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps
 
 GROUPS_AT_ONCE: Final = 200
 """
@@ -31,7 +31,7 @@ class GroupDeletion(Delayed):
     def __init__(self, group_ids: Sequence[str]) -> None:
         super().__init__()
         self._group_ids = group_ids
-        self._results: dict[str, ErrorCode] = {}
+        self._results: dict[str, DeletableGroupResult] = {}
         self._missing = 0
 
     def begin(self, shard_of: Callable[[str], GroupShard]) -> Steps[None]:
@@ -44,11 +44,12 @@ class GroupDeletion(Delayed):
         by_shard: dict[GroupShard, list[str]] = {}
         for group_id in self._group_ids:
             yield
+            self._put(group_id, ErrorCode.NONE)
             try:
                 shard = shard_of(group_id)
                 shard.log.check()
             except KafkaError as error:
-                self._results[group_id] = coordinator_error(error.code)
+                self._put(group_id, coordinator_error(error.code))
             else:
                 by_shard.setdefault(shard, []).append(group_id)
         # As in Kafka the deletions in a partition are one batch, unless they are too many.
@@ -67,22 +68,20 @@ class GroupDeletion(Delayed):
                 shard.write(changes, partial(self._settled, dict(outcome)))
             yield
         if not pieces:
-            results = yield from map_in_steps(self._result, self._group_ids)
-            self.answer(DeleteGroupsResponse(results=results))
+            self._answer()
 
     def _settled(self, outcome: dict[str, ErrorCode], error: ErrorCode | None) -> None:
         for group_id, code in outcome.items():
-            if error is None or code is not ErrorCode.NONE:
-                self._results[group_id] = code
-            else:
-                self._results[group_id] = coordinator_error(error)
+            if code is not ErrorCode.NONE:
+                self._put(group_id, code)
+            elif error is not None:
+                self._put(group_id, coordinator_error(error))
         self._missing -= 1
         if not self._missing:
             self._answer()
 
-    def _answer(self) -> None:
-        results = list(map(self._result, self._group_ids))
-        self.answer(DeleteGroupsResponse(results=results))
+    def _put(self, group_id: str, code: ErrorCode) -> None:
+        self._results[group_id] = DeletableGroupResult(group_id=group_id, error_code=code)
 
-    def _result(self, group_id: str) -> DeletableGroupResult:
-        return DeletableGroupResult(group_id=group_id, error_code=self._results[group_id])
+    def _answer(self) -> None:
+        self.answer(DeleteGroupsResponse(results=list(self._results.values())))

@@ -33,7 +33,7 @@ from barnabas.server.cluster.controller import MAX_RECORDS_PER_REQUEST
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
-from barnabas.server.scheduling.turns import Steps, map_in_steps
+from barnabas.server.scheduling.turns import Steps, each_in_steps
 
 
 @handles(AlterClientQuotasRequest)
@@ -44,7 +44,7 @@ async def alter_client_quotas(
     Change the quotas of each entity, or say why not. One that is named twice is changed once, and
     told so.
     """
-    asked = await context.broker.turns.finish(map_in_steps(_asked, request.entries))
+    asked = await context.broker.turns.finish(each_in_steps(_asked, request.entries))
     names = {name for entity, _ in asked for kind, name in entity if kind == IP and name}
     hosts = await context.broker.workers.in_upkeep(lambda: set(filter(_is_host, names)))
 
@@ -58,7 +58,8 @@ async def alter_client_quotas(
                 continue
             try:
                 quotas = there.get(entity, {})
-                made += quota_records(entity, _changes(entity, ops), quotas, hosts.__contains__)
+                changes = yield from _changes(entity, ops)
+                made += quota_records(entity, changes, quotas, hosts.__contains__)
                 outcomes[entity] = None
             except KafkaError as error:
                 outcomes[entity] = without_frames(error)
@@ -74,29 +75,40 @@ async def alter_client_quotas(
         return outcomes
 
     outcomes = await context.broker.controller.change(alter)
-    entries = await context.broker.turns.finish(map_in_steps(_answer, outcomes.items()))
+    entries = await context.broker.turns.finish(each_in_steps(_answer, outcomes.items()))
     return AlterClientQuotasResponse(entries=entries)
 
 
-def _asked(entry: RequestEntryData) -> tuple[Entity, list[OpData]]:
-    return entity_of({part.entity_type: part.entity_name for part in entry.entity}), entry.ops
+def _asked(entry: RequestEntryData) -> Steps[tuple[Entity, list[OpData]]]:
+    names: dict[str, str | None] = {}
+    for part in entry.entity:
+        yield
+        names[part.entity_type] = part.entity_name
+    return entity_of(names), entry.ops
 
 
-def _answer(outcome: tuple[Entity, KafkaError | None]) -> ResponseEntryData:
+def _answer(outcome: tuple[Entity, KafkaError | None]) -> Steps[ResponseEntryData]:
     entity, error = outcome
+    parts = []
+    for kind, name in entity:
+        yield
+        parts.append(EntityData(entity_type=kind, entity_name=name))
     return ResponseEntryData(
         error_code=ErrorCode.NONE if error is None else error.code,
         error_message=None if error is None else str(error),
-        entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+        entity=parts,
     )
 
 
-def _changes(entity: Entity, ops: list[OpData]) -> list[tuple[str, float | None]]:
+def _changes(entity: Entity, ops: list[OpData]) -> Steps[list[tuple[str, float | None]]]:
     """
     Raises:
         InvalidRequest: a quota is named twice.
     """
-    changes = {op.key: None if op.remove else op.value for op in ops}
+    changes: dict[str, float | None] = {}
+    for op in ops:
+        yield
+        changes[op.key] = None if op.remove else op.value
     if len(changes) < len(ops):
         # Kafka says the same of an entity that is there twice.
         raise InvalidRequest(f"Ignoring duplicate entity {_text(entity)}")

@@ -8,7 +8,7 @@ from typing import Final
 
 from barnabas.protocol.codec.schema import replace
 from barnabas.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from barnabas.server.groups.classic.joining import Caller, protocols_of
+from barnabas.server.groups.classic.joining import Caller, offer_of
 from barnabas.server.handlers.client_host import client_host
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
@@ -22,10 +22,8 @@ async def join_group(request: JoinGroupRequest, context: RequestContext) -> Join
     Answer when the round of joins is over, or at once if there is nothing to wait for.
     """
     caller = Caller(context.version, context.client_id or "", client_host(context.client.address))
-    protocols = await context.broker.turns.finish(protocols_of(request))
-    return _of_version(
-        await context.broker.groups.join(request, caller, protocols), context.version
-    )
+    offer = await context.broker.turns.finish(offer_of(request))
+    return _of_version(await context.broker.groups.join(request, caller, offer), context.version)
 
 
 def _of_version(response: JoinGroupResponse, version: int) -> JoinGroupResponse:

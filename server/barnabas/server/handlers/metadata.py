@@ -48,71 +48,75 @@ def metadata(
         every = tuple(context.broker.topics)
         found = yield from each_in_steps(lambda each: _describe(each, request, context), every)
         return _respond(request, context, found)
-    yield from _check_names(asked, context.version)
-    missing = [] if _has_ids(asked) else _missing(asked, context)
-    if (
-        missing
-        and request.allow_auto_topic_creation
-        and context.broker.config.auto_create_topics_enable
-    ):
-        return _create_and_respond(request, context, asked, missing)
-    return _respond(request, context, (yield from _find_all(asked, request, context)))
+    names, ids = yield from _distinct(asked, context.version)
+    if not ids and request.allow_auto_topic_creation:
+        missing = yield from _missing(names, context)
+        if missing:
+            return _create_and_respond(request, context, names, missing)
+    return _respond(request, context, (yield from _find_all(names, ids, request, context)))
 
 
 async def _create_and_respond(
-    request: MetadataRequest,
-    context: RequestContext,
-    asked: list[MetadataRequestTopic],
-    missing: Iterable[str],
+    request: MetadataRequest, context: RequestContext, names: list[str], missing: Iterable[str]
 ) -> MetadataResponse:
     await context.broker.topics.create_missing(missing)
-    found = await context.broker.turns.finish(_find_all(asked, request, context))
+    found = await context.broker.turns.finish(_find_all(names, [], request, context))
     return _respond(request, context, found)
 
 
-def _check_names(asked: list[MetadataRequestTopic], version: int) -> Steps[None]:
+def _distinct(
+    asked: list[MetadataRequestTopic], version: int
+) -> Steps[tuple[list[str], list[UUID]]]:
     """
+    The names and the ids that are asked for, each once.
+
     Raises:
         InvalidRequest: a topic is named by its id in a version whose answers have no place for it.
         UnknownServerError: a topic has neither name nor id, and none has an id. Kafka has no better
             code for this, and fails the other topics with it.
     """
-    if version >= FIRST_WITH_TOPIC_IDS:
-        if any(topic.name is None for topic in asked) and not _has_ids(asked):
-            raise UnknownServerError("A topic has neither name nor id: give one of them")
-        return
+    names: dict[str, None] = {}
+    ids: dict[UUID, None] = {}
+    is_nameless = False
     for topic in asked:
         yield
-        if topic.name is None:
+        if topic.name is not None:
+            names[topic.name] = None
+        elif version < FIRST_WITH_TOPIC_IDS:
             raise InvalidRequest(f"Topic name can not be null for version {version}")
+        else:
+            is_nameless = True
         if topic.topic_id != ZERO_UUID:
-            raise InvalidRequest(f"Topic IDs are not supported in requests for version {version}")
+            if version < FIRST_WITH_TOPIC_IDS:
+                raise InvalidRequest(
+                    f"Topic IDs are not supported in requests for version {version}"
+                )
+            ids[topic.topic_id] = None
+    if is_nameless and not ids:
+        raise UnknownServerError("A topic has neither name nor id: give one of them")
+    return list(names), list(ids)
 
 
-def _has_ids(asked: Iterable[MetadataRequestTopic]) -> bool:
-    return any(topic.topic_id != ZERO_UUID for topic in asked)
-
-
-def _has_id(topic: MetadataRequestTopic) -> bool:
-    return topic.topic_id != ZERO_UUID
-
-
-def _missing(asked: Iterable[MetadataRequestTopic], context: RequestContext) -> list[str]:
-    return [name for name in _names(asked) if name not in context.broker.topics]
-
-
-def _names(asked: Iterable[MetadataRequestTopic]) -> Iterable[str]:
-    return dict.fromkeys(topic.name for topic in asked if topic.name is not None)
+def _missing(names: list[str], context: RequestContext) -> Steps[list[str]]:
+    """
+    The topics that the request may create.
+    """
+    missing: list[str] = []
+    if context.broker.config.auto_create_topics_enable:
+        for name in names:
+            yield
+            if name not in context.broker.topics:
+                missing.append(name)
+    return missing
 
 
 def _find_all(
-    asked: list[MetadataRequestTopic], request: MetadataRequest, context: RequestContext
+    names: list[str], ids: list[UUID], request: MetadataRequest, context: RequestContext
 ) -> Steps[list[MetadataResponseTopic]]:
-    # As soon as one topic is asked for by id, names count for nothing; and each topic comes once.
-    if _has_ids(asked):
-        ids = dict.fromkeys(topic.topic_id for topic in asked if _has_id(topic))
+    # As soon as one topic is asked for by id, names count for nothing.
+    if ids:
         return (yield from each_in_steps(lambda each: _find_by_id(each, request, context), ids))
-    return (yield from each_in_steps(lambda each: _find(each, request, context), _names(asked)))
+    return (yield from each_in_steps(lambda each: _find(each, request, context), names))
 
 
 def _find_by_id(

@@ -27,7 +27,13 @@ def offset_delete(
     """
     Have offsets of partitions that exist deleted, and answer for those that do not.
     """
-    refused: dict[str, list[OffsetDeleteResponsePartition]] = {}
+    refused: dict[str, OffsetDeleteResponseTopic] = {}
+
+    def answered(name: str) -> OffsetDeleteResponseTopic:
+        if name not in refused:
+            refused[name] = OffsetDeleteResponseTopic(name=name, partitions=[])
+        return refused[name]
+
     topics = []
     for topic in request.topics:
         found = context.broker.topics.get(topic.name)
@@ -37,7 +43,7 @@ def offset_delete(
             if found is not None and partition.partition_index in found.partitions:
                 known.append(partition)
             else:
-                refused.setdefault(topic.name, []).append(
+                answered(topic.name).partitions.append(
                     OffsetDeleteResponsePartition(
                         partition_index=partition.partition_index,
                         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -50,14 +56,8 @@ def offset_delete(
         if response.error_code != ErrorCode.NONE or not refused:
             return response
         for topic in response.topics:
-            refused.setdefault(topic.name, []).extend(topic.partitions)
-        return OffsetDeleteResponse(
-            error_code=ErrorCode.NONE,
-            topics=[
-                OffsetDeleteResponseTopic(name=name, partitions=partitions)
-                for name, partitions in refused.items()
-            ],
-        )
+            answered(topic.name).partitions.extend(topic.partitions)
+        return OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=list(refused.values()))
 
     answer = yield from context.broker.groups.delete_offsets(replace(request, topics=topics))
     return shaped(answer, merge)

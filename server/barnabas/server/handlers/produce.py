@@ -141,13 +141,15 @@ def _once_each(topics: Sequence[TopicProduceData]) -> Steps[Sequence[TopicProduc
 
     Kafka goes by a map of partitions: a topic without any is not answered.
     """
-    if _are_once_each(topics):
-        return topics
     found: dict[tuple[str, UUID], dict[int, PartitionProduceData]] = {}
+    asked = 0
     for topic in topics:
         for data in topic.partition_data:
             yield
             found.setdefault((topic.name, topic.topic_id), {})[data.index] = data
+            asked += 1
+    if len(found) == len(topics) and sum(map(len, found.values())) == asked:
+        return topics
 
     def once(item: tuple[tuple[str, UUID], dict[int, PartitionProduceData]]) -> TopicProduceData:
         (name, topic_id), data = item

@@ -9,6 +9,7 @@ import logging
 
 from barnabas.protocol.errors import ErrorCode, InvalidUpdateVersion
 from barnabas.protocol.messages.update_features import (
+    FeatureUpdateKey,
     UpdatableFeatureResult,
     UpdateFeaturesRequest,
     UpdateFeaturesResponse,
@@ -16,6 +17,7 @@ from barnabas.protocol.messages.update_features import (
 from barnabas.server.cluster.feature_updates import FeatureUpdate, feature_records
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.registry import handles
+from barnabas.server.scheduling.turns import map_in_steps
 
 logger = logging.getLogger(__name__)
 
@@ -27,10 +29,8 @@ async def update_features(
     """
     Change all features that are named, or none and say which one cannot be.
     """
-    updates = {
-        update.feature: FeatureUpdate(update.feature, update.max_version_level, update.upgrade_type)
-        for update in request.feature_updates
-    }
+    asked = await context.broker.turns.finish(map_in_steps(_asked, request.feature_updates))
+    updates = {update.name: update for update in asked}
 
     async def change() -> None:
         made = feature_records(
@@ -56,6 +56,10 @@ async def update_features(
         error_code=ErrorCode.NONE,
         results=[] if context.version > 1 else [_changed(name) for name in updates],
     )
+
+
+def _asked(update: FeatureUpdateKey) -> FeatureUpdate:
+    return FeatureUpdate(update.feature, update.max_version_level, update.upgrade_type)
 
 
 def _changed(name: str) -> UpdatableFeatureResult:

@@ -65,6 +65,18 @@ class Caller(NamedTuple):
     client_host: str
 
 
+class Offer(NamedTuple):
+    """
+    The protocols that a member offers, each once, and the memory that they take, in bytes.
+    """
+
+    protocols: Protocols
+    held_bytes: int
+
+
+NO_OFFER: Final = Offer((), 0)
+
+
 class _Join(NamedTuple):
     """
     A JoinGroup in progress.
@@ -90,17 +102,13 @@ class _Join(NamedTuple):
         self.reply(join_error(member_id, error))
 
 
-def _held_bytes(request: JoinGroupRequest, caller: Caller, protocols: Protocols) -> int:
+def _held_bytes(request: JoinGroupRequest, caller: Caller, offer: Offer) -> int:
     """
-    The memory of a member; of an id that is given out, if it has no protocols.
+    The memory of a member; of an id that is given out, if it offers nothing.
     """
     # A member id begins with one of these.
     ids = 2 * getsizeof(request.group_instance_id or caller.client_id)
-    return (
-        MEMBER_BYTES
-        + ids
-        + sum(getsizeof(each.name) + len(each.metadata) + PROTOCOL_BYTES for each in protocols)
-    )
+    return MEMBER_BYTES + ids + offer.held_bytes
 
 
 class _Replacement(NamedTuple):
@@ -113,16 +121,20 @@ class _Replacement(NamedTuple):
     old_leader: str | None
 
 
-def protocols_of(request: JoinGroupRequest) -> Steps[Protocols]:
+def offer_of(request: JoinGroupRequest) -> Steps[Offer]:
     """
-    The protocols that the member offers. A protocol that is named twice counts once: it would have
-    more votes than there are members, and no protocol would be offered by all.
+    What the member offers. A protocol that is named twice counts once: it would have more votes
+    than there are members, and no protocol would be offered by all.
     """
     protocols: dict[str, MemberProtocol] = {}
+    held_bytes = 0
     for protocol in request.protocols:
         yield
-        protocols.setdefault(protocol.name, MemberProtocol(protocol.name, bytes(protocol.metadata)))
-    return tuple(protocols.values())
+        name = protocol.name
+        if name not in protocols:
+            protocols[name] = MemberProtocol(name, bytes(protocol.metadata))
+            held_bytes += getsizeof(name) + len(protocol.metadata) + PROTOCOL_BYTES
+    return Offer(tuple(protocols.values()), held_bytes)
 
 
 class Joining:
@@ -144,23 +156,23 @@ class Joining:
         caller: Caller,
         reply: JoinReply,
         now_ms: int,
-        protocols: Protocols | None = None,
+        offer: Offer | None = None,
     ) -> CoordinatorResult:
         """
         Add a member, or refuse it. The reply is called at once, or at the end of the round.
 
         Args:
-            protocols: the result of ``protocols_of`` the request, if the caller has it.
+            offer: the result of ``offer_of`` the request, if the caller has it.
         """
-        if protocols is None:
-            protocols = finished(protocols_of(request))
+        if offer is None:
+            offer = finished(offer_of(request))
         join = _Join(
             caller,
             request,
-            protocols,
+            offer.protocols,
             # v0 has only one timeout.
             request.rebalance_timeout_ms if caller.version else request.session_timeout_ms,
-            _held_bytes(request, caller, protocols),
+            _held_bytes(request, caller, offer),
             reply,
         )
         group = self._groups.get(request.group_id)
@@ -256,7 +268,7 @@ class Joining:
                 return self._replace(join, group, old_id, new_id, now_ms)
         elif join.caller.version >= MEMBER_ID_REQUIRED_SINCE:
             group.pending_joins[new_id] = self._memory.hold(
-                _held_bytes(join.request, join.caller, ())
+                _held_bytes(join.request, join.caller, NO_OFFER)
             )
             self._rebalance.watch(group, new_id, join.request.session_timeout_ms)
             join.refuse(ErrorCode.MEMBER_ID_REQUIRED, new_id)

@@ -134,6 +134,7 @@ class Membership:
             UnknownMemberId: the group does not exist.
         """
         responses = yield from map_in_steps(_unknown, leaving)
+        known = yield from self._find(group_id, leaving)
         group = self._groups.get_classic(group_id)
         if group is None:
             raise UnknownMemberId(f"Group {group_id} not found.")
@@ -142,11 +143,12 @@ class Membership:
                 error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, members=[]
             )
         # There is no step between the members that leave, nor before their records are written.
-        for number, member in enumerate(leaving):
-            error = self._leave(group, member)
-            if error is not ErrorCode.UNKNOWN_MEMBER_ID:
-                responses[number] = replace(responses[number], error_code=error)
-        left = [r.member_id for r in responses if r.error_code == ErrorCode.NONE]
+        left = []
+        for position in known:
+            error = self._leave(group, leaving[position])
+            responses[position] = replace(responses[position], error_code=error)
+            if error is ErrorCode.NONE:
+                left.append(leaving[position].member_id)
         changes = NOTHING
         if left:
             reason = f"{', '.join(left)} left"
@@ -155,6 +157,24 @@ class Membership:
             elif group.state is S.PREPARING_REBALANCE:
                 changes = self._rebalance.complete_if_possible(group, now_ms)
         return changes, LeaveGroupResponse(error_code=ErrorCode.NONE, members=responses)
+
+    def _find(self, group_id: str, leaving: Sequence[MemberIdentity]) -> Steps[list[int]]:
+        """
+        The positions of those that the group knows: others need no step of their own.
+        """
+        group = self._groups.get_classic(group_id)
+        known: list[int] = []
+        if group is None:
+            return known
+        for position, member in enumerate(leaving):
+            yield
+            if (
+                member.member_id in group.members
+                or member.member_id in group.pending_joins
+                or member.group_instance_id in group.static_members
+            ):
+                known.append(position)
+        return known
 
     def _leave(self, group: ClassicGroup, leaving: MemberIdentity) -> ErrorCode:
         member_id = leaving.member_id

@@ -65,8 +65,9 @@ class Broker:
     A broker on a loop and a thread of its own, which measures the turns of that loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, **options: str) -> None:
         self.port = 0
+        self._options = options
         self.longest_s = 0.0
         self._last = 0.0
         self._ready = threading.Event()
@@ -86,7 +87,7 @@ class Broker:
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
-        config = broker_config(offsets_topic_num_partitions="1", auto_create_topics_enable="false")
+        config = broker_config(offsets_topic_num_partitions="1", **self._options)
         broker = TestBroker(config, files=MemoryFiles())
         collector = Collector(self._loop, lambda: broker.turns.activity())  # noqa: PLW0108  # it changes
         broker.turns.on_busy = collector.be_busy
@@ -115,7 +116,7 @@ class Broker:
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
     thresholds = gc.get_threshold()
-    with Broker() as broker:
+    with Broker(auto_create_topics_enable="false") as broker:
         yield broker
     gc.set_threshold(*thresholds)
     gc.unfreeze()
@@ -151,6 +152,17 @@ async def turn_of(broker: Broker, frame: bytes) -> float:
     return broker.longest_s
 
 
+async def longest_turn(broker: Broker, frame: bytes) -> float:
+    """
+    The shortest of the longest turns, in seconds; one that is short enough ends the search.
+    """
+    longest = await turn_of(broker, frame)
+    for _ in range(TRIES - 1):
+        if longest > stated("longest-turn"):
+            longest = min(longest, await turn_of(broker, frame))
+    return longest
+
+
 @pytest.mark.parametrize(
     ("cls", "path"), CASES, ids=lambda each: getattr(each, "__name__", None) or ".".join(each)
 )
@@ -161,12 +173,20 @@ async def test_no_request_holds_the_loop_for_long(broker: Broker, cls: Any, path
     version = cls.api.versions[-1]
     frame = request_frame(absurd_request(cls, version, path, ENTRIES, **ORDINARY), version)
 
-    longest = [await turn_of(broker, frame)]
-    while min(longest) > stated("longest-turn") and len(longest) < TRIES:
-        longest.append(await turn_of(broker, frame))
-
-    assert min(longest) <= stated("longest-turn")
+    assert await longest_turn(broker, frame) <= stated("longest-turn")
     assert await ask(broker.port, request_frame(ApiVersionsRequest(), 0)) is not None
+
+
+@pytest.mark.parametrize("name", ["a-name", "no name!"])
+async def test_topics_that_nobody_may_create_do_not_hold_the_loop(name: str) -> None:
+    """
+    They are too many to be created with one request, or have illegal names.
+    """
+    topics = [MetadataRequestTopic(name=f"{name}{number}") for number in range(ENTRIES)]
+    frame = request_frame(MetadataRequest(topics=topics, allow_auto_topic_creation=True), 9)
+
+    with Broker(auto_create_topics_enable="true") as broker:
+        assert await longest_turn(broker, frame) <= stated("longest-turn")
 
 
 @pytest.mark.parametrize(

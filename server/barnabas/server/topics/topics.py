@@ -32,7 +32,7 @@ from barnabas.server.cluster.topic_names import reason_invalid
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.partitions.partitions import Partitions
-from barnabas.server.scheduling.turns import Steps
+from barnabas.server.scheduling.turns import Steps, map_in_steps
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
@@ -171,14 +171,24 @@ class Topics:
 
         Illegal names and existing topics are left out. Failures are logged.
         """
+        wanted = await self._controller.in_turns(self._default_topics(names))
+        plan = await self._controller.change(partial(self._create, wanted, False))
+        await self._controller.in_turns(map_in_steps(self._log_refused, plan.errors.items()))
+
+    def _default_topics(self, names: Iterable[str]) -> Steps[list[CreatableTopic]]:
         from barnabas.server.topics.default_topics import default_topic
 
-        config = self.configs.brokers.static
-        wanted = [default_topic(name, config) for name in names if reason_invalid(name) is None]
-        plan = await self._controller.change(partial(self._create, wanted, False))
-        for name, error in plan.errors.items():
-            if name not in self:
-                logger.warning("Topic %s could not be created: %s", name, error)
+        topics = []
+        for name in names:
+            yield
+            if reason_invalid(name) is None:
+                topics.append(default_topic(name, self.configs.brokers.static))
+        return topics
+
+    def _log_refused(self, refused: tuple[str, KafkaError]) -> None:
+        name, error = refused
+        if name not in self:
+            logger.warning("Topic %s could not be created: %s", name, error)
 
     async def add_partitions(
         self, wanted: Sequence[CreatePartitionsTopic], *, validate_only: bool = False

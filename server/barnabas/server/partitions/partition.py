@@ -156,7 +156,7 @@ class Partition:
         ``info.last_offset`` with it, or ask ``when_committed``.
 
         Raises:
-            BatchTakesLong: their validation is long work.
+            BatchTakesLong: their validation is long work, or the log is new.
             KafkaError: the log refuses the records, or cannot be written.
         """
         if self.error is not None:

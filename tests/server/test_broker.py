@@ -241,7 +241,10 @@ async def leaders(broker: TestBroker, lost: int) -> dict[int, tuple[int, list[in
                 return found
 
 
-async def test_a_broker_without_a_directory_ends() -> None:
+async def test_a_broker_without_a_directory_ends(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    Its log says why, without a traceback: a full disk is no error of the code.
+    """
     files = FailingFiles()
     broker = TestBroker(broker_config(), files=files, clock=ManualClock(START_MS))
     ended = asyncio.create_task(broker.run(asyncio.Event()))
@@ -254,6 +257,9 @@ async def test_a_broker_without_a_directory_ends() -> None:
 
         with pytest.raises(KafkaStorageError):
             await ended
+
+    assert "the controller could not be stopped: " in caplog.text
+    assert [] == [record for record in caplog.records if record.exc_info]
 
 
 def serve(

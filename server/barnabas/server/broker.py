@@ -15,6 +15,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.protocol.errors import KafkaStorageError
 from barnabas.server.clock import ServerClock, SystemClock
 from barnabas.server.cluster.controller import NO_BROKER_EPOCH, Controller
 from barnabas.server.cluster.features import TRANSACTION_VERSION
@@ -464,6 +465,8 @@ class Broker:
         """
         try:
             await work
+        except KafkaStorageError as error:  # the failure of the directory is in the log
+            logger.error("%s could not be stopped: %s", name, error)
         except Exception:
             logger.exception("%s could not be stopped", name)
 

@@ -140,6 +140,8 @@ class Cleaned:
 
     async def run(self, session: Session) -> Any:
         wanted = self._active_base(session.side.data)
+        if not wanted:
+            return "nothing to clean: the log has one segment"
         for _ in range(round(PATIENCE / PAUSE)):
             # What it has cleaned it puts in place before it writes down how far it came.
             cleaned = self._checkpoint(session.side.data)

@@ -199,7 +199,7 @@ def test_a_missing_key_is_an_error_where_keys_are_required(scanning: ModuleType)
 
     scan = walked(scanning, payload, 4, rules=rules(scanning, keys_required=True))
 
-    assert [(0, 0, NOW, True, False), (2, 2, NOW, True, False)] == facts(scan).errors
+    assert [(0, 0, NOW, -1, 1, True, False), (2, 2, NOW, -1, 1, True, False)] == facts(scan).errors
     assert 2 == scan.null_keys
     assert [] == walked(scanning, payload, 4, rules=rules(scanning)).errors
 
@@ -230,7 +230,7 @@ def test_a_timestamp_must_be_near_the_clock(
 
     scan.walk(memoryview(payload))
 
-    assert ([] if good else [(0, 0, timestamp, False, False)]) == facts(scan).errors
+    assert ([] if good else [(0, 0, timestamp, 1, 1, False, False)]) == facts(scan).errors
 
 
 @pytest.mark.scenario(12)
@@ -256,10 +256,10 @@ def test_a_topic_of_log_append_time_takes_any_timestamp(scanning: ModuleType) ->
     ("create_time", "claimed", "errors"),
     [
         (True, NOW, []),
-        (True, NOW + HOUR + 1, [(0, 0, NOW + HOUR + 1, False, False)]),
-        (True, -1, [(0, 0, -1, False, True)]),
-        (False, NOW, [(0, 0, NOW, False, True)]),
-        (False, -1, [(0, 0, -1, False, True)]),
+        (True, NOW + HOUR + 1, [(0, 0, NOW + HOUR + 1, 1, 1, False, False)]),
+        (True, -1, [(0, 0, -1, 1, 1, False, True)]),
+        (False, NOW, [(0, 0, NOW, 1, 1, False, True)]),
+        (False, -1, [(0, 0, -1, 1, 1, False, True)]),
     ],
 )
 def test_a_client_may_hardly_claim_log_append_time(
@@ -281,6 +281,30 @@ def test_a_client_may_hardly_claim_log_append_time(
     expected = errors + [(1, 1, *error[2:]) for error in errors]
     assert expected == facts(scan).errors
     assert claimed == scan.max_timestamp
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 20])
+def test_an_error_has_the_sizes_of_key_and_value(scanning: ModuleType, chunk: int) -> None:
+    """
+    Those of records that are whole in a chunk, and of others.
+    """
+    sizes = [(-1, 0), (0, -1), (5, 200), (200, 70_000)]
+    payload = payload_of(
+        *(
+            Record(
+                number,
+                NOW + 2 * HOUR,
+                None if key < 0 else bytes(key),
+                None if value < 0 else bytes(value),
+            )
+            for number, (key, value) in enumerate(sizes)
+        )
+    )
+    scan = scanning.RecordScan(len(sizes), NOW, rules=rules(scanning))
+
+    scan.walk_chunks(payload[at : at + chunk] for at in range(0, len(payload), chunk))
+
+    assert sizes == [(error.key_size, error.value_size) for error in scan.errors]
 
 
 def test_a_missing_key_is_named_before_a_wrong_timestamp(scanning: ModuleType) -> None:

@@ -205,22 +205,40 @@ def test_attributes_without_a_meaning_stay_unless_the_header_is_rewritten() -> N
     assert 0x08 == batch.attributes
 
 
-def claiming_log_append_time(timestamp: int) -> bytearray:
-    return build_batch([SimpleRecord(NOW, b"k", b"v")], log_append_time=timestamp)
-
-
+@pytest.mark.parametrize(
+    ("source", "target", "texts"),
+    [
+        (0, "producer", ("DefaultRecord", "key=1 bytes, value=0 bytes")),
+        (0, "gzip", ("DefaultRecord", "key=1 bytes, value=0 bytes")),
+        (1, "lz4", ("DefaultRecord", "key=1 bytes, value=0 bytes")),
+        (1, "producer", ("PartialDefaultRecord", "key=1 bytes, value=-1 bytes")),
+    ],
+)
 @pytest.mark.parametrize(
     ("timestamp", "timestamp_type"), [(-1, "CreateTime"), (NOW, "LogAppendTime")]
 )
 def test_a_client_cannot_say_when_records_were_appended(
-    timestamp: int, timestamp_type: str
+    timestamp: int, timestamp_type: str, source: int, target: str, texts: tuple[str, str]
 ) -> None:
+    """
+    The sentence is Kafka's: it prints the object that it has read, and a null value as that does.
+    """
+    kind, sizes = texts
+    data = build_batch(
+        [SimpleRecord(NOW, b"k", None)],
+        log_append_time=timestamp,
+        compression=CompressionType(source),
+    )
+
     with pytest.raises(RecordValidationError) as caught:
-        validate(claiming_log_append_time(timestamp), message_timestamp_type=timestamp_type)
+        validate(data, message_timestamp_type=timestamp_type, compression_type=target)
 
     assert InvalidTimestamp.code is caught.value.code
     ((_, message),) = caught.value.record_errors
-    assert "Producer should not set timestamp type to LogAppendTime" in message
+    assert message == (
+        f"Invalid timestamp type in message {kind}(offset=0, timestamp={timestamp}, {sizes}). "
+        "Producer should not set timestamp type to LogAppendTime."
+    )
 
 
 @pytest.mark.parametrize("codec", CompressionType)

@@ -35,6 +35,10 @@ class RecordError(NamedTuple):
     """Its number in the batch, from 0."""
     offset_delta: int
     timestamp: int
+    key_size: int
+    """In bytes; -1 if there is no key."""
+    value_size: int
+    """In bytes; -1 if there is no value."""
     lacks_key: bool
     """If not, it is the timestamp that is wrong."""
     wrong_type: bool
@@ -139,7 +143,9 @@ class RecordJudge:
         self.highest_delta = highest - self._base
         self.least_delta = -1 - self._base
 
-    def judge(self, index: i64, delta: i64, offset_delta: i64, no_key: bool) -> None:
+    def judge(
+        self, index: i64, delta: i64, offset_delta: i64, key_size: i64, value_size: i64
+    ) -> None:
         """
         Look at the record with number *index*, and note it if it is not good.
         """
@@ -147,12 +153,16 @@ class RecordJudge:
         if timestamp > self.max_timestamp:
             self.max_timestamp = timestamp
             self.max_index = index
-        lacks_key: bool = no_key and self.keys_required
+        lacks_key: bool = key_size < 0 and self.keys_required
         if not lacks_key and not self._is_wrong(timestamp):
             return
         if len(self.errors) < MOST_RECORD_ERRORS:
             wrong_type: bool = not lacks_key and (not self._limited or timestamp == -1)
-            self.errors.append(RecordError(index, offset_delta, timestamp, lacks_key, wrong_type))
+            self.errors.append(
+                RecordError(
+                    index, offset_delta, timestamp, key_size, value_size, lacks_key, wrong_type
+                )
+            )
 
     def _is_wrong(self, timestamp: i64) -> bool:
         if self._limited and timestamp != -1:

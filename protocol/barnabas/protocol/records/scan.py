@@ -107,6 +107,7 @@ class RecordScan:
         self._delta: i64 = 0
         self._offset_delta: i64 = 0
         self._key_length: i64 = 0
+        self._value_length: i64 = 0
         self._headers_left: i64 = 0
         self._cut = False
         if record_count < 0:
@@ -339,7 +340,13 @@ class RecordScan:
                 null_keys += 1
             if delta < lowest or delta > highest or (keys_required and key_length & 1):
                 offset_delta = (offset_delta >> 1) ^ -(offset_delta & 1)
-                judge.judge(expected >> 1, delta, offset_delta, key_length & 1 == 1)
+                judge.judge(
+                    expected >> 1,
+                    delta,
+                    offset_delta,
+                    (key_length >> 1) ^ -(key_length & 1),
+                    (length >> 1) ^ -(length & 1),
+                )
             elif delta > max_delta:
                 max_delta = delta
                 max_delta_at = expected
@@ -365,7 +372,9 @@ class RecordScan:
         self._last_delta = offset_delta
         self._gaps += 1
 
-    def _step(self, data: bytes, position: i64, end: i64) -> i64:
+    def _step(  # noqa: C901 - one stage after the other
+        self, data: bytes, position: i64, end: i64
+    ) -> i64:
         """
         Read the numbers up to the next key or value, and pass over that.
 
@@ -386,7 +395,9 @@ class RecordScan:
             else:
                 self.malformed = self.malformed or "a number is too long"
             return position
-        if self._stage == _HEADER_COUNT:
+        if self._stage == _VALUE:
+            self._value_length = value
+        elif self._stage == _HEADER_COUNT:
             self._headers_left = value
             if value < 0 or (self._exact and value > max(self._left, 0)):
                 self.malformed = f"a record cannot have {value} headers"
@@ -449,13 +460,12 @@ class RecordScan:
         if self._key_length < 0:
             self.null_keys += 1
         judge = self._judge
-        no_key: bool = self._key_length < 0
         if (
             delta < judge.lowest_delta
             or delta > judge.highest_delta
-            or (no_key and judge.keys_required)
+            or (self._key_length < 0 and judge.keys_required)
         ):
-            judge.judge(index, delta, self._offset_delta, no_key)
+            judge.judge(index, delta, self._offset_delta, self._key_length, self._value_length)
         elif delta > self._max_delta:
             self._max_delta = delta
             self._max_delta_index = index

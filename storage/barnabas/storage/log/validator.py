@@ -276,7 +276,7 @@ class LogValidator:
                 f"Found invalid records in topic partition {self._partition}: {scan.malformed}"
             )
         if scan.errors:
-            raise self._rejection(batch, scan.errors, now_ms)
+            raise self._rejection(batch, scan.errors, now_ms, exact)
         return scan
 
     def _walk_compressed(
@@ -297,16 +297,23 @@ class LogValidator:
             ) from None
 
     def _rejection(
-        self, batch: RecordBatch, errors: Sequence[record_rules.RecordError], now_ms: int
+        self,
+        batch: RecordBatch,
+        errors: Sequence[record_rules.RecordError],
+        now_ms: int,
+        exact: bool,
     ) -> RecordValidationError:
         found = [
-            RecordError(error.batch_index, self._sentence(batch, error, now_ms)) for error in errors
+            RecordError(error.batch_index, self._sentence(batch, error, now_ms, exact))
+            for error in errors
         ]
         if all(error.lacks_key for error in errors):
             return RejectedRecords(found)
         return RejectedTimestamps(found)
 
-    def _sentence(self, batch: RecordBatch, error: record_rules.RecordError, now_ms: int) -> str:
+    def _sentence(
+        self, batch: RecordBatch, error: record_rules.RecordError, now_ms: int, exact: bool
+    ) -> str:
         if error.lacks_key:
             return (
                 "Compacted topic cannot accept message without key in topic partition "
@@ -314,9 +321,14 @@ class LogValidator:
             )
         offset = batch.base_offset + error.offset_delta
         if error.wrong_type:
+            # Kafka prints the object that it has read: without its key and value if it need not
+            # look inside.
+            kind, least = ("DefaultRecord", 0) if exact else ("PartialDefaultRecord", -1)
             return (
-                f"Invalid timestamp type in message with offset {offset}. Producer should not set "
-                "timestamp type to LogAppendTime."
+                f"Invalid timestamp type in message {kind}(offset={offset}, "
+                f"timestamp={error.timestamp}, key={max(error.key_size, least)} bytes, "
+                f"value={max(error.value_size, least)} bytes). Producer should not set timestamp "
+                "type to LogAppendTime."
             )
         earliest = now_ms - self._config.message_timestamp_before_max_ms
         latest = now_ms + self._config.message_timestamp_after_max_ms

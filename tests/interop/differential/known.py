@@ -98,6 +98,8 @@ def _is_unused_index(place: Place) -> bool:
     where, kafka, barnabas = place.difference
     if not where.endswith((".index", ".timeindex")):
         return False
+    if barnabas is None:  # the segment is new, and nothing has needed this index yet
+        barnabas = b""
     if not (isinstance(kafka, bytes) and isinstance(barnabas, bytes)):
         return False
     return kafka.startswith(barnabas) and not any(kafka[len(barnabas) :])

@@ -6,8 +6,8 @@ a wheel for this one or an error, ``auto`` the one or the other, by whether ther
 and Python's headers. ``BARNABAS_OPTIMIZATION`` is how much the C compiler optimizes: 3, or less of
 it, which is sooner done.
 
-A module is compiled if it has the line ``MARK``. It is ordinary Python that ``mypyc`` translates,
-those of a folder together so that they call each other as C does, in whichever room they are.
+A module is compiled if it has the line ``MARK``. It is ordinary Python that ``mypyc`` translates.
+All of them make one library, so that they call each other as C does, in whichever package they are.
 
 An editable install gets the compiled modules next to their sources, where Python prefers them. A
 source that is edited afterwards would not be run any more: the name of the library has a
@@ -25,6 +25,7 @@ import sysconfig
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -34,20 +35,9 @@ VARIABLE = "BARNABAS_COMPILE"
 NEEDED = ["mypy[mypyc]>=2.4", "setuptools>=77"]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
 MARK = "# Compiled: see hatch_build.py."
-BUILD = """
-import sys
-from mypyc.build import mypycify
-from setuptools import Distribution
-group, library, level, *sources = sys.argv[1:]
-modules = mypycify(sources, group_name=group, opt_level=level, target_dir=library + "-c")
-if sys.platform != "win32":
-    # Functions that no other library can replace may be called directly, and be inlined. All
-    # modules have the same list of flags.
-    modules[0].extra_compile_args.append("-fvisibility=hidden")
-build = Distribution({"name": "barnabas", "ext_modules": modules}).get_command_obj("build_ext")
-build.build_lib, build.build_temp = library, library + "-o"
-build.ensure_finalized()
-build.run()
+HOME = "protocol"
+"""
+The folder whose package has the library that all compiled modules share.
 """
 
 
@@ -69,25 +59,22 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
             for folder in folders:
                 remove_compiled(root / folder)
         if wanted():
-            for folder, files in all_compiled(root, folders, self.work).items():
-                for built in files:
-                    self.place(built, self.work / folder, root / folder, version, build_data)
+            for built in compiled(root, sources_in(root, folders), self.work):
+                self.place(built.relative_to(self.work), version, build_data)
         if os.environ.get(VARIABLE) == "auto" and not wanted():
             self.app.display_info("No C compiler or no Python.h: a build of plain Python.")
 
-    def place(
-        self, built: Path, work: Path, folder: Path, version: str, build_data: dict[str, Any]
-    ) -> None:
+    def place(self, built: Path, version: str, build_data: dict[str, Any]) -> None:
         """
         Put a compiled module next to its source, or into the wheel.
         """
-        inside = built.relative_to(work)
         if version == "editable":
-            shutil.copy(built, folder / inside)
+            folder = built.parts[1]  # of barnabas/storage/log/..., storage
+            shutil.copy(self.work / built, Path(self.root, folder) / built)
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
-        build_data["force_include"][str(built)] = str(PurePosixPath(inside))
+        build_data["force_include"][str(self.work / built)] = str(PurePosixPath(built))
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         shutil.rmtree(self.work)
@@ -130,49 +117,81 @@ def requirements() -> Iterator[tuple[str, bool]]:
         yield f"C compiler ({compiler})", shutil.which(compiler.split()[0]) is not None
 
 
-def all_compiled(root: Path, folders: list[str], work: Path) -> dict[str, list[Path]]:
-    """
-    What the modules of all *folders* become, as many of them at a time as there are cores; first
-    those that take longest.
-    """
-    sources = {folder: sources_in(root / folder) for folder in folders}
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        running = {
-            folder: threads.submit(compiled, root, folder, sources[folder], work / folder)
-            for folder in sorted(folders, key=lambda folder: -len(sources[folder]))
-            if sources[folder]
-        }
-        return {folder: built.result() for folder, built in running.items()}
-
-
-def sources_in(folder: Path) -> list[Path]:
+def sources_in(root: Path, folders: list[str]) -> list[Path]:
     """
     The modules that are to be compiled.
     """
     return [
         source
-        for source in sorted(folder.rglob("*.py"))
+        for folder in folders
+        for source in sorted((root / folder).rglob("*.py"))
         if MARK in source.read_text(encoding="utf-8").splitlines()
     ]
 
 
-def compiled(root: Path, folder: str, sources: list[Path], work: Path) -> list[Path]:
+def compiled(root: Path, sources: list[Path], work: Path) -> list[Path]:
     """
-    The files that *sources* of *folder* become: one for each, and one that they share.
+    The files in *work* that *sources* become: one for each, and one that they share.
     """
-    group = f"barnabas.{folder}._compiled_{fingerprint(sources)}"
+    group = f"barnabas.{HOME}._compiled_{fingerprint(sources)}"
     paths = [str(source.relative_to(root)) for source in sources]
-    level = os.environ.get("BARNABAS_OPTIMIZATION", "3")
+    # mypyc keeps settings in its modules, and ends the process when it fails.
     subprocess.run(
-        [sys.executable, "-c", BUILD, group, str(work), level, *paths],
+        [sys.executable, __file__, str(work), group, *paths],
         cwd=root,
         check=True,
-        # Two at a time would write into the same one.
-        env={**os.environ, "MYPY_CACHE_DIR": f"{work}-types"},
+        env={**os.environ, "MYPY_CACHE_DIR": str(work / "types")},
     )
     built = sorted(work.rglob(f"*{SUFFIX}"))
     assert len(built) == len(sources) + 1, built
     return built
+
+
+def build(work: str, group: str, *sources: str) -> None:
+    """
+    Compile *sources* into *work*, as many at a time as there are cores.
+    """
+    from mypyc.build import mypycify  # noqa: PLC0415  # only there if it is asked to compile
+    from setuptools import Distribution  # noqa: PLC0415  # likewise
+
+    generated = f"{work}/c"
+    library, *shims = mypycify(
+        list(sources),
+        group_name=group,
+        opt_level=os.environ.get("BARNABAS_OPTIMIZATION", "3"),
+        target_dir=generated,
+        multi_file=True,
+    )
+    # Where the headers of the modules are.
+    library.include_dirs.append(str(Path(generated, *group.split(".")[:-1])))
+    if sys.platform != "win32":
+        # Functions that no other library can replace may be called directly, and be inlined. All
+        # modules have the same list of flags.
+        library.extra_compile_args.append("-fvisibility=hidden")
+    distribution = Distribution({"name": "barnabas", "ext_modules": [library, *shims]})
+    command = distribution.get_command_obj("build_ext")
+    command.build_lib, command.build_temp = work, f"{work}/o"
+    command.ensure_finalized()
+    compile_side_by_side()
+    command.run()
+
+
+def compile_side_by_side() -> None:
+    """
+    Let setuptools compile the C sources of a library at the same time: it has many.
+    """
+    from setuptools._distutils.ccompiler import CCompiler  # noqa: PLC0415  # as in build()
+
+    compile_in_turn = CCompiler.compile
+
+    def compile_all(self: Any, sources: list[str], *args: Any, **options: Any) -> list[str]:
+        def compile_one(source: str) -> list[str]:
+            return compile_in_turn(self, [source], *args, **options)
+
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            return list(chain.from_iterable(threads.map(compile_one, sources)))
+
+    CCompiler.compile = compile_all
 
 
 def fingerprint(sources: list[Path]) -> str:
@@ -191,3 +210,7 @@ def remove_compiled(folder: Path) -> None:
     """
     for old in folder.rglob(f"*{SUFFIX}"):
         old.unlink()
+
+
+if __name__ == "__main__":
+    build(*sys.argv[1:])

@@ -20,14 +20,15 @@ ROOT: Final = Path(__file__).parents[2]
 FOLDERS: Final = ("protocol", "storage", "server", "pipeline")
 
 
-def compilable(folder: str) -> list[Path]:
+def compilable() -> list[Path]:
     """
-    The sources in *folder* that can be compiled, as the build hook finds them.
+    The sources that can be compiled, as the build hook finds them.
     """
     hook = (ROOT / "hatch_build.py").read_text()
     (mark,) = re.findall(r'^MARK = "(.*)"$', hook, re.MULTILINE)
     return [
         source
+        for folder in FOLDERS
         for source in sorted((ROOT / folder).rglob("*.py"))
         if mark in source.read_text().splitlines()
     ]

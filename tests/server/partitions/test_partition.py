@@ -9,10 +9,10 @@ import itertools
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 import pytest
@@ -24,6 +24,9 @@ from barnabas.protocol.errors import (
     UnknownLeaderEpoch,
     UnknownTopicOrPartition,
 )
+from barnabas.protocol.records.batch import build_batch
+from barnabas.protocol.records.control import ControlRecordType, EndTransactionMarker
+from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.fetch import delayed as delayed_fetch
 from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory
 from barnabas.server.manual_clock import ManualClock
@@ -31,75 +34,29 @@ from barnabas.server.partitions.partition import EpochEnd, Partition
 from barnabas.server.partitions.watch import Watch
 from barnabas.server.scheduling.turns import TURN_S, Steps, Turns
 from barnabas.storage.errors import KafkaStorageError
-from barnabas.storage.log.leader_epochs import OffsetAndEpoch
-from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.storage.log.log import Log
+from barnabas.storage.producers.append_origin import AppendOrigin
+from tests.support.disk import FailingFiles
+from tests.support.logs import append, config_with, new_log, sent_batch
+from tests.support.segments import FIRST_TIMESTAMP
 
-NEVER = 2**63 - 1
-
-
-class Info(NamedTuple):
-    first_offset: int
-    last_offset: int
-    valid_bytes: int
-    flush_due: bool
-    is_duplicate: bool = False
+LOG_END: Final = FetchIsolation.LOG_END
 
 
-@dataclass
-class Config:
-    flush_messages: int = NEVER
-
-
-@dataclass
-class FakeLog:
+class Disk(FailingFiles):
     """
-    A log of which only the offsets are there.
+    A disk in memory that can be made to fail, and counts the fsyncs of segments.
     """
 
-    config: Config = field(default_factory=Config)
-    log_start_offset: int = 0
-    log_end_offset: int = 0
-    high_watermark: int = 0
-    recovery_point: int = 0
-    open_transaction: int | None = None
-    epochs: dict[int, OffsetAndEpoch] = field(default_factory=dict)
-    flush_error: Exception | None = None
-    flushes: int = 0
-    active_segment: int = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self.segment_syncs = 0
 
-    @property
-    def log_end_offset_metadata(self) -> LogOffsetMetadata:
-        return LogOffsetMetadata(self.log_end_offset, self.active_segment, 0)
-
-    @property
-    def last_stable_offset(self) -> int:
-        first = self.open_transaction
-        return self.high_watermark if first is None else min(first, self.high_watermark)
-
-    def append_as_leader(
-        self, records: memoryview, leader_epoch: int, at_once: bool = False
-    ) -> Info:
-        first = self.log_end_offset
-        self.log_end_offset += 1
-        flush_due = self.log_end_offset - self.recovery_point >= self.config.flush_messages
-        return Info(first, first, len(records), flush_due)
-
-    def update_high_watermark(self, offset: int) -> None:
-        assert offset <= self.log_end_offset
-        self.high_watermark = offset
-
-    def flush(self) -> None:
-        end = self.log_end_offset
-        self.flushes += 1
-        if self.flush_error is not None:
-            raise self.flush_error
-        self.recovery_point = end
-
-    def end_offset_for_epoch(self, epoch: int) -> OffsetAndEpoch | None:
-        return self.epochs.get(epoch)
-
-    def read(self, offset: int, *_: Any, nowait: bool) -> str:
-        return f"data from {offset}"
+    def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        if action == "sync" and path.suffix == ".log":
+            self.segment_syncs += 1
+        super().step(action, path, position, data)
 
 
 class Executor(ThreadPoolExecutor):
@@ -140,8 +97,13 @@ class Executor(ThreadPoolExecutor):
 
 
 @pytest.fixture
-def log() -> FakeLog:
-    return FakeLog()
+def disk() -> Disk:
+    return Disk()
+
+
+@pytest.fixture
+def log(disk: Disk) -> Log:
+    return new_log(config=config_with(), files=disk)
 
 
 @pytest.fixture
@@ -150,15 +112,22 @@ def io() -> Executor:
 
 
 @pytest.fixture
-def partition(log: FakeLog, io: Executor) -> Partition:
-    return Partition("orders", 3, topic_id=UUID(int=9), leader_epoch=4, log=cast(Any, log), io=io)
+def partition(log: Log, io: Executor) -> Partition:
+    return Partition("orders", 3, topic_id=UUID(int=9), leader_epoch=4, log=log, io=io)
 
 
 def batch(size: int = 100) -> memoryview:
-    return memoryview(bytearray(size))
+    return sent_batch(size=size)
 
 
-def test_an_append_counts_at_once(partition: Partition, log: FakeLog) -> None:
+def flush_after(log: Log, messages: int) -> None:
+    """
+    Let appends to *log* count only after an fsync of so many.
+    """
+    log.update_config(config_with(flush_messages=messages))
+
+
+def test_an_append_counts_at_once(partition: Partition, log: Log) -> None:
     told: list[KafkaError | None] = []
     partition.when_committed(1, told.append)
 
@@ -178,9 +147,9 @@ def test_what_counts_already_is_told_at_once(partition: Partition) -> None:
 
 
 async def test_with_flush_messages_an_append_counts_after_the_fsync(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, io: Executor
 ) -> None:
-    log.config.flush_messages = 1
+    flush_after(log, 1)
     told: list[KafkaError | None] = []
 
     partition.append(batch())
@@ -192,9 +161,9 @@ async def test_with_flush_messages_an_append_counts_after_the_fsync(
 
 
 async def test_appends_that_wait_together_share_one_fsync(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, disk: Disk, io: Executor
 ) -> None:
-    log.config.flush_messages = 1
+    flush_after(log, 1)
     told: list[int] = []
 
     def note(offset: int, _error: KafkaError | None) -> None:
@@ -207,14 +176,14 @@ async def test_appends_that_wait_together_share_one_fsync(
     await io.run()
 
     assert list(range(10)) == told
-    assert 1 == log.flushes
+    assert 1 == disk.segment_syncs
     assert [] == io.waiting
 
 
 async def test_what_comes_while_an_fsync_runs_shares_the_next_one(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, disk: Disk, io: Executor
 ) -> None:
-    log.config.flush_messages = 1
+    flush_after(log, 1)
     told: list[int] = []
 
     def append(offset: int) -> None:
@@ -233,13 +202,13 @@ async def test_what_comes_while_an_fsync_runs_shares_the_next_one(
 
     assert [0] == first
     assert list(range(10)) == told
-    assert 2 == log.flushes
+    assert 2 == disk.segment_syncs
 
 
 async def test_an_append_during_an_fsync_waits_although_it_owes_none_itself(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, io: Executor
 ) -> None:
-    log.config.flush_messages = 2
+    flush_after(log, 2)
     partition.append(batch())
     partition.append(batch())
     partition.append(batch())
@@ -251,17 +220,18 @@ async def test_an_append_during_an_fsync_waits_although_it_owes_none_itself(
 
 
 async def test_a_failed_fsync_takes_the_partition_away(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, disk: Disk, io: Executor
 ) -> None:
-    log.config.flush_messages = 1
-    log.flush_error = KafkaStorageError("the disk is gone")
+    flush_after(log, 1)
     told: list[KafkaError | None] = []
     partition.append(batch())
     partition.when_committed(1, told.append)
 
+    disk.fail(only=frozenset({"sync"}))
     await io.run()
 
-    assert [log.flush_error] == told
+    assert [KafkaStorageError] == [type(error) for error in told]
+    assert [partition.error] == told
     assert 0 == log.high_watermark
     with pytest.raises(KafkaStorageError):
         partition.append(batch())
@@ -269,7 +239,7 @@ async def test_a_failed_fsync_takes_the_partition_away(
 
 @pytest.mark.parametrize("ends", ["committed", "closed"])
 def test_a_listener_that_fails_concerns_nobody_else(
-    partition: Partition, log: FakeLog, caplog: pytest.LogCaptureFixture, ends: str
+    partition: Partition, log: Log, caplog: pytest.LogCaptureFixture, ends: str
 ) -> None:
     """
     Neither the listeners behind it nor the append that it waited for.
@@ -328,7 +298,7 @@ async def test_others_are_served_while_very_many_fetches_are_answered(
     assert len(answered) < 20
 
 
-def test_the_high_watermark_never_moves_back(partition: Partition, log: FakeLog) -> None:
+def test_the_high_watermark_never_moves_back(partition: Partition, log: Log) -> None:
     """
     A listener appends, which counts at once, before the append that it waited for has returned.
     """
@@ -361,9 +331,9 @@ def test_the_error_of_a_partition_does_not_grow(partition: Partition) -> None:
 
 
 async def test_committed_returns_when_it_counts(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, io: Executor
 ) -> None:
-    log.config.flush_messages = 1
+    flush_after(log, 1)
     partition.append(batch())
     task = asyncio.create_task(partition.committed(1))
     await asyncio.sleep(0)
@@ -376,9 +346,9 @@ async def test_committed_returns_when_it_counts(
 
 
 async def test_committed_raises_when_the_topic_goes(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, io: Executor
 ) -> None:
-    log.config.flush_messages = 1
+    flush_after(log, 1)
     partition.append(batch())
     task = asyncio.create_task(partition.committed(1))
     await asyncio.sleep(0)
@@ -416,16 +386,16 @@ def test_a_leader_epoch_that_fits_is_fine(partition: Partition, epoch: int) -> N
 )
 def test_a_read_finds_where_the_logs_part(
     partition: Partition,
-    log: FakeLog,
+    log: Log,
     offset: int,
     last_fetched: int,
     diverging: EpochEnd | None,
 ) -> None:
-    log.log_end_offset = 20
-    log.epochs = {2: OffsetAndEpoch(10, 2), 3: OffsetAndEpoch(10, 2), 4: OffsetAndEpoch(20, 4)}
+    append(log, 10, leader_epoch=2)
+    append(log, 10, leader_epoch=4)
 
     result = partition.read(
-        offset, 100, cast(Any, None), min_one_message=True, last_fetched_epoch=last_fetched
+        offset, 100, LOG_END, min_one_message=True, last_fetched_epoch=last_fetched
     )
 
     assert diverging == result.diverging
@@ -434,13 +404,13 @@ def test_a_read_finds_where_the_logs_part(
 
 @pytest.mark.parametrize(("offset", "epoch"), [(2, 2), (9, 7)], ids=["too old", "epoch unknown"])
 def test_a_position_that_cannot_be_checked_is_out_of_range(
-    partition: Partition, log: FakeLog, offset: int, epoch: int
+    partition: Partition, log: Log, offset: int, epoch: int
 ) -> None:
-    log.log_start_offset = 5
-    log.epochs = {2: OffsetAndEpoch(10, 2)}
+    append(log, 10, leader_epoch=2)
+    log.delete_records(5)
 
     with pytest.raises(OffsetOutOfRange):
-        partition.read(offset, 100, cast(Any, None), min_one_message=True, last_fetched_epoch=epoch)
+        partition.read(offset, 100, LOG_END, min_one_message=True, last_fetched_epoch=epoch)
 
 
 def purgatory_of(clock: ManualClock) -> FetchPurgatory:
@@ -586,17 +556,25 @@ async def test_a_cancelled_fetch_is_forgotten(partition: Partition) -> None:
 
 
 async def test_a_read_committed_fetch_waits_for_the_last_stable_offset(
-    partition: Partition, log: FakeLog
+    partition: Partition,
 ) -> None:
+    begin = build_batch(
+        [SimpleRecord(FIRST_TIMESTAMP, None, b"in a transaction")],
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        is_transactional=True,
+    )
+    partition.append(memoryview(begin))
     fetches = Fetches(partition)
-    log.open_transaction = 0
     fetch = fetches.wait(1, read_committed=True)
 
     partition.append(batch())
     await asyncio.sleep(0)
     early = list(fetches.read)
-    log.open_transaction = None
-    partition.append(batch())
+    commit = EndTransactionMarker(ControlRecordType.COMMIT, coordinator_epoch=0)
+    marker = commit.batch(FIRST_TIMESTAMP, producer_id=7, producer_epoch=0)
+    partition.append(memoryview(marker), origin=AppendOrigin.COORDINATOR, transaction_version=0)
     await asyncio.sleep(0)
 
     assert ([], [fetch]) == (early, fetches.read)
@@ -617,23 +595,22 @@ async def test_a_read_committed_fetch_counts_bytes_while_no_transaction_is_open(
     assert ([], [fetch]) == (early, fetches.read)
 
 
-async def test_a_fetch_wakes_when_its_segment_gets_no_more(
-    partition: Partition, log: FakeLog
-) -> None:
+async def test_a_fetch_wakes_when_its_segment_gets_no_more(partition: Partition, log: Log) -> None:
+    partition.append(batch())
     fetches = Fetches(partition)
     fetch = fetches.wait(1000)
 
-    log.active_segment = 7
-    partition.append(batch(1))
+    log.roll()
+    partition.append(batch())
     await asyncio.sleep(0)
 
     assert [fetch] == fetches.read
 
 
 async def test_nothing_is_readable_before_its_fsync(
-    partition: Partition, log: FakeLog, io: Executor
+    partition: Partition, log: Log, io: Executor
 ) -> None:
-    log.config.flush_messages = 1
+    flush_after(log, 1)
     fetches = Fetches(partition)
     fetch = fetches.wait(1)
 

@@ -111,11 +111,12 @@ def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
         DecodeError: it has more than five bytes.
         IndexError: the data ends inside of it.
     """
-    value = data[position]
+    value: int = data[position]
+    position += 1
     if value < 128:
-        return value, position + 1
-    value = 0
-    for shift in range(0, 7 * _MAX_UVARINT_BYTES, 7):
+        return value, position
+    value &= 127
+    for shift in range(7, 7 * _MAX_UVARINT_BYTES, 7):
         byte = data[position]
         position += 1
         value |= (byte & 127) << shift

@@ -88,6 +88,8 @@ class FieldReader:
         size = self._length(2)
         if size < 0:
             return None
+        if size == 0:
+            return ""
         if size > MAX_STRING_BYTES:
             raise Refused
         start = self.take(size)
@@ -153,15 +155,10 @@ class FieldReader:
 
     def _length(self, classic_bytes: int) -> int:
         if self.is_flexible:
-            position = self.position
-            length: int = self.data[position]
-            if length < 128:
-                self.position = position + 1
-            else:
-                length, self.position = read_uvarint(self.data, position)
-            return length - 1
+            return self._uvarint() - 1
         start = self.take(classic_bytes)
         layout = _INT16 if classic_bytes == 2 else _INT32
+        length: int
         (length,) = layout.unpack_from(self.data, start)
         return length
 

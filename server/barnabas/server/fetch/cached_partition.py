@@ -25,7 +25,6 @@ from barnabas.protocol.messages.fetch import (
     FetchRequest,
     PartitionData,
 )
-from barnabas.protocol.structs import NamedTuple
 from barnabas.server.partitions.partition import NO_EPOCH, Partition, Watermarks
 from barnabas.server.partitions.partitions import Partitions
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
@@ -48,18 +47,34 @@ _NOT_TOLD: Final = -1
 _NO_ERROR: Final = ErrorCode.NONE
 
 
-class Empty(NamedTuple):
+class Empty:
     """
     A reading that found no records, and all that it was made of: as long as that is so, the same
     reading would find none again. Most partitions of most sessions are in that state.
     """
 
-    request: FetchPartition
-    isolation: FetchIsolation
-    leader_epoch: int
-    watermarks: Watermarks
-    data: PartitionData
-    segment: int  # base offset of the one that would be read from
+    __slots__ = ("data", "isolation", "leader_epoch", "request", "segment", "watermarks")
+
+    def __init__(
+        self,
+        request: FetchPartition,
+        isolation: FetchIsolation,
+        leader_epoch: int,
+        watermarks: Watermarks,
+        *,
+        data: PartitionData,
+        segment: int,
+    ) -> None:
+        """
+        Args:
+            segment: the base offset of the one that would be read from.
+        """
+        self.request = request
+        self.isolation = isolation
+        self.leader_epoch = leader_epoch
+        self.watermarks = watermarks
+        self.data = data
+        self.segment = segment
 
     def is_still_so(
         self, request: FetchPartition, isolation: FetchIsolation, partition: Partition
@@ -72,7 +87,7 @@ class Empty(NamedTuple):
             and self.isolation is isolation
             and partition.error is None
             and self.leader_epoch == partition.leader_epoch
-            and self.watermarks == partition.watermarks()
+            and self.watermarks.are(partition.watermarks())
         )
 
 

@@ -17,8 +17,7 @@ any thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import cast
+from typing import Final, cast
 
 from barnabas.protocol.codec.schema import Records
 from barnabas.protocol.errors import ErrorCode, KafkaError, UnknownServerError
@@ -29,10 +28,9 @@ from barnabas.protocol.messages.fetch import (
     FetchPartition,
     PartitionData,
 )
-from barnabas.protocol.structs import NamedTuple
 from barnabas.server.fetch.cached_partition import UNKNOWN, CachedPartition, Empty
 from barnabas.server.fetch.stored_records import StoredRecords
-from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition, Watermarks
+from barnabas.server.partitions.partition import NO_EPOCH, FetchResult, Partition
 from barnabas.server.partitions.watch import Waiter, Watch
 from barnabas.server.scheduling.turns import ENTRIES_PER_STEP, Steps
 from barnabas.storage.fs.interface import WouldBlock
@@ -45,6 +43,8 @@ logger = logging.getLogger(__name__)
 NO_OFFSET = -1
 NO_RECORDS = b""
 FIRST_STORAGE_ERROR_VERSION = 6
+
+_TXN_COMMITTED: Final = FetchIsolation.TXN_COMMITTED
 
 
 class LogReadResult:
@@ -71,18 +71,44 @@ class LogReadResult:
         self.size += size_of(data)
 
 
-class FetchPlan(NamedTuple):
+class FetchPlan:
     """
     What a fetch request reads, and what it waits for.
     """
 
-    wanted: Sequence[CachedPartition]
-    isolation: FetchIsolation
-    min_bytes: int
-    max_bytes: int
-    max_wait_ms: int
-    version: int
-    is_of_session: bool  # what was found now may help the next time
+    __slots__ = (
+        "is_of_session",
+        "isolation",
+        "max_bytes",
+        "max_wait_ms",
+        "min_bytes",
+        "version",
+        "wanted",
+    )
+
+    def __init__(
+        self,
+        wanted: list[CachedPartition],
+        isolation: FetchIsolation,
+        *,
+        min_bytes: int,
+        max_bytes: int,
+        max_wait_ms: int,
+        version: int,
+        is_of_session: bool,
+    ) -> None:
+        """
+        Args:
+            version: of the API.
+            is_of_session: the findings may help the next fetch of the session.
+        """
+        self.wanted = wanted
+        self.isolation = isolation
+        self.min_bytes = min_bytes
+        self.max_bytes = max_bytes
+        self.max_wait_ms = max_wait_ms
+        self.version = version
+        self.is_of_session = is_of_session
 
     def is_enough(self, reading: LogReadResult) -> bool:
         """
@@ -128,7 +154,7 @@ class FetchPlan(NamedTuple):
         """
         What *waiter* has to hear of, to know when there is enough.
         """
-        read_committed = self.isolation is FetchIsolation.TXN_COMMITTED
+        read_committed = self.isolation is _TXN_COMMITTED
         return [
             Watch(
                 waiter,
@@ -223,10 +249,11 @@ class FetchPlan(NamedTuple):
         That there was nothing to read, if only the offset was the reason.
         """
         request = wanted.request
-        if self.isolation is FetchIsolation.HIGH_WATERMARK:
-            bound = result.high_watermark
+        watermarks = result.watermarks
+        if self.isolation is _TXN_COMMITTED:
+            bound = watermarks.last_stable_offset
         else:
-            bound = result.last_stable_offset
+            bound = watermarks.high_watermark
         if request.fetch_offset < bound or request.last_fetched_epoch != NO_EPOCH:
             return None
         if result.data is None or result.data.records is not None:
@@ -235,9 +262,9 @@ class FetchPlan(NamedTuple):
             request,
             self.isolation,
             partition.leader_epoch,
-            Watermarks(result.high_watermark, result.last_stable_offset, result.log_start_offset),
-            reading.partitions[-1],
-            reading.segments[-1],
+            watermarks,
+            data=reading.partitions[-1],
+            segment=reading.segments[-1],
         )
 
     def _error(self, request: FetchPartition, code: ErrorCode) -> PartitionData:
@@ -270,12 +297,13 @@ def size_of(data: PartitionData) -> int:
 
 
 def _found(request: FetchPartition, result: FetchResult, partition: Partition) -> PartitionData:
+    watermarks = result.watermarks
     data = partition_data(
         request.partition,
         0,
-        high_watermark=result.high_watermark,
-        last_stable_offset=result.last_stable_offset,
-        log_start_offset=result.log_start_offset,
+        high_watermark=watermarks.high_watermark,
+        last_stable_offset=watermarks.last_stable_offset,
+        log_start_offset=watermarks.log_start_offset,
     )
     if result.diverging is not None:
         epoch, end_offset = result.diverging

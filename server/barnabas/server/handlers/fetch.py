@@ -13,7 +13,6 @@ request means, and which of them the response has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from barnabas.protocol.errors import ErrorCode, UnknownServerError
@@ -76,7 +75,7 @@ def fetch(request: FetchRequest, context: RequestContext) -> Steps[FetchResponse
 def _plan(
     request: FetchRequest,
     asked: FetchContext,
-    wanted: Sequence[CachedPartition],
+    wanted: list[CachedPartition],
     context: RequestContext,
 ) -> FetchPlan:
     """
@@ -91,8 +90,8 @@ def _plan(
         level = 0
     max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
     return FetchPlan(
-        wanted=wanted,
-        isolation=_ISOLATION[level],
+        wanted,
+        _ISOLATION[level],
         min_bytes=min(request.min_bytes, max_bytes),
         max_bytes=max_bytes,
         max_wait_ms=request.max_wait_ms,

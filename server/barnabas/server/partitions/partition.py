@@ -56,26 +56,43 @@ class EpochEnd(NamedTuple):
     end_offset: int
 
 
-class Watermarks(NamedTuple):
+class Watermarks:
     """
     The offsets between which a client may read.
     """
 
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
+    __slots__ = ("high_watermark", "last_stable_offset", "log_start_offset")
+
+    def __init__(self, high_watermark: int, last_stable_offset: int, log_start_offset: int) -> None:
+        self.high_watermark = high_watermark
+        self.last_stable_offset = last_stable_offset
+        self.log_start_offset = log_start_offset
+
+    def are(self, other: Watermarks) -> bool:
+        """
+        Whether the *other* ones are the same.
+        """
+        return (
+            self.high_watermark == other.high_watermark
+            and self.last_stable_offset == other.last_stable_offset
+            and self.log_start_offset == other.log_start_offset
+        )
 
 
-class FetchResult(NamedTuple):
+class FetchResult:
     """
-    The result of a fetch from a partition. The offsets are those from before the read.
+    The result of a fetch from a partition. The watermarks are those from before the read.
     """
 
-    data: FetchDataInfo | None  # None when the epochs diverge
-    diverging: EpochEnd | None
-    high_watermark: int
-    last_stable_offset: int
-    log_start_offset: int
+    __slots__ = ("data", "diverging", "watermarks")
+
+    def __init__(
+        self, data: FetchDataInfo | None, diverging: EpochEnd | None, watermarks: Watermarks
+    ) -> None:
+        self.data = data
+        """None where the epochs diverge."""
+        self.diverging = diverging
+        self.watermarks = watermarks
 
 
 class Partition:
@@ -238,18 +255,15 @@ class Partition:
             WouldBlock: with *nowait*, the page cache lacks bytes that have to be read.
         """
         self.check_leader_epoch(current_leader_epoch)
-        log = self.log
-        high_watermark = log.high_watermark
-        start = log.log_start_offset
-        stable = log.last_stable_offset
+        watermarks = self.watermarks()
         if last_fetched_epoch != NO_EPOCH:
             diverging = self._diverging(offset, last_fetched_epoch)
             if diverging is not None:
-                return FetchResult(None, diverging, high_watermark, stable, start)
-        data = log.read(offset, max_bytes, isolation, min_one_message, nowait=nowait)
+                return FetchResult(None, diverging, watermarks)
+        data = self.log.read(offset, max_bytes, isolation, min_one_message, nowait=nowait)
         if self.suspect is not None and data.records is not None:
             self._check(data.records, nowait=nowait)
-        return FetchResult(data, None, high_watermark, stable, start)
+        return FetchResult(data, None, watermarks)
 
     def _check(self, records: FileSlice, *, nowait: bool) -> None:
         """

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from barnabas.protocol.headers import RequestHeader
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
-    from barnabas.server.requests.registry import Answer, Later, Route
+    from barnabas.server.requests.registry import Answer, Later
+    from barnabas.server.requests.route import Route
     from barnabas.server.scheduling.turns import Work
 
 logger = logging.getLogger(__name__)

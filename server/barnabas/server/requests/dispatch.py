@@ -17,7 +17,8 @@ from barnabas.protocol.headers import RequestHeader, decode_request_header
 from barnabas.server.requests.context import Pending, RequestContext, frame_of
 from barnabas.server.requests.error_response import unsupported_version
 from barnabas.server.requests.errors import CloseConnection
-from barnabas.server.requests.registry import Registration, Route
+from barnabas.server.requests.registry import Registration
+from barnabas.server.requests.route import Route
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer

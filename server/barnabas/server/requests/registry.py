@@ -13,14 +13,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from barnabas.protocol import apis
-from barnabas.protocol.codec.codec import codec_of
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.messages import RESPONSES
 from barnabas.protocol.structs import struct
 from barnabas.server.purgatory import Delayed
 
 if TYPE_CHECKING:
-    from barnabas.server.metrics import Counter
     from barnabas.server.scheduling.turns import Steps
 
 Req = TypeVar("Req", bound=Message)
@@ -53,44 +51,6 @@ class Registration:
         The name of the API.
         """
         return self.request.__name__.removesuffix("Request")
-
-
-class Route:
-    """
-    What requests of one version of one API share.
-    """
-
-    __slots__ = (
-        "forget",
-        "handler",
-        "has_tags",
-        "name",
-        "registration",
-        "request_codec",
-        "requests",
-        "response",
-        "response_codec",
-        "version",
-    )
-
-    def __init__(self, registration: Registration, version: int, requests: Counter) -> None:
-        """
-        Args:
-            requests: counts those of the API.
-        """
-        self.registration = registration
-        self.name = registration.name
-        self.request_codec = codec_of(registration.request, version)
-        self.response_codec = codec_of(registration.response, version)
-        self.response = registration.response
-        self.handler = registration.handler
-        self.forget = registration.forget
-        self.version = version
-        self.requests = requests
-        # ApiVersions is answered with the classic header in every version: a client that reads it
-        # does not know yet what the broker understands (KIP-511).
-        api = registration.request.api
-        self.has_tags = api.is_flexible(version) and api.key != apis.API_VERSIONS.key
 
 
 _NOT_SERVED: Final = (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)

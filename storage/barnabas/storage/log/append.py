@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from barnabas.protocol.errors import InvalidRecord, RecordListTooLarge
 from barnabas.protocol.records.batch import RecordBatch, read_batch
@@ -44,6 +45,8 @@ Roll = Callable[[int], LogSegment]
 """
 Begins a segment at an offset.
 """
+
+_RAFT_LEADER: Final = AppendOrigin.RAFT_LEADER
 
 
 class LogAppender:
@@ -135,7 +138,7 @@ class LogAppender:
             return info
         with self._lock:
             now_ms = self._clock.now_ms()
-            if origin is AppendOrigin.RAFT_LEADER:
+            if origin is _RAFT_LEADER:
                 records = self._take_offsets(info, batches, records)
             else:
                 records = self._assign_offsets(

@@ -65,6 +65,8 @@ from barnabas.storage.units import KiB, MiB
 
 _LOG_APPEND_TIME_BIT = 3
 
+_CLIENT: Final = AppendOrigin.CLIENT
+
 EXAMINED_AT_ONCE_BYTES: Final = 4 * MiB
 """
 The largest decompressed batch that is examined at once: some 20 ms on the event loop.
@@ -141,7 +143,7 @@ class LogValidator:
                 offsets inside than its records' numbers; or the length of a
                 record that is not compressed is no number.
         """
-        if origin is AppendOrigin.CLIENT:
+        if origin is _CLIENT:
             self._validate_batch(batch)
         attributes = batch.attributes
         source = attributes & COMPRESSION_MASK

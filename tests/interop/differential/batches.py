@@ -15,7 +15,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from barnabas.protocol.errors import CorruptMessage
+from barnabas.protocol.errors import CorruptMessage, InvalidRecord
 from barnabas.protocol.records.batch import RecordBatch, batches
 
 IsNow = Callable[[int], bool]
@@ -77,5 +77,15 @@ def _loose(batch: RecordBatch) -> dict[str, Any]:
         "base_offset": batch.base_offset,
         "epoch": batch.partition_leader_epoch,
         "attributes": batch.attributes,
-        "records": list(batch.records()),
+        "records": _records(batch),
     }
+
+
+def _records(batch: RecordBatch) -> Any:
+    """
+    The records, or the payload if it has none: a broker does not look into every batch.
+    """
+    try:
+        return list(batch.records())
+    except InvalidRecord:
+        return bytes(batch.payload)

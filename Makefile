@@ -32,7 +32,7 @@ TESTS ?= tests
 IMAGE ?= barnabas
 
 .DEFAULT_GOAL := help
-.PHONY: help run install format lint types contracts test unit interop bench compile docker clean
+.PHONY: help run install format lint types contracts test unit interop bench compile wheels docker clean
 
 help: ## Say what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -75,6 +75,9 @@ bench: $(INSTALLED) $(VENV)/.developer ## Measure Barnabas beside Apache Kafka
 compile: ## Compile the inner loops, or say what is missing for that
 	@$(MAKE) --no-print-directory BARNABAS_COMPILE=1 install
 
+wheels: $(VENV)/.packaging ## Build the packages for an index: an sdist, a plain wheel, compiled ones
+	@$(BIN)/python build_wheels.py
+
 docker: ## Build the image
 	docker build --tag $(IMAGE) .
 
@@ -101,6 +104,11 @@ $(INSTALLED): pyproject.toml hatch_build.py $(COMPILED) | $(VENV)/.python
 	@$(BIN)/python -m compileall -q protocol storage server
 	@$(BIN)/python -c "import barnabas.protocol.records.record as r; compiled = not r.__file__.endswith('.py'); \
 	  print('The inner loops are compiled' if compiled else 'The inner loops run as plain Python, slower')"
+	@touch $@
+
+$(VENV)/.packaging: pyproject.toml | $(VENV)/.python
+	@echo "Installing what packages are built with"
+	@$(BIN)/python -m pip install --quiet --group packaging
 	@touch $@
 
 # PySpark comes as source: its wheel is made while another process compiles (make -j2 install).

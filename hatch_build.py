@@ -1,10 +1,10 @@
 """
 Compiles the modules that the records go through, when a wheel is built and asked to.
 
-``BARNABAS_COMPILE`` decides: nothing or ``0`` gives a wheel of plain Python for every system, ``1``
-a wheel for this one or an error, ``auto`` the one or the other, by whether there are a C compiler
-and Python's headers. ``BARNABAS_OPTIMIZATION`` is how much the C compiler optimizes: 3, or less of
-it, which is sooner done.
+``BARNABAS_COMPILE`` decides: ``0`` gives a wheel of plain Python for every system, ``1`` a wheel
+for this one or an error, nothing or ``auto`` the one or the other, by whether there are a C
+compiler and Python's headers. ``barnabas --version`` says which it is. ``BARNABAS_OPTIMIZATION`` is
+how much the C compiler optimizes: 3, or less of it, which is sooner done.
 
 A module is compiled if it has the line ``MARK``. It is ordinary Python that ``mypyc`` translates.
 All of them make one library, so that they call each other as C does, in whichever package they are.
@@ -33,7 +33,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "BARNABAS_COMPILE"
 NEEDED = ["mypy[mypyc]>=2.4", "setuptools>=77"]
-SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
+SUFFIX = os.environ.get("SETUPTOOLS_EXT_SUFFIX") or sysconfig.get_config_var("EXT_SUFFIX")
 MARK = "# Compiled: see hatch_build.py."
 HOME = "protocol"
 """
@@ -59,9 +59,14 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
             for folder in folders:
                 remove_compiled(root / folder)
         if wanted():
-            for built in compiled(root, sources_in(root, folders), self.work):
-                self.place(built.relative_to(self.work), version, build_data)
-        if os.environ.get(VARIABLE) == "auto" and not wanted():
+            try:
+                for built in compiled(root, sources_in(root, folders), self.work):
+                    self.place(built.relative_to(self.work), version, build_data)
+            except subprocess.CalledProcessError:
+                if demand() == "1":
+                    raise
+                self.app.display_warning("Compiling failed: a build of plain Python.")
+        elif demand() == "auto":
             self.app.display_info("No C compiler or no Python.h: a build of plain Python.")
 
     def place(self, built: Path, version: str, build_data: dict[str, Any]) -> None:
@@ -80,6 +85,10 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
         shutil.rmtree(self.work)
 
 
+def demand() -> str:
+    return os.environ.get(VARIABLE) or "auto"
+
+
 def wanted() -> bool:
     """
     Whether to compile.
@@ -87,10 +96,10 @@ def wanted() -> bool:
     Raises:
         SystemExit: it is demanded, but cannot be done.
     """
-    answer = os.environ.get(VARIABLE, "0")
+    answer = demand()
     missing = [what for what, there in requirements() if not there]
     match answer:
-        case "0" | "":
+        case "0":
             return False
         case "auto":
             return not missing
@@ -167,7 +176,12 @@ def build(work: str, group: str, *sources: str) -> None:
     if sys.platform != "win32":
         # Functions that no other library can replace may be called directly, and be inlined. All
         # modules have the same list of flags.
-        library.extra_compile_args.append("-fvisibility=hidden")
+        library.extra_compile_args += [
+            "-fvisibility=hidden",
+            # The same sources become the same bytes, in whichever folder they are compiled.
+            "-g0",
+            f"-ffile-prefix-map={work}=.",
+        ]
     distribution = Distribution({"name": "barnabas", "ext_modules": [library, *shims]})
     command = distribution.get_command_obj("build_ext")
     command.build_lib, command.build_temp = work, f"{work}/o"

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 import pytest
 
+from barnabas.protocol.records import varints
 from barnabas.server.cli import EXIT_USAGE, main
 
 
@@ -16,7 +17,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
 
     assert ended.value.code == 0
-    assert f"barnabas {version('barnabas')}\n" == capsys.readouterr().out
+    is_plain = (varints.__file__ or "").endswith(".py")
+    form = "plain Python" if is_plain else "compiled"
+    assert f"barnabas {version('barnabas')} ({form})\n" == capsys.readouterr().out
 
 
 def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:

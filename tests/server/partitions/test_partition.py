@@ -26,13 +26,13 @@ from barnabas.protocol.errors import (
 )
 from barnabas.server.fetch import delayed as delayed_fetch
 from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import EpochEnd, Partition
 from barnabas.server.partitions.watch import Watch
 from barnabas.server.scheduling.turns import TURN_S, Steps, Turns
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.testing.manual_clock import ManualClock
 
 NEVER = 2**63 - 1
 

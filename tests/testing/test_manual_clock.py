@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from barnabas.server.manual_clock import ManualClock
+from barnabas.testing.manual_clock import ManualClock
 
 HOUR = 3600.0
 

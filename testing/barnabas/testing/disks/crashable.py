@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.support.memory_disk import MemoryFiles, Node
+from barnabas.testing.disks.memory import MemoryFiles, Node
 
 READING: Final = frozenset({"open", "map", "read", "look", "list"})
 """Actions that change nothing. Making a file, when opening does so, is an action of its own."""

@@ -1,5 +1,5 @@
 """
-A clock that moves only when asked.
+A clock that a test moves. Between two moves it stands still, or runs with real time.
 
 Callbacks on an event loop wait for it, and background threads in ``wait``. ``advance`` runs them in
 the order in which they are due, and the clock stands at the due time while one runs: a callback
@@ -9,6 +9,9 @@ it waits again or has ended as well.
 
 ``pass_time`` is the same for a caller on the event loop: the loop runs between two of them, so that
 waiting coroutines continue before the clock does.
+
+A clock that runs fires its timers when their real time has come, in the order in which the event
+loop and the system wake them. It stops for the duration of a move.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ from __future__ import annotations
 import asyncio
 import heapq
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
@@ -41,17 +46,20 @@ class ManualTimer:
     A callback that waits.
     """
 
-    __slots__ = ("_args", "_callback", "_loop")
+    __slots__ = ("_args", "_callback", "_handle", "due", "loop")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop | None,
+        due: float,
         callback: Callable[..., Any],
         args: tuple[Any, ...],
     ) -> None:
-        self._loop = loop
+        self.loop = loop
+        self.due = due
         self._callback: Callable[..., Any] | None = callback
         self._args = args
+        self._handle: asyncio.TimerHandle | None = None
 
     @property
     def is_over(self) -> bool:
@@ -61,12 +69,29 @@ class ManualTimer:
         # The callback is released at once; the queue drops the timer at its due time.
         self._callback = None
         self._args = ()
+        self.disarm()
+
+    def arm(self, seconds: float, fire: Callable[[ManualTimer], None]) -> None:
+        """
+        Let the loop of the timer call *fire* in *seconds* of real time. Called on that loop.
+        """
+        self.disarm()
+        if self.loop is not None and not self.is_over:
+            self._handle = self.loop.call_later(max(0.0, seconds), fire, self)
+
+    def disarm(self) -> None:
+        """
+        Undo ``arm``.
+        """
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            handle.cancel()
 
     def fire(self) -> None:
         """
         Run the callback on the loop of the timer, and return when it has ended.
         """
-        if self._loop is None or self._loop is _running_loop():
+        if self.loop is None or self.loop is _running_loop():
             self._call()
             return
         done = threading.Event()
@@ -77,12 +102,13 @@ class ManualTimer:
             finally:
                 done.set()
 
-        self._loop.call_soon_threadsafe(call)
+        self.loop.call_soon_threadsafe(call)
         if not done.wait(PATIENCE):
             raise TimeoutError(f"{self._callback!r} does not return")
 
     def _call(self) -> None:
         callback, self._callback = self._callback, None
+        self.disarm()
         if callback is not None:
             callback(*self._args)
 
@@ -116,9 +142,17 @@ class ThreadWait:
         Wait for the event or the time; return whether the event is set.
         """
         with self._condition:
-            self._condition.wait_for(lambda: self._event.is_set() or self.is_over)
+            while not self.is_woken and (seconds := self._clock.seconds_until(self.due)) != 0.0:
+                self._condition.wait(seconds)
         self.is_over = True
         return self._event.is_set()
+
+    def look_again(self) -> None:
+        """
+        Let the thread see that the clock has moved.
+        """
+        with self._condition:
+            self._condition.notify_all()
 
     def fire(self) -> None:
         """
@@ -132,20 +166,29 @@ class ThreadWait:
 
 class ManualClock:
     """
-    A clock that stands still.
+    A clock that a test moves.
 
     Invariants:
 
-    1. Time moves in ``advance`` and ``pass_time`` only, and never back.
-    2. All timers up to the new time have fired when they return, in the order in which they were
+    1. Time moves in ``advance`` and ``pass_time``, and with real time if the clock runs; it never
+       moves back.
+    2. All timers up to the new time have fired when these return, in the order in which they were
        due, and those of the same moment in the order in which they were set.
 
     Any thread may read the clock and wait; one at a time may move it.
     """
 
-    def __init__(self, start_ms: int = 0) -> None:
+    def __init__(self, start_ms: int = 0, *, runs: bool = False) -> None:
+        """
+        Args:
+            start_ms: the wall clock now, in ms since 1970 UTC.
+            runs: move with real time as well.
+        """
         self._start_ms = start_ms
-        self._now = 0.0
+        self._real: Callable[[], float] = _seconds_since(time.monotonic()) if runs else _no_time
+        self._runs = runs
+        self._moved = 0.0
+        self._stands_at: float | None = None
         self._lock = threading.Condition()
         self._order = count()
         self._queue: list[tuple[float, int, ManualTimer | ThreadWait]] = []
@@ -153,14 +196,19 @@ class ManualClock:
         self._waiting: dict[threading.Thread, ThreadWait] = {}
 
     def now_ms(self) -> int:
-        return self._start_ms + round(self._now * 1000)
+        return self._start_ms + round(self.monotonic() * 1000)
 
     def monotonic(self) -> float:
-        return self._now
+        stands_at = self._stands_at
+        return self._moved + self._real() if stands_at is None else stands_at
 
     def call_later(self, seconds: float, callback: Callable[..., Any], *args: Any) -> ManualTimer:
-        timer = ManualTimer(_running_loop(), callback, args)
-        self._push(seconds, timer)
+        seconds = max(0.0, seconds)
+        timer = ManualTimer(_running_loop(), self.monotonic() + seconds, callback, args)
+        with self._lock:
+            self._push(timer)
+        if self._runs:
+            timer.arm(seconds, self._elapsed)
         return timer
 
     async def sleep(self, seconds: float) -> None:
@@ -172,46 +220,97 @@ class ManualClock:
             timer.cancel()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        wait = ThreadWait(self, event, self._now + seconds)
+        wait = ThreadWait(self, event, self.monotonic() + seconds)
         with self._lock:
             self._waiting[wait.thread] = wait
-            heapq.heappush(self._queue, (wait.due, next(self._order), wait))
+            self._push(wait)
             self._lock.notify_all()
         # It stays the last wait of its thread afterwards: see ``_busy``.
         return wait.block()
 
-    def advance(self, seconds: float) -> None:
+    def seconds_until(self, due: float) -> float | None:
+        """
+        The real seconds until *due*, 0 if it has come; None if only a move gets there.
+        """
+        if not self._runs or self._stands_at is not None:
+            return None
+        return min(max(0.0, due - self.monotonic()), threading.TIMEOUT_MAX)
+
+    def advance(self, seconds: float, *, settle: Callable[[], object] = lambda: None) -> None:
         """
         Move the clock by *seconds*, and fire the timers on the way.
 
         Callbacks run on their loop. On the event loop use ``pass_time``: a coroutine that a
         callback wakes would not run before this returns.
 
+        Args:
+            settle: called before the first timer and after each; it returns when all is done that
+                the timer began on an event loop.
+
         Raises:
             TimeoutError: a callback or a thread does not end.
         """
-        end = self._now + seconds
-        self._settle()
-        while (due := self._next(end)) is not None:
-            due.fire()
+        with self._moving(seconds) as end:
             self._settle()
+            settle()
+            while (due := self._next(end)) is not None:
+                due.fire()
+                settle()
+                self._settle()
 
     async def pass_time(self, seconds: float) -> None:
         """
         Like ``advance``, with rounds of the event loop after each timer.
         """
         loop = asyncio.get_running_loop()
-        end = self._now + seconds
-        await loop.run_in_executor(None, self._settle)
-        while (due := self._next(end)) is not None:
-            if isinstance(due, ThreadWait):
-                await loop.run_in_executor(None, due.fire)
-            else:
-                due.fire()
-            for _ in range(TURNS):
-                await asyncio.sleep(0)
-            if self._busy():
-                await loop.run_in_executor(None, self._settle)
+        with self._moving(seconds) as end:
+            await loop.run_in_executor(None, self._settle)
+            while (due := self._next(end)) is not None:
+                if isinstance(due, ThreadWait):
+                    await loop.run_in_executor(None, due.fire)
+                else:
+                    due.fire()
+                for _ in range(TURNS):
+                    await asyncio.sleep(0)
+                if self._busy():
+                    await loop.run_in_executor(None, self._settle)
+
+    @contextmanager
+    def _moving(self, seconds: float) -> Iterator[float]:
+        """
+        Stop the clock, and let it continue at the end, which is *seconds* later.
+        """
+        assert self._stands_at is None, "one caller at a time moves the clock"
+        self._stands_at = now = self.monotonic()
+        try:
+            yield now + seconds
+        finally:
+            self._moved = self._stands_at - self._real()
+            self._stands_at = None
+            if self._runs:
+                self._look_again()
+
+    def _look_again(self) -> None:
+        """
+        Let all that waits for real time see the new time.
+        """
+        with self._lock:
+            waiting = [entry[2] for entry in self._queue if not entry[2].is_over]
+        for wait in waiting:
+            if isinstance(wait, ThreadWait):
+                wait.look_again()
+            elif wait.loop is not None and not wait.loop.is_closed():
+                wait.loop.call_soon_threadsafe(self._arm, wait)
+
+    def _arm(self, timer: ManualTimer) -> None:
+        seconds = self.seconds_until(timer.due)
+        if seconds is not None:
+            timer.arm(seconds, self._elapsed)
+
+    def _elapsed(self, timer: ManualTimer) -> None:
+        # While the clock is moved, the move fires what is due, and the rest is armed at its end.
+        if self._stands_at is None:
+            timer.fire()
 
     def until_waiting(self, thread: threading.Thread) -> None:
         """
@@ -267,19 +366,28 @@ class ManualClock:
             while self._queue and self._queue[0][0] <= end:
                 due, _, waiting = heapq.heappop(self._queue)
                 if not waiting.is_over:
-                    self._now = max(self._now, due)
+                    self._stand_at(due)
                     return waiting
-            self._now = max(self._now, end)
+            self._stand_at(end)
             return None
 
-    def _push(self, seconds: float, timer: ManualTimer) -> None:
-        with self._lock:
-            if len(self._queue) > self._tidy_at:
-                self._queue = [entry for entry in self._queue if not entry[2].is_over]
-                heapq.heapify(self._queue)
-                self._tidy_at = max(TIDY_AT, 2 * len(self._queue))
-            due = self._now + max(0.0, seconds)
-            heapq.heappush(self._queue, (due, next(self._order), timer))
+    def _stand_at(self, moment: float) -> None:
+        self._stands_at = max(self.monotonic(), moment)
+
+    def _push(self, waiting: ManualTimer | ThreadWait) -> None:
+        if len(self._queue) > self._tidy_at:
+            self._queue = [entry for entry in self._queue if not entry[2].is_over]
+            heapq.heapify(self._queue)
+            self._tidy_at = max(TIDY_AT, 2 * len(self._queue))
+        heapq.heappush(self._queue, (waiting.due, next(self._order), waiting))
+
+
+def _no_time() -> float:
+    return 0.0
+
+
+def _seconds_since(moment: float) -> Callable[[], float]:
+    return lambda: time.monotonic() - moment
 
 
 def _wake(future: asyncio.Future[None]) -> None:

@@ -1,0 +1,244 @@
+"""
+A broker inside a test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
+
+from barnabas.testing import summary
+from barnabas.testing.clock import Clock
+from barnabas.testing.hosts.embedded import Setup
+from barnabas.testing.hosts.host import Host, not_running
+from barnabas.testing.hosts.thread import ThreadHost
+from barnabas.testing.logs import LogCapture
+from barnabas.testing.operations import groups as group_operations
+from barnabas.testing.operations import topics as topic_operations
+from barnabas.testing.topic import Topic
+from barnabas.testing.waiting import wait_until, wait_until_async
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from barnabas.storage.fs.interface import Files
+    from barnabas.testing.defaults import Config
+    from barnabas.testing.views import Group
+
+T = TypeVar("T")
+
+WAIT_S = 10.0
+"""
+The default patience of ``wait_until``, in seconds of real time.
+"""
+
+
+class Broker:
+    """
+    A broker for tests::
+
+        with Broker() as broker:
+            producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+
+    It runs in a thread of this process, on a free port of 127.0.0.1. The event loop of an
+    asynchronous test is not used: ``async with`` waits there for the start and the stop only.
+
+    It can be stopped and started again: port, data and clock stay. Any thread may use it.
+    """
+
+    def __init__(
+        self,
+        directory: str | PathLike[str] | None = None,
+        *,
+        disk: Files | None = None,
+        config: Config | None = None,
+        topics: Mapping[str, int] | None = None,
+        clock: Literal["running", "still"] = "running",
+        start_ms: int | None = None,
+    ) -> None:
+        """
+        Args:
+            directory: the log directory, with Kafka's files; by default the data are in memory.
+            disk: one of ``barnabas.testing.disks``, to keep the data on.
+            config: options of the broker, such as ``{"log.retention.ms": 60_000}``.
+            topics: topics to create at the first start, with their numbers of partitions.
+            clock: whether the clock runs with real time, or stands still between two moves.
+            start_ms: the clock at the first start, in ms since 1970 UTC; by default the real time.
+
+        Raises:
+            ValueError: a *disk* and a *directory* are given.
+        """
+        if disk is not None and directory is not None:
+            raise ValueError("a broker is on a disk or in a directory, not both")
+        self._log = LogCapture()
+        self._topics = dict(topics or {})
+        self._host: Host = ThreadHost(
+            Setup(
+                config=dict(config or {}),
+                directory=None if directory is None else Path(directory),
+                clock_runs=clock == "running",
+                start_ms=start_ms,
+            ),
+            files=disk,
+        )
+
+    # Start and stop
+
+    def start(self) -> Self:
+        """
+        Start; when this returns, clients are served. Without effect on a broker that runs.
+
+        Raises:
+            InvalidConfig: an option is unknown, or its value is not acceptable.
+            StartFailed: the directory is in use, or its files cannot be served.
+        """
+        if self._host.is_running:
+            return self
+        self._log.attach()
+        try:
+            self._host.start()
+        except BaseException:
+            self._log.detach()
+            raise
+        for name, partitions in self._topics.items():
+            self.topic(name).create(partitions)
+        self._topics.clear()
+        return self
+
+    def stop(self) -> None:
+        """
+        Stop as a signal does: answer the requests in progress, close all connections, and flush.
+        Without effect on a broker that does not run.
+        """
+        self._host.stop()
+        self._log.detach()
+
+    def restart(self) -> Self:
+        """
+        Stop and start again, on the same port and the same data.
+
+        Raises:
+            StartFailed: the port is taken meanwhile.
+        """
+        self.stop()
+        return self.start()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.start)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.stop)
+
+    # What clients need
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """
+        The address for clients, ``127.0.0.1:port``.
+
+        Raises:
+            NotRunning: the broker is not started yet.
+        """
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def port(self) -> int:
+        """
+        The port, which stays the same over restarts.
+
+        Raises:
+            NotRunning: the broker is not started yet.
+        """
+        port = self._host.port
+        if port is None:
+            raise not_running(self._host)
+        return port
+
+    # What tests see and do
+
+    @property
+    def clock(self) -> Clock:
+        """
+        The clock of the broker, which a test moves.
+        """
+        return Clock(self._host)
+
+    def topic(self, name: str) -> Topic:
+        """
+        The topic with that name, whether it exists or not.
+        """
+        return Topic(self._host, name)
+
+    @property
+    def topics(self) -> list[Topic]:
+        """
+        The topics that exist, by name, without the internal ones.
+
+        Raises:
+            NotRunning: the broker does not run.
+        """
+        return [Topic(self._host, name) for name in self._host.call(topic_operations.names)]
+
+    @property
+    def groups(self) -> dict[str, Group]:
+        """
+        The consumer groups by their ids, as they are now.
+
+        Raises:
+            NotRunning: the broker does not run.
+        """
+        return {group.id: group for group in self._host.call(group_operations.groups)}
+
+    @property
+    def log(self) -> str:
+        """
+        The last 1000 lines of the broker's log.
+        """
+        return self._log.text
+
+    def wait_until(
+        self, condition: Callable[[], T], *, seconds: float = WAIT_S, what: str = "the condition"
+    ) -> T:
+        """
+        Ask until *condition* returns something that is true, and return that.
+
+        A condition that raises ``AssertionError`` or ``LookupError`` is not true yet, so that it
+        can have assertions and look for groups that do not exist yet.
+
+        Args:
+            seconds: of real time.
+            what: a name of the condition, for the message.
+
+        Raises:
+            WaitTimeout: it did not come true; the message has the last result or failure, the
+                topics and groups, and the end of the log.
+        """
+        return wait_until(condition, seconds=seconds, what=what, seen=self.summary)
+
+    async def wait_until_async(
+        self, condition: Callable[[], T], *, seconds: float = WAIT_S, what: str = "the condition"
+    ) -> T:
+        """
+        Like ``wait_until``; the event loop of the test runs meanwhile.
+        """
+        return await wait_until_async(condition, seconds=seconds, what=what, seen=self.summary)
+
+    def summary(self) -> str:
+        """
+        The topics with their records, the groups, and the end of the log, on a few dozen lines.
+        """
+        return summary.text(self._host, self.log)
+
+    def __repr__(self) -> str:
+        state = self.bootstrap_servers if self._host.is_running else "not running"
+        return f"<Broker {state}>"

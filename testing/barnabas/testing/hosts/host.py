@@ -1,0 +1,89 @@
+"""
+What a host does for a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from barnabas.testing.errors import NotRunning
+from barnabas.testing.hosts.embedded import Embedded
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Host(Protocol):
+    """
+    Starts and stops a broker, any number of times, on the same port, files and clock.
+
+    One thread at a time starts and stops it; any thread may call it.
+    """
+
+    @property
+    def is_running(self) -> bool:
+        """
+        Whether the broker is started and not stopped.
+        """
+
+    @property
+    def port(self) -> int | None:
+        """
+        The port of the broker; None before its first start.
+        """
+
+    def start(self) -> None:
+        """
+        Start; when this returns, clients are served.
+
+        Raises:
+            InvalidConfig: an option is unknown, or its value is not acceptable.
+            StartFailed: the port is taken, or the files cannot be served.
+        """
+
+    def stop(self) -> None:
+        """
+        Stop the broker as a signal does, and return when it has stopped.
+        """
+
+    def call(
+        self,
+        operation: Callable[Concatenate[Embedded, P], Awaitable[R]],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> R:
+        """
+        Run one of ``barnabas.testing.operations`` on the event loop of the broker, and return its
+        result.
+
+        Raises:
+            NotRunning: the broker does not run.
+            Exception: the operation raised it.
+        """
+
+    def now_ms(self) -> int:
+        """
+        The clock of the broker, in ms since 1970 UTC.
+
+        Raises:
+            NotRunning: the broker does not run.
+        """
+
+    def advance(self, seconds: float) -> None:
+        """
+        Move the clock, and return when all is done that falls due on the way.
+
+        Raises:
+            NotRunning: the broker does not run.
+            TimeoutError: the work of one moment takes longer than 30 s of real time.
+        """
+
+
+def not_running(host: Host) -> NotRunning:
+    """
+    The error for a test that uses a broker which does not run.
+    """
+    if host.port is None:
+        return NotRunning("the broker is not started: use it in a with block, or call start()")
+    return NotRunning("the broker is stopped; start() continues with the same data")

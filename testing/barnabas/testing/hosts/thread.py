@@ -1,0 +1,142 @@
+"""
+A broker in the process of the test: a thread of its own, and an event loop of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from threading import Thread
+from typing import Concatenate, ParamSpec, TypeVar
+
+from barnabas.storage.fs.interface import Files
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.hosts.embedded import Embedded, Setup
+from barnabas.testing.hosts.host import not_running
+from barnabas.testing.hosts.loop import CountingLoop
+from barnabas.testing.manual_clock import PATIENCE, ManualClock
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class ThreadHost:
+    """
+    A ``Host`` in a thread of this process.
+    """
+
+    def __init__(
+        self, setup: Setup, *, files: Files | None = None, clock: ManualClock | None = None
+    ) -> None:
+        """
+        Args:
+            files: a disk in place of the one that *setup* describes.
+            clock: a clock in place of the one that *setup* describes.
+        """
+        self.clock = clock or _clock(setup)
+        if files is None and setup.directory is None:
+            files = MemoryFiles()
+        if isinstance(files, MemoryFiles):
+            files.now_ms = self.clock.now_ms
+        self.files = files
+        self.port: int | None = None
+        self._setup = setup
+        self._running: _Running | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self._running is not None
+
+    def start(self) -> None:
+        broker = Embedded(self._setup, files=self.files, clock=self.clock, port=self.port or 0)
+        running = _Running(broker)
+        self.port = running.start()
+        self._running = running
+
+    def stop(self) -> None:
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop()
+
+    def call(
+        self,
+        operation: Callable[Concatenate[Embedded, P], Awaitable[R]],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> R:
+        running = self._expect_running()
+        return running.run(operation(running.broker, *args, **options))
+
+    def now_ms(self) -> int:
+        self._expect_running()
+        return self.clock.now_ms()
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds, settle=self._expect_running().settle)
+
+    def _expect_running(self) -> _Running:
+        if self._running is None:
+            raise not_running(self)
+        return self._running
+
+
+class _Running:
+    """
+    One run of a broker, with the thread and the event loop that it has for itself.
+    """
+
+    def __init__(self, broker: Embedded) -> None:
+        self.broker = broker
+        self._loop = CountingLoop()
+        self._ready: Future[int] = Future()
+        self._stop = asyncio.Event()
+        self._thread = Thread(target=self._run, name="barnabas-broker", daemon=True)
+        self._seen = 0
+
+    def start(self) -> int:
+        """
+        Start, and return the port.
+        """
+        self._thread.start()
+        return self._ready.result()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def run(self, work: Awaitable[R]) -> R:
+        return asyncio.run_coroutine_threadsafe(_awaited(work), self._loop).result()
+
+    def settle(self) -> None:
+        """
+        Return when the loop has done all that threads and timers have left for it.
+        """
+        if self._loop.touches != self._seen:
+            asyncio.run_coroutine_threadsafe(self._loop.settle(), self._loop).result(PATIENCE)
+            self._seen = self._loop.touches
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        try:
+            await self.broker.start()
+        except BaseException as error:
+            await self.broker.stop()
+            self._ready.set_exception(error)
+            return
+        self._ready.set_result(self.broker.port)
+        await self._stop.wait()
+        await self.broker.stop()
+
+
+def _clock(setup: Setup) -> ManualClock:
+    start_ms = time.time_ns() // 1_000_000 if setup.start_ms is None else setup.start_ms
+    return ManualClock(start_ms, runs=setup.clock_runs)
+
+
+async def _awaited(work: Awaitable[R]) -> R:
+    return await work

@@ -28,7 +28,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
     "replica.high.watermark.checkpoint.interval.ms": "3600000",
     "log.flush.offset.checkpoint.interval.ms": "3600000",
     "log.flush.start.offset.checkpoint.interval.ms": "3600000",
-    "producer.id.expiration.check.interval.ms": "43200000",
+    "producer.id.expiration.check.interval.ms": "86400000",
     # Kafka looks every 15 and every 10 seconds.
     "log.cleaner.backoff.ms": "300000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "60000",

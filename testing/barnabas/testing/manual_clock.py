@@ -10,6 +10,10 @@ it waits again or has ended as well.
 ``pass_time`` is the same for a caller on the event loop: the loop runs between two of them, so that
 waiting coroutines continue before the clock does.
 
+A thread or a task that waits for the same time again and again polls: it looks whether there is
+work. In a long move it looks ``MOST_POLLS`` times, at moments at which it would have looked anyway,
+the last of them before the end included. A year takes as long as a week then.
+
 A clock that runs fires its timers when their real time has come, in the order in which the event
 loop and the system wake them. It stops for the duration of a move.
 """
@@ -18,12 +22,14 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 PATIENCE: Final = 30.0
 """
@@ -33,6 +39,11 @@ The longest real time of a thread at one moment of this clock, in seconds.
 TURNS: Final = 10
 """
 The rounds of the event loop before the clock moves on: coroutines wake each other in chains.
+"""
+
+MOST_POLLS: Final = 1000
+"""
+How often something that polls does so in one move, about: every ten minutes in a week.
 """
 
 TIDY_AT: Final = 1000
@@ -118,15 +129,19 @@ class ThreadWait:
     A thread that waits for the clock or for an event.
     """
 
-    __slots__ = ("_clock", "_condition", "_event", "due", "is_over", "thread")
+    __slots__ = ("_clock", "_condition", "_event", "due", "interval", "is_over", "thread")
 
-    def __init__(self, clock: ManualClock, event: threading.Event, due: float) -> None:
+    def __init__(
+        self, clock: ManualClock, event: threading.Event, due: float, interval: float
+    ) -> None:
         # Both ``event.set`` and the clock can notify the condition inside the event; without it, a
         # thread would have to poll one of them.
         self._condition: threading.Condition = event._cond  # type: ignore[attr-defined]
         self._event = event
         self._clock = clock
         self.due = due
+        self.interval = interval
+        """What the thread asked for, in seconds."""
         self.is_over = False
         self.thread = threading.current_thread()
 
@@ -189,6 +204,9 @@ class ManualClock:
         self._runs = runs
         self._moved = 0.0
         self._stands_at: float | None = None
+        self._end = 0.0  # of the move
+        self._stride = 0.0  # the least time between two looks of what polls, in the move
+        self._sleeping: WeakKeyDictionary[asyncio.Task[Any], float] = WeakKeyDictionary()
         self._lock = threading.Condition()
         self._order = count()
         self._queue: list[tuple[float, int, ManualTimer | ThreadWait]] = []
@@ -203,24 +221,32 @@ class ManualClock:
         return self._moved + self._real() if stands_at is None else stands_at
 
     def call_later(self, seconds: float, callback: Callable[..., Any], *args: Any) -> ManualTimer:
+        """
+        Call *callback* in *seconds* of this clock; in the next round of the loop if that is now.
+        """
         seconds = max(0.0, seconds)
         timer = ManualTimer(_running_loop(), self.monotonic() + seconds, callback, args)
         with self._lock:
             self._push(timer)
-        if self._runs:
+        if self._runs or not seconds:
             timer.arm(seconds, self._elapsed)
         return timer
 
     async def sleep(self, seconds: float) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = self.call_later(seconds, _wake, future)
+        task = asyncio.current_task()
+        assert task is not None
+        before, self._sleeping[task] = self._sleeping.get(task), seconds
+        timer = self.call_later(self._stretched(seconds, before), _wake, future)
         try:
             await future
         finally:
             timer.cancel()
 
     def wait(self, event: threading.Event, seconds: float) -> bool:
-        wait = ThreadWait(self, event, self.monotonic() + seconds)
+        before = self._waiting.get(threading.current_thread())
+        stretched = self._stretched(seconds, None if before is None else before.interval)
+        wait = ThreadWait(self, event, self.monotonic() + stretched, seconds)
         with self._lock:
             self._waiting[wait.thread] = wait
             self._push(wait)
@@ -282,13 +308,24 @@ class ManualClock:
         """
         assert self._stands_at is None, "one caller at a time moves the clock"
         self._stands_at = now = self.monotonic()
+        self._end, self._stride = now + seconds, seconds / MOST_POLLS
         try:
-            yield now + seconds
+            yield self._end
         finally:
             self._moved = self._stands_at - self._real()
             self._stands_at = None
             if self._runs:
                 self._look_again()
+
+    def _stretched(self, seconds: float, before: float | None) -> float:
+        """
+        The wait of one that has waited for *before* seconds the last time: some intervals more in a
+        long move, if it polls.
+        """
+        if self._stands_at is None or seconds != before or not 0.0 < seconds < self._stride:
+            return seconds
+        most = (self._end - self._stands_at) // seconds
+        return seconds * max(1.0, min(math.ceil(self._stride / seconds), most))
 
     def _look_again(self) -> None:
         """
@@ -345,12 +382,15 @@ class ManualClock:
 
     def _busy(self) -> list[ThreadWait]:
         """
-        The last waits of the threads that an event has woken.
+        The last waits of the other threads that an event has woken.
         """
+        here = threading.current_thread()
         with self._lock:
             for thread in [thread for thread in self._waiting if not thread.is_alive()]:
                 del self._waiting[thread]
-            return [wait for wait in self._waiting.values() if wait.is_woken]
+            return [
+                wait for wait in self._waiting.values() if wait.is_woken and wait.thread is not here
+            ]
 
     def _settle(self) -> None:
         # The event of a thread's next wait may be set already.

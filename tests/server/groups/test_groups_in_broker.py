@@ -169,7 +169,7 @@ async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:
     member stays.
     """
     files, clock = MemoryFiles(), ManualClock(START_MS)
-    options = SMALL | {"group_initial_rebalance_delay_ms": "0"}
+    options = SMALL | {"group_initial_rebalance_delay_ms": "1"}
     async with running(files, clock, **options) as broker:
         await broker.create("t")
         async with await broker.client() as client, await broker.client() as other:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from barnabas.testing.broker import Broker as Broker
     from barnabas.testing.errors import AppendRefused as AppendRefused
+    from barnabas.testing.errors import BrokerDied as BrokerDied
     from barnabas.testing.errors import BrokerError as BrokerError
     from barnabas.testing.errors import InvalidConfig as InvalidConfig
     from barnabas.testing.errors import InvalidTopic as InvalidTopic
@@ -38,6 +39,7 @@ _MODULES = {
     "broker": ["Broker"],
     "errors": [
         "AppendRefused",
+        "BrokerDied",
         "BrokerError",
         "InvalidConfig",
         "InvalidTopic",

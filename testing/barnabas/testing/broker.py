@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from barnabas.testing import summary
 from barnabas.testing.clock import Clock
+from barnabas.testing.hosts.child import ChildHost
 from barnabas.testing.hosts.embedded import Setup
 from barnabas.testing.hosts.host import Host, not_running
 from barnabas.testing.hosts.thread import ThreadHost
-from barnabas.testing.logs import LogCapture
 from barnabas.testing.operations import groups as group_operations
 from barnabas.testing.operations import topics as topic_operations
 from barnabas.testing.topic import Topic
@@ -43,8 +43,9 @@ class Broker:
         with Broker() as broker:
             producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
 
-    It runs in a thread of this process, on a free port of 127.0.0.1. The event loop of an
-    asynchronous test is not used: ``async with`` waits there for the start and the stop only.
+    It runs in a thread of this process, or in a process of its own, on a free port of 127.0.0.1.
+    The event loop of an asynchronous test is not used: ``async with`` waits there for the start and
+    the stop only.
 
     It can be stopped and started again: port, data and clock stay. Any thread may use it.
     """
@@ -58,6 +59,7 @@ class Broker:
         topics: Mapping[str, int] | None = None,
         clock: Literal["running", "still"] = "running",
         start_ms: int | None = None,
+        process: bool = False,
     ) -> None:
         """
         Args:
@@ -67,23 +69,23 @@ class Broker:
             topics: topics to create at the first start, with their numbers of partitions.
             clock: whether the clock runs with real time, or stands still between two moves.
             start_ms: the clock at the first start, in ms since 1970 UTC; by default the real time.
+            process: run in a process of its own, which the end of the with block ends.
 
         Raises:
-            ValueError: a *disk* and a *directory* are given.
+            ValueError: a *disk* is given, and a *directory* or a *process*.
         """
         if disk is not None and directory is not None:
             raise ValueError("a broker is on a disk or in a directory, not both")
-        self._log = LogCapture()
+        if disk is not None and process:
+            raise ValueError("a disk of this process cannot be used by another process")
         self._topics = dict(topics or {})
-        self._host: Host = ThreadHost(
-            Setup(
-                config=dict(config or {}),
-                directory=None if directory is None else Path(directory),
-                clock_runs=clock == "running",
-                start_ms=start_ms,
-            ),
-            files=disk,
+        setup = Setup(
+            config=dict(config or {}),
+            directory=None if directory is None else Path(directory),
+            clock_runs=clock == "running",
+            start_ms=start_ms,
         )
+        self._host: Host = ChildHost(setup) if process else ThreadHost(setup, files=disk)
 
     # Start and stop
 
@@ -97,12 +99,7 @@ class Broker:
         """
         if self._host.is_running:
             return self
-        self._log.attach()
-        try:
-            self._host.start()
-        except BaseException:
-            self._log.detach()
-            raise
+        self._host.start()
         for name, partitions in self._topics.items():
             self.topic(name).create(partitions)
         self._topics.clear()
@@ -114,7 +111,6 @@ class Broker:
         Without effect on a broker that does not run.
         """
         self._host.stop()
-        self._log.detach()
 
     def restart(self) -> Self:
         """
@@ -130,14 +126,14 @@ class Broker:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        self._host.close()
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(self.start)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await asyncio.to_thread(self.stop)
+        await asyncio.to_thread(self._host.close)
 
     # What clients need
 
@@ -204,7 +200,7 @@ class Broker:
         """
         The last 1000 lines of the broker's log.
         """
-        return self._log.text
+        return self._host.log
 
     def wait_until(
         self, condition: Callable[[], T], *, seconds: float = WAIT_S, what: str = "the condition"

@@ -5,6 +5,7 @@ What can go wrong between a test and its broker.
 
     BrokerError
       NotRunning       the broker is not started yet, or is stopped
+      BrokerDied       the process of the broker has ended
       StartFailed      the broker could not start
       InvalidConfig    an option is unknown, or its value is not acceptable
       UnknownTopic     no topic has that name, or no partition that number
@@ -26,6 +27,12 @@ class BrokerError(Exception):
 class NotRunning(BrokerError):
     """
     The broker is not started yet, or is stopped.
+    """
+
+
+class BrokerDied(BrokerError):
+    """
+    The process of the broker has ended by itself, or was killed.
     """
 
 

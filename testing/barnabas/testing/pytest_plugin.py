@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BROKERS: Final = pytest.StashKey["list[Broker]"]()
 _NUMBERS: Final = count(1)
 
-_BROKER_OPTIONS: Final = {"config", "topics", "clock", "start_ms", "directory", "disk"}
+_BROKER_OPTIONS: Final = {"config", "topics", "clock", "start_ms", "directory", "disk", "process"}
 _TOPIC_OPTIONS: Final = {"partitions", "config"}
 
 

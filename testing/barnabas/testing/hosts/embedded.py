@@ -37,6 +37,8 @@ class Setup(NamedTuple):
     clock_runs: bool = True
     start_ms: int | None = None
     """The wall clock at the first start, in ms since 1970 UTC; None: the real time."""
+    port: int | None = None
+    """The port to listen on; None: any free one."""
 
 
 class Embedded(Broker):
@@ -50,11 +52,10 @@ class Embedded(Broker):
     clock: ManualClock
     parts: BrokerParts
 
-    def __init__(self, setup: Setup, *, files: Files | None, clock: ManualClock, port: int) -> None:
+    def __init__(self, setup: Setup, *, files: Files | None, clock: ManualClock) -> None:
         """
         Args:
             files: a disk in place of the real one.
-            port: to listen on, 0 for any free one.
 
         Raises:
             InvalidConfig: an option is unknown, or its value is not acceptable.
@@ -62,7 +63,7 @@ class Embedded(Broker):
         self.settings = settings_of(
             setup.config,
             log_dir=str(setup.directory or DATA),
-            port=port,
+            port=setup.port or 0,
             in_memory=setup.directory is None,
         )
         super().__init__(self.settings.config(), files=files, clock=clock)

@@ -33,7 +33,13 @@ class Host(Protocol):
         The port of the broker; None before its first start.
         """
 
-    def start(self) -> None:
+    @property
+    def log(self) -> str:
+        """
+        The last lines of the log of the broker.
+        """
+
+    def start(self) -> object:
         """
         Start; when this returns, clients are served.
 
@@ -45,6 +51,11 @@ class Host(Protocol):
     def stop(self) -> None:
         """
         Stop the broker as a signal does, and return when it has stopped.
+        """
+
+    def close(self) -> None:
+        """
+        Stop, and give up what a further start would need: a process of its own ends.
         """
 
     def call(

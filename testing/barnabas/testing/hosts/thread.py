@@ -16,6 +16,7 @@ from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.hosts.embedded import Embedded, Setup
 from barnabas.testing.hosts.host import not_running
 from barnabas.testing.hosts.loop import CountingLoop
+from barnabas.testing.logs import LogCapture
 from barnabas.testing.manual_clock import PATIENCE, ManualClock
 
 P = ParamSpec("P")
@@ -41,24 +42,51 @@ class ThreadHost:
         if isinstance(files, MemoryFiles):
             files.now_ms = self.clock.now_ms
         self.files = files
-        self.port: int | None = None
         self._setup = setup
+        self._log = LogCapture()
         self._running: _Running | None = None
 
     @property
     def is_running(self) -> bool:
         return self._running is not None
 
-    def start(self) -> None:
-        broker = Embedded(self._setup, files=self.files, clock=self.clock, port=self.port or 0)
-        running = _Running(broker)
-        self.port = running.start()
+    @property
+    def port(self) -> int | None:
+        return self._setup.port
+
+    @property
+    def log(self) -> str:
+        return self.log_text()
+
+    def log_text(self) -> str:
+        """
+        ``log``, as a method.
+        """
+        return self._log.text
+
+    def start(self) -> int:
+        """
+        Start, and return the port.
+        """
+        self._log.attach()
+        try:
+            running = _Running(Embedded(self._setup, files=self.files, clock=self.clock))
+            port = running.start()
+        except BaseException:
+            self._log.detach()
+            raise
+        self._setup = self._setup._replace(port=port)
         self._running = running
+        return port
 
     def stop(self) -> None:
         running, self._running = self._running, None
         if running is not None:
             running.stop()
+            self._log.detach()
+
+    def close(self) -> None:
+        self.stop()
 
     def call(
         self,

@@ -103,6 +103,8 @@ class CrashableFiles(MemoryFiles):
     The disk of a machine that stops before a chosen change, or at which somebody looks before each.
     """
 
+    can_crash = True
+
     def __init__(
         self,
         now_ms: Callable[[], int] = lambda: 0,

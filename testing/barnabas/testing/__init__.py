@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from barnabas.testing.errors import BrokerDied as BrokerDied
     from barnabas.testing.errors import BrokerError as BrokerError
     from barnabas.testing.errors import InvalidConfig as InvalidConfig
+    from barnabas.testing.errors import InvalidFault as InvalidFault
     from barnabas.testing.errors import InvalidTopic as InvalidTopic
     from barnabas.testing.errors import NotRunning as NotRunning
     from barnabas.testing.errors import StartFailed as StartFailed
@@ -42,6 +43,7 @@ _MODULES = {
         "BrokerDied",
         "BrokerError",
         "InvalidConfig",
+        "InvalidFault",
         "InvalidTopic",
         "NotRunning",
         "StartFailed",

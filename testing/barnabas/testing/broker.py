@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from barnabas.testing import summary
 from barnabas.testing.clock import Clock
+from barnabas.testing.faults import Faults
 from barnabas.testing.hosts.child import ChildHost
 from barnabas.testing.hosts.embedded import Setup
 from barnabas.testing.hosts.host import Host, not_running
@@ -168,6 +169,13 @@ class Broker:
         The clock of the broker, which a test moves.
         """
         return Clock(self._host)
+
+    @property
+    def faults(self) -> Faults:
+        """
+        The faults that requests meet.
+        """
+        return Faults(self._host)
 
     def topic(self, name: str) -> Topic:
         """

@@ -12,6 +12,7 @@ What can go wrong between a test and its broker.
       TopicExists      a topic has that name already
       InvalidTopic     the name, or the number of partitions, is not acceptable
       AppendRefused    the log does not take the records
+      InvalidFault     no API or no error has that name
       WaitTimeout      a condition did not come true in time; also a TimeoutError
 """
 
@@ -69,6 +70,12 @@ class InvalidTopic(BrokerError):
 class AppendRefused(BrokerError):
     """
     The log does not take the records, for the reason that a producer would get.
+    """
+
+
+class InvalidFault(BrokerError):
+    """
+    No API or no error has that name.
     """
 
 

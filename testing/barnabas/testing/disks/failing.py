@@ -5,7 +5,7 @@ A disk in memory that fails at a chosen operation, as a full or broken disk does
 from __future__ import annotations
 
 import errno as errors
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 
 from barnabas.testing.disks.memory import MemoryFiles, storage_error
@@ -30,7 +30,7 @@ class FailingFiles(MemoryFiles):
         at: int = 0,
         *,
         errno: int = errors.EIO,
-        only: frozenset[str] = frozenset(),
+        only: Set[str] = frozenset(),
         under: Path | None = None,
         forever: bool = False,
         written: int = 0,
@@ -39,15 +39,19 @@ class FailingFiles(MemoryFiles):
         Fail at the operation number *at* from now.
 
         Args:
-            only: the actions that count; all if empty.
+            errno: the error, such as ``errno.ENOSPC``.
+            only: the actions that count, such as ``{"write", "sync"}``; all if empty.
             under: the directory whose files count; all if there is none.
             forever: also at all later ones.
             written: so many bytes of a write that fails do get written.
         """
-        self._countdown, self._errno, self._only = at, errno, only
+        self._countdown, self._errno, self._only = at, errno, frozenset(only)
         self._forever, self._written, self._under = forever, written, under
 
     def heal(self) -> None:
+        """
+        Fail no more.
+        """
         self._countdown = None
 
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:

@@ -12,10 +12,12 @@ from barnabas.protocol.errors import KafkaError
 from barnabas.server.broker import Broker
 from barnabas.server.network.acceptor import CannotListen
 from barnabas.server.requests.broker_parts import BrokerParts
+from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.storage.fs.interface import Files
 from barnabas.testing.defaults import Config, settings_of
 from barnabas.testing.errors import StartFailed
 from barnabas.testing.manual_clock import ManualClock
+from barnabas.testing.rules import FaultyHandlers, RuleTable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -52,10 +54,13 @@ class Embedded(Broker):
     clock: ManualClock
     parts: BrokerParts
 
-    def __init__(self, setup: Setup, *, files: Files | None, clock: ManualClock) -> None:
+    def __init__(
+        self, setup: Setup, *, files: Files | None, clock: ManualClock, rules: RuleTable
+    ) -> None:
         """
         Args:
             files: a disk in place of the real one.
+            rules: which requests fail.
 
         Raises:
             InvalidConfig: an option is unknown, or its value is not acceptable.
@@ -66,7 +71,11 @@ class Embedded(Broker):
             port=setup.port or 0,
             in_memory=setup.directory is None,
         )
+        self.rules = rules
         super().__init__(self.settings.config(), files=files, clock=clock)
+
+    def dispatcher(self, parts: BrokerParts) -> Dispatcher:
+        return Dispatcher(FaultyHandlers(self.rules), parts)
 
     @property
     def port(self) -> int:

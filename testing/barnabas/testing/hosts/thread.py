@@ -18,6 +18,7 @@ from barnabas.testing.hosts.host import not_running
 from barnabas.testing.hosts.loop import CountingLoop
 from barnabas.testing.logs import LogCapture
 from barnabas.testing.manual_clock import PATIENCE, ManualClock
+from barnabas.testing.rules import RuleTable
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,6 +44,7 @@ class ThreadHost:
             files.now_ms = self.clock.now_ms
         self.files = files
         self._setup = setup
+        self._rules = RuleTable()
         self._log = LogCapture()
         self._running: _Running | None = None
 
@@ -70,7 +72,8 @@ class ThreadHost:
         """
         self._log.attach()
         try:
-            running = _Running(Embedded(self._setup, files=self.files, clock=self.clock))
+            broker = Embedded(self._setup, files=self.files, clock=self.clock, rules=self._rules)
+            running = _Running(broker)
             port = running.start()
         except BaseException:
             self._log.detach()

@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from barnabas.testing import summary
 from barnabas.testing.clock import Clock
+from barnabas.testing.disks.crashable import EVERYTHING, NOTHING
 from barnabas.testing.faults import Faults
 from barnabas.testing.hosts.child import ChildHost
 from barnabas.testing.hosts.embedded import Setup
@@ -122,6 +124,36 @@ class Broker:
         """
         self.stop()
         return self.start()
+
+    def kill(self) -> None:
+        """
+        End at once, as SIGKILL does: nobody is answered, and nothing is flushed. All that was
+        written is there at the next ``start``, except the data in the memory of a process that is
+        killed.
+
+        Raises:
+            NotRunning: the broker does not run.
+            BrokerError: it is in this process and in a directory.
+        """
+        self._host.kill()
+
+    def power_loss(self, keep: Literal["nothing", "everything"] | int = "nothing") -> None:
+        """
+        End at once, and the machine with it; ``start`` continues on what the disk has kept. The
+        broker is on a ``CrashableFiles`` disk.
+
+        Args:
+            keep: of what is not synced; a number is the seed of a choice for each write.
+
+        Raises:
+            NotRunning: the broker does not run.
+            BrokerError: the disk of the broker cannot crash.
+        """
+        if isinstance(keep, int):
+            seeded = Random(keep)
+            self._host.power_loss(lambda most: seeded.randint(0, most))
+        else:
+            self._host.power_loss(NOTHING if keep == "nothing" else EVERYTHING)
 
     def __enter__(self) -> Self:
         return self.start()

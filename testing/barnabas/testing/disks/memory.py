@@ -244,6 +244,29 @@ class MemoryFiles(Files):
         self.directories: set[Path] = {Path("/")}
         self.nodes: dict[Path, Node] = {}
 
+    def kill(self) -> Callable[[], None]:
+        """
+        Remember all that is written, synced or not, as a process leaves it to the system when it is
+        killed. The function that is returned puts it in place of what was done since.
+        """
+        nodes = {path: (bytes(node.data), node.modified_ms) for path, node in self.nodes.items()}
+        directories = set(self.directories)
+
+        def restore() -> None:
+            self.locked.clear()
+            self._clear()
+            for directory in sorted(directories - {Path("/")}):
+                self.link_directory(directory)
+            for path, (content, modified_ms) in nodes.items():
+                node = self._create(path)
+                node.write(0, content)
+                node.modified_ms = modified_ms
+
+        return restore
+
+    def _clear(self) -> None:
+        self.nodes, self.directories = {}, {Path("/")}
+
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
         """
         Called before everything that is done. Subclasses do not always come back.

@@ -13,9 +13,10 @@ from threading import Lock
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import finalize
 
+from barnabas.testing.disks.crashable import Choose
 from barnabas.testing.errors import BrokerDied
 from barnabas.testing.hosts.embedded import Embedded, Setup
-from barnabas.testing.hosts.host import not_running
+from barnabas.testing.hosts.host import cannot_lose_power, not_running
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -84,6 +85,9 @@ class ChildHost:
         child, self._child = self._child, None
         if child is not None:
             child.end()
+
+    def power_loss(self, choose: Choose) -> None:
+        raise cannot_lose_power()
 
     def kill(self) -> None:
         now_ms = self.now_ms()

@@ -77,6 +77,16 @@ class Embedded(Broker):
     def dispatcher(self, parts: BrokerParts) -> Dispatcher:
         return Dispatcher(FaultyHandlers(self.rules), parts)
 
+    async def cut_off(self, remember: Callable[[], R]) -> R:
+        """
+        Close the port and all connections, and call *remember* before anything else runs on the
+        loop: what a client has got no answer for by now, it never gets one for.
+        """
+        self._listening.close()
+        if self.connections is not None:
+            self.connections.abort()
+        return remember()
+
     @property
     def port(self) -> int:
         return self.listeners[0].port

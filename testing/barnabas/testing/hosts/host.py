@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
-from barnabas.testing.errors import NotRunning
+from barnabas.testing.disks.crashable import Choose
+from barnabas.testing.errors import BrokerError, NotRunning
 from barnabas.testing.hosts.embedded import Embedded
 
 P = ParamSpec("P")
@@ -58,6 +59,27 @@ class Host(Protocol):
         Stop, and give up what a further start would need: a process of its own ends.
         """
 
+    def kill(self) -> None:
+        """
+        End the broker at once, as SIGKILL does: nothing is flushed, nobody is answered.
+
+        Raises:
+            NotRunning: the broker does not run.
+            BrokerError: this host cannot do it.
+        """
+
+    def power_loss(self, choose: Choose) -> None:
+        """
+        End the broker at once, and the machine with it.
+
+        Args:
+            choose: how many of so many bytes or changes that are not synced the disk keeps.
+
+        Raises:
+            NotRunning: the broker does not run.
+            BrokerError: this host cannot do it.
+        """
+
     def call(
         self,
         operation: Callable[Concatenate[Embedded, P], Awaitable[R]],
@@ -98,3 +120,10 @@ def not_running(host: Host) -> NotRunning:
     if host.port is None:
         return NotRunning("the broker is not started: use it in a with block, or call start()")
     return NotRunning("the broker is stopped; start() continues with the same data")
+
+
+def cannot_lose_power() -> BrokerError:
+    """
+    The error for a test that takes the power from a disk which cannot crash.
+    """
+    return BrokerError("only a disk that can crash loses power: Broker(disk=CrashableFiles())")

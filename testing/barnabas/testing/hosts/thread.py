@@ -8,11 +8,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from functools import partial
 from threading import Thread
 from typing import Concatenate, ParamSpec, TypeVar
 
 from barnabas.storage.fs.interface import Files
+from barnabas.testing.disks.crashable import Choose, CrashableFiles
 from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.errors import BrokerError
 from barnabas.testing.hosts.embedded import Embedded, Setup
 from barnabas.testing.hosts.host import not_running
 from barnabas.testing.hosts.loop import CountingLoop
@@ -90,6 +93,29 @@ class ThreadHost:
 
     def close(self) -> None:
         self.stop()
+
+    def kill(self) -> None:
+        if not isinstance(self.files, MemoryFiles):
+            raise BrokerError(
+                "a broker in a directory is killed in a process of its own: Broker(process=True)"
+            )
+        self._end_abruptly(self.files.kill)
+
+    def power_loss(self, choose: Choose) -> None:
+        if not isinstance(self.files, CrashableFiles):
+            raise BrokerError(
+                "only a disk that can crash loses power: Broker(disk=CrashableFiles())"
+            )
+        self._end_abruptly(partial(self.files.power_loss, choose))
+
+    def _end_abruptly(self, remember: Callable[[], Callable[[], None]]) -> None:
+        """
+        Stop, and restore the files as they were when the last answer could leave.
+        """
+        running = self._expect_running()
+        restore = running.run(running.broker.cut_off(remember))
+        self.stop()
+        restore()
 
     def call(
         self,

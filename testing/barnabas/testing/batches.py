@@ -15,6 +15,9 @@ from barnabas.protocol.records.batch.build import seal_batch
 from barnabas.protocol.records.varints import append_varint
 
 _MOST_REMEMBERED: Final = 1 << 17
+_ONE_BYTE: Final = 1 << 6
+_TWO_BYTES: Final = 1 << 13
+_THREE_BYTES: Final = 1 << 20
 
 
 class _Varints(dict[int, bytes]):
@@ -23,9 +26,16 @@ class _Varints(dict[int, bytes]):
     """
 
     def __missing__(self, number: int) -> bytes:
-        out = bytearray()
-        append_varint(out, number)
-        made = bytes(out)
+        if _ONE_BYTE <= number < _TWO_BYTES:
+            zigzag = number << 1
+            made = bytes((zigzag & 127 | 128, zigzag >> 7))
+        elif _TWO_BYTES <= number < _THREE_BYTES:
+            zigzag = number << 1
+            made = bytes((zigzag & 127 | 128, zigzag >> 7 & 127 | 128, zigzag >> 14))
+        else:
+            out = bytearray()
+            append_varint(out, number)
+            made = bytes(out)
         if -1 <= number < _MOST_REMEMBERED:
             self[number] = made
         return made

@@ -27,6 +27,7 @@ def test_every_file_of_the_page_is_there() -> None:
 
 
 CONTRACTS = {
+    "testing": "rooms of the testing package",
     "protocol": "rooms of the protocol",
     "storage": "rooms of the storage engine",
     "server": "rooms of the server",

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import logging
 import socket
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import pytest
 from barnabas.testing import (
     Broker,
     InvalidConfig,
+    InvalidTopic,
     NotRunning,
     StartFailed,
     WaitTimeout,
@@ -92,6 +95,36 @@ def test_a_disk_keeps_the_data_for_the_next_broker(kind: type[MemoryFiles]) -> N
 def test_a_broker_is_on_a_disk_or_in_a_directory(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not both"):
         Broker(tmp_path, disk=MemoryFiles())
+
+
+def test_the_clock_runs_or_stands_still() -> None:
+    with pytest.raises(ValueError, match="'running' or 'still', not 'stopped'"):
+        Broker(clock="stopped")  # type: ignore[arg-type]  # the mistake
+
+
+def test_topics_that_exist_are_not_created_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        with Broker(tmp_path, topics={"orders": 2}) as broker:
+            assert 2 == broker.topic("orders").partitions
+
+
+def test_a_broker_whose_topics_cannot_be_created_is_stopped() -> None:
+    broker = Broker(topics={"a b": 1})
+
+    with pytest.raises(InvalidTopic, match="a b"):
+        broker.start()
+
+    assert not answers(broker.port)
+
+
+def test_a_broker_that_nobody_stops_ends_with_its_process() -> None:
+    script = "from barnabas.testing import Broker; Broker(topics={'t': 1}).start(); print('end')"
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert (0, "end\n", "") == (done.returncode, done.stdout, done.stderr)
 
 
 def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:

@@ -69,14 +69,16 @@ class Broker:
             directory: the log directory, with Kafka's files; by default the data are in memory.
             disk: one of ``barnabas.testing.disks``, to keep the data on.
             config: options of the broker, such as ``{"log.retention.ms": 60_000}``.
-            topics: topics to create at the first start, with their numbers of partitions.
+            topics: topics to create at a start unless they exist, with their numbers of partitions.
             clock: whether the clock runs with real time, or stands still between two moves.
             start_ms: the clock at the first start, in ms since 1970 UTC; by default the real time.
             process: run in a process of its own, which the end of the with block ends.
 
         Raises:
-            ValueError: a *disk* is given, and a *directory* or a *process*.
+            ValueError: a *disk* is given, and a *directory* or a *process*; or *clock* is neither.
         """
+        if clock not in ("running", "still"):
+            raise ValueError(f"the clock is 'running' or 'still', not {clock!r}")
         if disk is not None and directory is not None:
             raise ValueError("a broker is on a disk or in a directory, not both")
         if disk is not None and process:
@@ -88,7 +90,7 @@ class Broker:
             clock_runs=clock == "running",
             start_ms=start_ms,
         )
-        self._host: Host = ChildHost(setup) if process else ThreadHost(setup, files=disk)
+        self._host: Host = ChildHost(setup) if process else ThreadHost(setup, disk)
 
     # Start and stop
 
@@ -98,14 +100,20 @@ class Broker:
 
         Raises:
             InvalidConfig: an option is unknown, or its value is not acceptable.
+            InvalidTopic: one of the topics cannot be created.
             StartFailed: the directory is in use, or its files cannot be served.
         """
         if self._host.is_running:
             return self
         self._host.start()
-        for name, partitions in self._topics.items():
-            self.topic(name).create(partitions)
-        self._topics.clear()
+        try:
+            for name, partitions in self._topics.items():
+                topic = self.topic(name)
+                if not topic.exists:
+                    topic.create(partitions)
+        except BaseException:
+            self._host.close()
+            raise
         return self
 
     def stop(self) -> None:

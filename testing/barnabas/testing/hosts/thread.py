@@ -32,15 +32,13 @@ class ThreadHost:
     A ``Host`` in a thread of this process.
     """
 
-    def __init__(
-        self, setup: Setup, *, files: Files | None = None, clock: ManualClock | None = None
-    ) -> None:
+    def __init__(self, setup: Setup, files: Files | None = None) -> None:
         """
         Args:
             files: a disk in place of the one that *setup* describes.
-            clock: a clock in place of the one that *setup* describes.
         """
-        self.clock = clock or _clock(setup)
+        start_ms = time.time_ns() // 1_000_000 if setup.start_ms is None else setup.start_ms
+        self.clock = ManualClock(start_ms, runs=setup.clock_runs)
         if files is None and setup.directory is None:
             files = MemoryFiles()
         if isinstance(files, MemoryFiles):
@@ -188,11 +186,6 @@ class _Running:
         self._ready.set_result(self.broker.port)
         await self._stop.wait()
         await self.broker.stop()
-
-
-def _clock(setup: Setup) -> ManualClock:
-    start_ms = time.time_ns() // 1_000_000 if setup.start_ms is None else setup.start_ms
-    return ManualClock(start_ms, runs=setup.clock_runs)
 
 
 async def _awaited(work: Awaitable[R]) -> R:

@@ -24,7 +24,7 @@ from barnabas.testing import (
 from barnabas.testing.defaults import Config
 from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.memory import MemoryFiles
-from tests.support.broker_process import answers
+from tests.support.broker_process import answers, wait_for
 
 
 def test_a_broker_answers_inside_its_block_only() -> None:
@@ -59,7 +59,7 @@ def test_a_broker_leaves_no_threads() -> None:
     with Broker(topics={"t": 1}) as broker:
         broker.topic("t").append(["a"])
 
-    assert threading.active_count() <= before
+    wait_for(lambda: threading.active_count() <= before, "the threads to end", 30)
 
 
 def test_port_and_data_stay_over_a_restart() -> None:

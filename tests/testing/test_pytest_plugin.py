@@ -189,20 +189,20 @@ def test_it(kafka_session_broker, kafka_topic, number):
 
 def test_a_run_without_a_broker_does_not_load_one() -> None:
     """
-    The plugin is loaded in every run: it takes less than 10 ms.
+    The plugin is loaded in every run: it takes less than 10 ms of processor time.
     """
     script = """
 import sys, time
 import pytest
 before = set(sys.modules)
-began = time.perf_counter()
+began = time.process_time()
 import barnabas.testing.pytest_plugin
-print(1000 * (time.perf_counter() - began))
+print(1000 * (time.process_time() - began))
 print(*(set(sys.modules) - before))
 """
     runs = [
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        for _ in range(3)
+        for _ in range(5)
     ]
 
     assert min(float(run.stdout.split()[0]) for run in runs) < 10

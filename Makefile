@@ -19,7 +19,7 @@ INSTALLED := $(VENV)/.installed-$(BARNABAS_COMPILE)
 # What is compiled, as hatch_build.py finds it. An edited source is compiled again, or removed from
 # the compiled ones, before anything runs.
 COMPILED := $(shell grep -rlx --include='*.py' '\# Compiled: see hatch_build.py\.' \
-  protocol storage server pipeline)
+  protocol storage server pipeline testing)
 
 LISTENERS ?= PLAINTEXT://127.0.0.1:9092
 DATA_DIR ?= data
@@ -83,7 +83,7 @@ docker: ## Build the image
 
 clean: ## Remove .venv, builds and caches, but no data
 	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find protocol storage server pipeline tests benchmarks \
+	find protocol storage server pipeline testing tests benchmarks \
 	  \( -name __pycache__ -o -name '*.so' \) -prune -exec rm -rf {} +
 
 $(VENV)/.python:
@@ -101,7 +101,7 @@ $(INSTALLED): pyproject.toml hatch_build.py $(COMPILED) | $(VENV)/.python
 	@echo "Installing Barnabas and what it runs on, with BARNABAS_COMPILE=$(BARNABAS_COMPILE)"
 	@rm -f $(VENV)/.installed-*
 	@$(BIN)/python -m pip install --quiet --editable .
-	@$(BIN)/python -m compileall -q protocol storage server
+	@$(BIN)/python -m compileall -q protocol storage server testing
 	@$(BIN)/python -c "import barnabas.protocol.records.record as r; compiled = not r.__file__.endswith('.py'); \
 	  print('The inner loops are compiled' if compiled else 'The inner loops run as plain Python, slower')"
 	@touch $@

@@ -18,7 +18,7 @@ def test_every_file_of_the_page_is_there() -> None:
     named = set(re.findall(r"`((?:\w+/)+\w+\.py)`", PAGE))
     sources = {
         source.relative_to(ROOT).as_posix()
-        for folder in (*FOLDERS, "tests")
+        for folder in (*FOLDERS, "testing", "tests")
         for source in (ROOT / folder).rglob("*.py")
     }
 
@@ -27,6 +27,7 @@ def test_every_file_of_the_page_is_there() -> None:
 
 
 CONTRACTS = {
+    "testing": "rooms of the testing package",
     "protocol": "rooms of the protocol",
     "storage": "rooms of the storage engine",
     "server": "rooms of the server",

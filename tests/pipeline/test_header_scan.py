@@ -17,7 +17,7 @@ from barnabas.pipeline.logs.chunks import SegmentScan
 from barnabas.pipeline.logs.headers import HeaderScan
 from barnabas.protocol.records.batch import HEADER_SIZE, build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 PATH = Path("/data/t-0/0.log")
 

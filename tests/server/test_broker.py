@@ -20,10 +20,11 @@ from barnabas.protocol.errors import ErrorCode, KafkaStorageError
 from barnabas.protocol.messages.find_coordinator import FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from barnabas.server.broker import Broker
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.network.acceptor import CannotListen
 from barnabas.storage.errors import InvalidLogDirectory, LogDirectoryLocked
-from tests.support.disk import FailingFiles, MemoryFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import (
     PATIENCE,
     START_MS,

@@ -21,7 +21,7 @@ from barnabas.server.config import BrokerConfig
 from barnabas.server.topics.creation import MAX_PARTITIONS_PER_REQUEST
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.producers.entry import NUM_BATCHES_TO_RETAIN
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import rows, stated
 from tests.support.server import running
 from tests.support.wire_client import Disconnected

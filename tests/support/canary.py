@@ -8,8 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.fs.disk import DiskFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import START_MS, batch, produce_request, running
 
 FIRST_MS: Final = START_MS

@@ -43,8 +43,8 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.manager.manager import LoadReport
 from barnabas.storage.uuids import random_uuid
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.log_manager import open_manager
 from tests.support.requests import request_context
 

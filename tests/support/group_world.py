@@ -12,10 +12,10 @@ from uuid import UUID
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC
 from barnabas.server.config import BrokerConfig
 from barnabas.server.groups.coordinator import GroupCoordinator
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
 from barnabas.server.scheduling.background import Background
 from barnabas.server.scheduling.turns import Turns
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.fragile_log import FragileLog
 
 OFFSETS_TOPIC_ID = UUID(int=17)

@@ -22,8 +22,8 @@ from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.producers.state import ProducerStateManagerConfig
 from barnabas.storage.recovery.opening import open_log
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch
 
 DIRECTORY = Path("/data/t-0")

@@ -16,8 +16,8 @@ from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import transaction_index_file
 from barnabas.storage.units import LONG_MAX
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 
 DIRECTORY = Path("/data/t-0")
 FIRST_TIMESTAMP = 1_700_000_000_000

@@ -35,9 +35,9 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.broker import Broker
 from barnabas.server.clock import ServerClock
 from barnabas.server.config import BrokerConfig
-from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.fs.interface import Files
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.wire_client import WireClient
 
 DATA = Path("/data")

@@ -20,9 +20,9 @@ from barnabas.storage.state_files.meta_properties import (
     write_meta_properties,
 )
 from barnabas.storage.verify.cluster import KnownTopic
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cleaning import clean, put
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.log_manager import load, open_manager
 from tests.support.logs import append, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP

@@ -55,15 +55,11 @@ from barnabas.storage.uuids import random_uuid
 
 if TYPE_CHECKING:
     from barnabas.server.dynamic_config.admin import ConfigAdmin
+    from barnabas.server.network.resources import Dispatch
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-METADATA_MAINTENANCE = 60.0
-"""
-Seconds between two checks whether the metadata log needs a snapshot, or has an expired one.
-"""
 
 
 class Broker:
@@ -76,6 +72,11 @@ class Broker:
        before all acknowledged records can be read.
     2. ``stop`` may be called at any time, and repeatedly: all calls wait for the same stop.
     3. A broker is started once.
+    """
+
+    metadata_maintenance_s = 60.0
+    """
+    Seconds between two checks whether the metadata log needs a snapshot, or has an expired one.
     """
 
     def __init__(
@@ -116,6 +117,8 @@ class Broker:
         self._controller: Controller | None = None
         self._coordinators: Coordinators | None = None
         self._failure_handler: LogDirFailureHandler | None = None
+        self.parts: BrokerParts | None = None
+        """What handlers use; None until ``start`` has made it."""
         self.connections: Connections | None = None
         self._stopping: asyncio.Task[None] | None = None
 
@@ -180,7 +183,7 @@ class Broker:
         coordinators.start()
         self._watch(log_manager)
         self._maintain(controller)
-        parts = BrokerParts(
+        self.parts = BrokerParts(
             node_id=self.node_id,
             cluster_id=cluster_id,
             config=self.config,
@@ -204,7 +207,7 @@ class Broker:
             configs.brokers.current(),
             self.clock,
             self._workers.reads,
-            Dispatcher(HANDLERS, parts),
+            self.dispatcher(self.parts),
             self.metrics,
             open_files=self.files.open_files,
         )
@@ -212,6 +215,12 @@ class Broker:
         self.turns.activity = lambda: bytes_in.value
         await self._listening.serve(self.connections)
         self._say_ready(cluster_id, len(topics), report, self.clock.monotonic() - began)
+
+    def dispatcher(self, parts: BrokerParts) -> Dispatch:
+        """
+        What answers the requests of all connections.
+        """
+        return Dispatcher(HANDLERS, parts)
 
     async def stop(self) -> None:
         """
@@ -425,7 +434,9 @@ class Broker:
         """
         Start the maintenance of the metadata log.
         """
-        self.background.every("metadata-maintenance", METADATA_MAINTENANCE, controller.maintain)
+        self.background.every(
+            "metadata-maintenance", self.metadata_maintenance_s, controller.maintain
+        )
         idle_ms = self.config.metadata_max_idle_interval_ms
         if idle_ms > 0:
             self.background.every("metadata-no-op", idle_ms / 1000, controller.write_no_op)

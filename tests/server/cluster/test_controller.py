@@ -12,9 +12,9 @@ from barnabas.server.cluster.formatting import prepare_directories
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.cluster.record_frames import decode_record
 from barnabas.server.cluster.snapshots import find_snapshots
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, started
-from tests.support.disk import MemoryFiles
 
 HERE = DATA / "__cluster_metadata-0"
 

@@ -16,8 +16,9 @@ from barnabas.server.cluster.formatting import (
 )
 from barnabas.storage.errors import InvalidLogDirectory
 from barnabas.storage.state_files.meta_properties import MetaProperties, read_meta_properties
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.points import crash_images
-from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.some import some
 
 A, B = Path("/a"), Path("/b")

@@ -22,9 +22,11 @@ from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
 from barnabas.storage.state_files.quorum_state import QuorumState
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.crash.points import ALL, NONE, crash_images, first
-from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
 from tests.support.some import some
 
 DATA = Path("/data")

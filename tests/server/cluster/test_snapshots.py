@@ -18,8 +18,9 @@ from barnabas.server.cluster.snapshots import (
     snapshot_batches,
     write_snapshot,
 )
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.points import ALL, crash_images
-from tests.support.disk import CrashableFiles, MemoryFiles
 
 HERE = Path("/log")
 SNAPSHOT = SnapshotId(47, 3)

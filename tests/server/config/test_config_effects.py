@@ -16,6 +16,7 @@ from barnabas.server.clock import SystemClock
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.config_requests import (
     APPEND,
     BROKER,
@@ -27,7 +28,6 @@ from tests.support.config_requests import (
     replace,
     told,
 )
-from tests.support.disk import MemoryFiles
 from tests.support.server import DATA, TestBroker, batch, produce_request, running
 from tests.support.wire_client import Disconnected, WireClient
 

@@ -16,6 +16,7 @@ from barnabas.protocol.internal_topics.metadata_records import ClearElrRecord
 from barnabas.server.cluster.controller import Controller
 from barnabas.server.cluster.image import Versioned
 from barnabas.server.dynamic_config.admin.changes import Change, changed_value
+from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.config_requests import (
     APPEND,
@@ -34,7 +35,6 @@ from tests.support.config_requests import (
     replace,
     told,
 )
-from tests.support.disk import CrashableFiles
 
 E = ErrorCode
 FINE = [(E.NONE, None)]

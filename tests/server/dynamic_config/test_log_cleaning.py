@@ -15,13 +15,13 @@ from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, configure_cleaner
-from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.cleaner.pool import LogCleaner
 from barnabas.storage.cleaner.settings import CleanerSettings
 from barnabas.storage.log.log import Log
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.group_requests import commit_request, committed_request, coordinator_request
 from tests.support.server import (
     DATA,

@@ -13,8 +13,9 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FetchRequest, ForgottenTopic, ReplicaState
 from barnabas.protocol.records.batch import batches
-from barnabas.server.manual_clock import ManualClock
-from tests.support.disk import FailingFiles, MemoryFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import (
     START_MS,
     TestBroker,

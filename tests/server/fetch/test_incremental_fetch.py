@@ -13,8 +13,8 @@ import pytest
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import ReplicaState
 from barnabas.server.fetch.sessions import EVICTION_MS, SHARDS
-from barnabas.server.manual_clock import ManualClock
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import (
     START_MS,
     TestBroker,

@@ -20,9 +20,9 @@ from barnabas.protocol.messages.list_groups import ListGroupsRequest
 from barnabas.protocol.structs import replace
 from barnabas.server.clock import SystemClock
 from barnabas.server.coordinator_runtime.shards import Shards
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import Partition
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.group_requests import (
     commit_request,
     committed_request,
@@ -169,7 +169,7 @@ async def test_heartbeats_are_answered_whatever_waits_elsewhere() -> None:
     member stays.
     """
     files, clock = MemoryFiles(), ManualClock(START_MS)
-    options = SMALL | {"group_initial_rebalance_delay_ms": "0"}
+    options = SMALL | {"group_initial_rebalance_delay_ms": "1"}
     async with running(files, clock, **options) as broker:
         await broker.create("t")
         async with await broker.client() as client, await broker.client() as other:

@@ -21,6 +21,7 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
 from barnabas.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from barnabas.server.cluster.scram_credentials import scram_credentials
 from barnabas.server.requests.errors import CloseConnection
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cluster_node import NODE_ID, ClusterNode, ask, started
 from tests.support.cluster_requests import (
     acls,
@@ -31,7 +32,6 @@ from tests.support.cluster_requests import (
     quotas,
     users,
 )
-from tests.support.disk import MemoryFiles
 
 E = ErrorCode
 EXACT, DEFAULT, SPECIFIED = 0, 1, 2

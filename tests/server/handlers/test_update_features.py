@@ -10,9 +10,9 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.cluster.image import ResourceType
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.cluster_requests import features
-from tests.support.disk import MemoryFiles
 
 ELR = "eligible.leader.replicas.version"
 MIN_ISR = "min.insync.replicas"

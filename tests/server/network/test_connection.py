@@ -23,7 +23,6 @@ import pytest
 from barnabas.protocol.framing import FIRST_ROOM_BYTES
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.fetch.stored_records import StoredRecords
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.metrics import Metrics
 from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
@@ -45,6 +44,7 @@ from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.segment.fetch_data import FileSlice
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.fake_transport import FakeTransport, feed
 from tests.support.limits import stated
 from tests.support.wire_client import Disconnected, WireClient

@@ -32,10 +32,10 @@ from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.init_producer_id import InitProducerIdRequest
 from barnabas.protocol.messages.join_group import JoinGroupRequest
 from barnabas.protocol.records.batch import CRC_AT
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.network.connection import Connection
 from barnabas.server.requests.registry import HANDLERS
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.fake_transport import FakeTransport, feed
 from tests.support.limits import stated
 from tests.support.samples import sample

@@ -22,8 +22,8 @@ from barnabas.server.clock import SystemClock
 from barnabas.server.cluster.topic_names import GROUP_METADATA_TOPIC, TRANSACTION_STATE_TOPIC
 from barnabas.server.coordinator_runtime.partitioning import partition_of
 from barnabas.server.handlers.find_coordinator import GROUP, TRANSACTION
-from barnabas.server.manual_clock import ManualClock
-from tests.support.disk import FailingFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.group_requests import (
     commit_request,
     committed_request,

@@ -29,7 +29,6 @@ from barnabas.protocol.records.control import ControlRecordType, EndTransactionM
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.fetch import delayed as delayed_fetch
 from barnabas.server.fetch.delayed import DelayedFetch, FetchPurgatory
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.partitions.partition import EpochEnd, Partition
 from barnabas.server.partitions.watch import Watch
 from barnabas.server.scheduling.turns import TURN_S, Steps, Turns
@@ -37,7 +36,8 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.producers.append_origin import AppendOrigin
-from tests.support.disk import FailingFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.logs import append, config_with, new_log, sent_batch
 from tests.support.segments import FIRST_TIMESTAMP
 

@@ -11,9 +11,9 @@ from typing import Any
 from barnabas.protocol.messages import REQUESTS
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.manual_clock import ManualClock
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.absurd_requests import absurd_request
-from tests.support.memory_disk import MemoryFiles
 from tests.support.server import START_MS, TestBroker, batch, produce_request, running
 from tests.support.wire_client import WireClient
 

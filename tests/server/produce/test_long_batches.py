@@ -27,8 +27,8 @@ from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.validator import EXAMINED_AT_ONCE_BYTES, REBUILT_AT_ONCE_BYTES, Examined
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.bombs import bomb
-from tests.support.disk import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import (
     PATIENCE,

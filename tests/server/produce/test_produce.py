@@ -21,7 +21,8 @@ from barnabas.protocol.records.batch import ATTRIBUTES_AT, CRC_AT, build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.server.config import BrokerConfig
 from barnabas.storage.config.log_config import LogConfig
-from tests.support.disk import FailingFiles, MemoryFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import (
     START_MS,

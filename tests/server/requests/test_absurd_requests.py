@@ -23,8 +23,8 @@ from barnabas.protocol.messages.metadata import MetadataRequest, MetadataRequest
 from barnabas.server.requests.context import MOST_ENTRIES
 from barnabas.server.requests.registry import SERVED
 from barnabas.server.resources.collector import Collector
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.absurd_requests import Path, absurd_request, array_paths
-from tests.support.disk import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import TestBroker, broker_config
 from tests.support.wire_client import request_frame

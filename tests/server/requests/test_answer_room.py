@@ -26,7 +26,7 @@ from barnabas.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFe
 from barnabas.server.requests import answer_room
 from barnabas.server.requests.answer_room import ENTRY_BYTES, MOST_BYTES, AnswerRoom
 from barnabas.server.requests.errors import CloseConnection
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.limits import stated
 from tests.support.server import TestBroker, running
 from tests.support.wire_client import Disconnected

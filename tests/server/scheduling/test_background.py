@@ -8,8 +8,8 @@ import asyncio
 
 import pytest
 
-from barnabas.server.manual_clock import ManualClock
 from barnabas.server.scheduling.background import Background
+from barnabas.testing.manual_clock import ManualClock
 
 
 async def test_a_loop_works_at_every_interval() -> None:

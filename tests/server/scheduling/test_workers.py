@@ -14,7 +14,7 @@ import pytest
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.clock import SystemClock
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.group_requests import commit_request, coordinator_request
 from tests.support.limits import stated
 from tests.support.server import (

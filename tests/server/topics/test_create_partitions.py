@@ -15,10 +15,10 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
+from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.cluster_node import DATA, ClusterNode, ask, started
 from tests.support.config_requests import grow, told
 from tests.support.crash.points import crash_images
-from tests.support.disk import CrashableFiles
 from tests.support.server import batch
 
 E = ErrorCode

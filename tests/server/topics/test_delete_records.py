@@ -11,9 +11,9 @@ import pytest
 from barnabas.protocol.errors import ErrorCode, KafkaStorageError, OffsetOutOfRange
 from barnabas.protocol.messages.delete_records import DeleteRecordsPartition
 from barnabas.storage.log.fetch_isolation import FetchIsolation
+from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.cluster_node import ClusterNode, ask, started
 from tests.support.config_requests import told, trim
-from tests.support.disk import CrashableFiles
 from tests.support.server import batch
 
 E = ErrorCode

@@ -20,9 +20,9 @@ from barnabas.server.cluster.partition_registration import (
     PartitionRegistration,
 )
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cluster_node import NODE_ID, ClusterNode, ask, creatable, started
 from tests.support.cluster_requests import election, moves, moving
-from tests.support.disk import MemoryFiles
 
 E = ErrorCode
 GONE = 2

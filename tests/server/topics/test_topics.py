@@ -20,10 +20,12 @@ from barnabas.server.cluster.image import Topic
 from barnabas.server.topics import topics
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.cluster_node import DATA, ClusterNode, creatable, started
 from tests.support.crash.points import crash_images
-from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
 from tests.support.some import some
 
 

@@ -7,8 +7,9 @@ import pytest
 from barnabas.protocol.errors import UnknownServerError
 from barnabas.protocol.internal_topics import metadata_records as records
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.failing import FailingFiles
 from tests.support.cluster_node import started
-from tests.support.disk import CrashableFiles, FailingFiles
 
 
 async def test_ids_begin_at_zero_and_count_up() -> None:

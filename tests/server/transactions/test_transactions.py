@@ -30,8 +30,8 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from barnabas.server.coordinator_runtime.producer import Producer
-from barnabas.server.manual_clock import ManualClock
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.server import (
     START_MS,
     TestBroker,

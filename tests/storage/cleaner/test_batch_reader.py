@@ -12,7 +12,7 @@ from barnabas.protocol.errors import CorruptMessage
 from barnabas.storage.cleaner.batch_reader import BatchReader
 from barnabas.storage.errors import CorruptRecord
 from barnabas.storage.segment.records import FileRecords
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.segments import padded_batch
 
 PATH = Path("/data/t-0/00000000000000000000.log")

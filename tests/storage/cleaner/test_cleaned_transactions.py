@@ -14,7 +14,7 @@ from barnabas.protocol.records.control import ControlRecordType, EndTransactionM
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.storage.cleaner.transactions import CleanedTransactionMetadata
 from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.segments import aborted_txns
 
 ABORTED = AbortedTxn(1, 10, 20, 21)

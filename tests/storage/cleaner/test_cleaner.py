@@ -22,9 +22,11 @@ from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.crashable import CrashableFiles, Crashed
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cleaning import clean, new_cleaner, pairs, put
 from tests.support.clock import StillClock
-from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles
 from tests.support.logs import (
     DIRECTORY,
     LogHome,

@@ -18,8 +18,9 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.cleaner_world import CHECKPOINT, COMPACT, DATA, CleanerWorld, add, config
-from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.log_manager import T0, T1, TOPIC_ID, load, open_manager
 
 OTHER = Path("/other")

@@ -16,7 +16,6 @@ from barnabas.protocol.compression import CompressionType
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
 from barnabas.protocol.structs import replace
-from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.cleaner.cleaner import Cleaner
 from barnabas.storage.cleaner.log_to_clean import LogToClean
 from barnabas.storage.cleaner.manager import LogCleanerManager
@@ -27,10 +26,12 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.state_files.file_names import TopicPartition, log_file
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.bombs import bomb, memory_below
 from tests.support.cleaner_world import COMPACT, DATA, SETTINGS, CleanerWorld, add, config
 from tests.support.cleaning import pairs, put
-from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.limits import stated
 from tests.support.log_manager import T0, T1
 from tests.support.logs import append_with_offsets, end_transaction

@@ -8,8 +8,8 @@ import pytest
 
 from barnabas.storage.cleaner.segment_groups import group_segments_by_size
 from barnabas.storage.segment.segment import LogSegment
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.segments import DIRECTORY, Config, padded_batch
 
 INT_MAX = 2**31 - 1

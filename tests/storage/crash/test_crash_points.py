@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pytest
 
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.logs import Logs
 from tests.support.crash.points import (
     NONE,
@@ -18,7 +19,6 @@ from tests.support.crash.points import (
 )
 from tests.support.crash.workloads import WORKLOADS, Workload, compaction, crashes, transactions
 from tests.support.crash.world import World
-from tests.support.disk import MemoryFiles
 from tests.support.some import some
 
 pytestmark = pytest.mark.usefixtures("silent_logs")

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError
+from barnabas.testing.disks.crashable import READING
+from barnabas.testing.disks.failing import FailingFiles
 from tests.support.crash.count import CRASH_POINTS
 from tests.support.crash.failures import LIVES, check_nothing_is_held, operations_of, start_again
 from tests.support.crash.workloads import Workload
 from tests.support.crash.world import ROOT, World
-from tests.support.crashable_disk import READING
-from tests.support.disk import FailingFiles
 
 READS = READING - {"look", "list"}
 NEVER = 10**9

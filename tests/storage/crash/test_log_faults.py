@@ -14,7 +14,9 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
-from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.logs import LogHome, append, end_transaction, produce, read_batches
 from tests.support.segments import FIRST_TIMESTAMP
 

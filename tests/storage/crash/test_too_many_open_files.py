@@ -17,11 +17,11 @@ import pytest
 from barnabas.storage.errors import TooManyOpenFiles
 from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.failing import FailingFiles
 from tests.support.crash.count import CRASH_POINTS
 from tests.support.crash.failures import LIVES, check_nothing_is_held, operations_of, start_again
 from tests.support.crash.workloads import Workload
 from tests.support.crash.world import ROOT, World
-from tests.support.disk import FailingFiles
 
 OPENINGS = frozenset({"open", "map", "list", "sync directory"})
 T = TypeVar("T")

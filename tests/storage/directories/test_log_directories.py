@@ -12,7 +12,7 @@ from barnabas.storage.directories.directories import LogDirectories
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.state_files.checkpoints import CleanShutdownFile
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 A, B, C = Path("/a"), Path("/b"), Path("/c")
 

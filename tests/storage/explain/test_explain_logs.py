@@ -12,7 +12,7 @@ from barnabas.storage.explain.known import ExplainError, FilesChanged
 from barnabas.storage.explain.logs import ATTEMPTS, Condition
 from barnabas.storage.fs.interface import File
 from barnabas.storage.readonly.overlay_files import OverlayFiles
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.explaining import Explainer, look_at
 from tests.support.logs import LogHome, append, offsets
 

@@ -21,8 +21,8 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs import page_cache
 from barnabas.storage.fs.disk import SMALL_FILE, DiskFiles
 from barnabas.storage.fs.interface import Files, WouldBlock
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.descriptors import open_descriptors
-from tests.support.disk import MemoryFiles
 
 FILES = DiskFiles()
 

@@ -14,10 +14,9 @@ from barnabas.storage.fs.open_files import OpenFiles
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.segment.fetch_data import FileSlice
 from barnabas.storage.segment.records import FileRecords
+from barnabas.testing.disks.memory import MemoryFile, MemoryFiles
 from tests.support.descriptors import open_descriptors
-from tests.support.disk import MemoryFiles
 from tests.support.logs import LogHome, produce
-from tests.support.memory_disk import MemoryFile
 
 DATA = Path("/data")
 

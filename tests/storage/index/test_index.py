@@ -19,7 +19,8 @@ from barnabas.storage.fs.interface import Files
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.search import WARM_BYTES, SearchResult, search
 from barnabas.storage.index.time_index import TimeIndex
-from tests.support.disk import FailingFiles, MemoryFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 D = Path("/data")
 PATH = D / "i"

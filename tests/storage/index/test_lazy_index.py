@@ -11,7 +11,9 @@ import pytest
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.index.lazy import IndexState, LazyIndex
 from barnabas.storage.index.offset_index import OffsetIndex
-from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.disk import RecordingFiles
 
 D = Path("/data")
 PATH = D / "00000000000000000100.index"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from barnabas.storage.errors import CorruptIndex, InvalidOffset
 from barnabas.storage.index.offset_index import OffsetIndex, OffsetPosition
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 D = Path("/data")
 PATH = D / "00000000000000000100.index"

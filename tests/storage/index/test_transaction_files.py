@@ -21,7 +21,7 @@ from barnabas.protocol.records.control import ControlRecordType
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
-from tests.support.disk import CrashableFiles
+from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.logs import LogHome, end_transaction, produce
 from tests.support.segments import aborted_txns
 

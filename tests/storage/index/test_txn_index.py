@@ -10,7 +10,8 @@ import pytest
 
 from barnabas.storage.errors import CorruptIndex, KafkaError, KafkaStorageError
 from barnabas.storage.index.txn_index import AbortedTxn, TransactionIndex
-from tests.support.disk import FailingFiles, MemoryFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.segments import aborted_txns
 
 D = Path("/data")

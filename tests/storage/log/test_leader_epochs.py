@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from barnabas.storage.errors import CorruptCheckpoint
 from barnabas.storage.log.leader_epochs import LeaderEpochFileCache
 from barnabas.storage.state_files.checkpoints import EpochEntry, LeaderEpochCheckpointFile
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 D = Path("/data/t-0")
 FILE = D / "leader-epoch-checkpoint"

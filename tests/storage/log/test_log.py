@@ -28,7 +28,8 @@ from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.leader_epochs import OffsetAndEpoch
 from barnabas.storage.log.log import Log
 from barnabas.storage.producers.append_origin import AppendOrigin
-from tests.support.disk import MemoryFiles, RecordingFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.disk import RecordingFiles
 from tests.support.logs import (
     DIRECTORY,
     LogHome,

@@ -19,9 +19,11 @@ from barnabas.storage.state_files.partition_metadata import (
     read_partition_metadata,
 )
 from barnabas.storage.threads.deferred_work import DeferredWork
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.crash.points import ALL, HALF, NONE, crash_images
-from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
 from tests.support.some import some
 
 D = Path("/data/t-0")

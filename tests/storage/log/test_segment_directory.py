@@ -14,9 +14,10 @@ from barnabas.storage.recovery.swap_files import clean_up, numbered
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import TopicPartition
 from barnabas.storage.threads.deferred_work import DeferredWork
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.crash.points import ALL, NONE, Keep, any_part, crash_images
-from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.segments import DIRECTORY, append_padded, padded_batch
 from tests.support.some import some
 

@@ -15,7 +15,6 @@ import pytest
 from barnabas.protocol.errors import InconsistentTopicId
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
-from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.config.log_config import LogConfig
 from barnabas.storage.directories.directory import LogDirectory
 from barnabas.storage.errors import (
@@ -28,8 +27,10 @@ from barnabas.storage.log.offsets_by_time import EARLIEST_TIMESTAMP
 from barnabas.storage.manager.loading import LOOK_EVERY
 from barnabas.storage.manager.manager import LogManager
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.clock import StillClock
-from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.log_manager import SETTINGS, T0, T1, TOPIC_ID, fill, load, open_manager
 from tests.support.logs import append
 

@@ -20,7 +20,8 @@ from barnabas.storage.producers.snapshots import (
     read_snapshot,
     write_snapshot,
 )
-from tests.support.disk import CrashableFiles, MemoryFiles
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 DIRECTORY = Path("/data/t-0")
 PATH = DIRECTORY / "00000000000000000042.snapshot"

@@ -18,8 +18,8 @@ from barnabas.storage.producers.entry import ProducerStateEntry
 from barnabas.storage.producers.snapshots import ProducerSnapshots
 from barnabas.storage.producers.state import ProducerStateManager, ProducerStateManagerConfig
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.limits import stated
 
 DIRECTORY = Path("/data/t-0")

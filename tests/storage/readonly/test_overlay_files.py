@@ -13,8 +13,8 @@ from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.index.offset_index import OffsetIndex
 from barnabas.storage.index.time_index import TimeIndex, TimestampOffset
 from barnabas.storage.readonly.overlay_files import OverlayFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.descriptors import open_descriptors
-from tests.support.disk import MemoryFiles
 from tests.support.logs import LogHome, append, offsets
 
 DIRECTORY = Path("/data")

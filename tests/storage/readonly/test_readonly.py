@@ -17,7 +17,7 @@ from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.readonly.segment import ReadOnlySegment
 from barnabas.storage.state_files.checkpoints import EpochEntry
 from barnabas.storage.state_files.file_names import TopicPartition
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.logs import DIRECTORY, LogHome, append, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP
 from tests.support.some import some

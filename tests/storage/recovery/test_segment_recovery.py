@@ -20,8 +20,9 @@ from barnabas.storage.producers.state import ProducerStateManager, ProducerState
 from barnabas.storage.recovery.segment_recovery import recover_segment
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.checkpoints import LeaderEpochCheckpointFile
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
     FIRST_TIMESTAMP,

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 import pytest
 
 from barnabas.storage.recovery.swap_files import clean_up, numbered
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.storage.log.test_segment_directory import directory, filled, offsets_in
 from tests.support.crash.points import ALL, NONE, crash_images
-from tests.support.disk import CrashableFiles, MemoryFiles
 from tests.support.segments import DIRECTORY, padded_batch
 from tests.support.some import some
 

@@ -11,7 +11,7 @@ import pytest
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.segment.fetch_data import FetchDataInfo, FileSlice
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 
 def test_a_slice_is_read_from_its_file() -> None:

@@ -23,9 +23,10 @@ from barnabas.storage.segment.records import (
     LogOffsetPosition,
     TimestampAndOffset,
 )
-from tests.support.disk import FailingFiles, MemoryFiles, RecordingFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFile, MemoryFiles
+from tests.support.disk import RecordingFiles
 from tests.support.legacy_messages import Legacy, legacy_message, legacy_wrapper
-from tests.support.memory_disk import MemoryFile
 from tests.support.segments import batch_of, padded_batch
 from tests.support.some import some
 
@@ -107,10 +108,10 @@ def test_positions_have_to_fit_an_int32(monkeypatch: pytest.MonkeyPatch) -> None
 
     files = MemoryFiles()
     files.make_directory(D)
-    monkeypatch.setattr("tests.support.memory_disk.MemoryFile.size", lambda self: 2**31)
+    monkeypatch.setattr("barnabas.testing.disks.memory.MemoryFile.size", lambda self: 2**31)
     with pytest.raises(KafkaError, match="is larger than the maximum allowed segment size"):
         FileRecords.open(files, PATH)
-    monkeypatch.setattr("tests.support.memory_disk.MemoryFile.size", lambda self: 2**31 - 1)
+    monkeypatch.setattr("barnabas.testing.disks.memory.MemoryFile.size", lambda self: 2**31 - 1)
     assert 2**31 - 1 == FileRecords.open(files, PATH).size
 
 

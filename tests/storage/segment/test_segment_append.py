@@ -9,8 +9,9 @@ from __future__ import annotations
 import pytest
 
 from barnabas.storage.errors import KafkaStorageError, SegmentOffsetOverflow
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
     append_padded,

@@ -12,8 +12,9 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.segment.segment import delete_stale_files
 from barnabas.storage.state_files.file_names import offset_from_file_name
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import FailingFiles, MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
     FIRST_TIMESTAMP,

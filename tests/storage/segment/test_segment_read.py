@@ -13,7 +13,7 @@ from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.segment.fetch_data import FetchDataInfo
 from barnabas.storage.segment.offset_metadata import LogOffsetMetadata
 from barnabas.storage.segment.segment import LogSegment
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
     append_padded,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from barnabas.storage.log.rolling import RollParams, RollReason, reason_to_roll, room_in
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.segments import (
     DIRECTORY,
     FIRST_TIMESTAMP,

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.segment.segments import LogSegments
-from tests.support.disk import FailingFiles, MemoryFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.segments import append_padded, open_segment
 
 

@@ -20,8 +20,10 @@ from barnabas.storage.state_files.checkpoints import (
     OffsetCheckpointFile,
 )
 from barnabas.storage.state_files.file_names import TopicPartition
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.points import ALL, HALF, NONE, crash_images
-from tests.support.disk import CrashableFiles, FailingFiles, MemoryFiles
 from tests.support.some import some
 
 D = Path("/data")

@@ -21,7 +21,8 @@ from barnabas.storage.state_files.meta_properties import (
     read_meta_properties,
 )
 from barnabas.storage.uuids import parse_uuid
-from tests.support.disk import FailingFiles, MemoryFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 A, B, C = Path("/a"), Path("/b"), Path("/c")
 FILE = Path("/a/meta.properties")

@@ -16,7 +16,7 @@ from barnabas.storage.state_files.partition_metadata import (
     write_partition_metadata,
 )
 from barnabas.storage.uuids import parse_uuid
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 D = Path("/data/t-0")
 ID = parse_uuid("dUHZ4DSIQA2iHFIpYpsSjw")

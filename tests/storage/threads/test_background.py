@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from barnabas.server.manual_clock import ManualClock
 from barnabas.storage.threads.background import Alarm, alarm_thread
+from barnabas.testing.manual_clock import ManualClock
 
 
 def test_an_alarm_goes_off_at_the_earliest_time_and_once() -> None:

@@ -22,7 +22,7 @@ from barnabas.storage.verify.cluster import ReadTopics, Topics
 from barnabas.storage.verify.command import add_arguments, run
 from barnabas.storage.verify.invariants import INVARIANTS
 from barnabas.storage.verify.verification import no_topics
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.logs import LogHome, produce
 from tests.support.sound_directory import ROOT, TOPICS, sound_directory
 

@@ -23,7 +23,7 @@ from barnabas.storage.state_files.checkpoints import (
 )
 from barnabas.storage.verify.cluster import Topics
 from barnabas.storage.verify.report import Violation
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.some import some
 from tests.support.sound_directory import ROOT, TOPICS, sound_directory
 from tests.support.verifying import verified

@@ -12,8 +12,8 @@ import pytest
 
 from barnabas.storage.verify.context import DirectoryState
 from barnabas.storage.verify.report import Violation
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.segments import padded_batch
 from tests.support.sound_directory import ROOT, sound_directory
 from tests.support.verifying import verified

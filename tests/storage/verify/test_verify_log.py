@@ -27,9 +27,9 @@ from barnabas.storage.readonly.partition import PartitionDirectory
 from barnabas.storage.verify.context import DirectoryState, LogContext
 from barnabas.storage.verify.partition import PartitionCheck
 from barnabas.storage.verify.report import MOST_ALIKE, Report, Violation
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.bombs import bomb, memory_below
 from tests.support.clock import StillClock
-from tests.support.disk import MemoryFiles
 from tests.support.limits import stated
 from tests.support.logs import DIRECTORY, LogHome, append, end_transaction, produce
 from tests.support.segments import FIRST_TIMESTAMP, padded_batch

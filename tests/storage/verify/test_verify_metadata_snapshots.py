@@ -14,7 +14,7 @@ from barnabas.protocol.records.control import ControlRecordType, control_key
 from barnabas.protocol.records.record import Record
 from barnabas.storage.verify.metadata_snapshots import check_metadata_snapshot
 from barnabas.storage.verify.report import FileReport, Violation
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 
 PATH = Path("/data/__cluster_metadata-0") / f"{47:020d}-{3:010d}.checkpoint"
 EPOCH = 3

@@ -20,7 +20,7 @@ from barnabas.storage.state_files.quorum_state import QuorumState
 from barnabas.storage.verify.cluster import KnownTopic, Topics
 from barnabas.storage.verify.context import DirectoryState
 from barnabas.storage.verify.report import Violation
-from tests.support.disk import MemoryFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.sound_directory import (
     DIRECTORY_ID,
     NODE_ID,

@@ -17,6 +17,7 @@ from barnabas.storage.log.fetch_isolation import FetchIsolation
 from barnabas.storage.log.log import Log
 from barnabas.storage.segment.segment import LogSegment
 from barnabas.storage.state_files.file_names import log_file, offset_index_file, time_index_file
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.ledger import (
     Aborted,
     Entry,
@@ -28,7 +29,6 @@ from tests.support.crash.ledger import (
     transactions_of,
 )
 from tests.support.logs import read_batches
-from tests.support.memory_disk import MemoryFiles
 
 OFFSET_ENTRY: Final = Struct(">ii")
 TIME_ENTRY: Final = Struct(">qi")

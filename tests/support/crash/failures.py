@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from barnabas.storage.fs.open_files import OpenFiles
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.crash.workloads import WORKLOADS, Workload, crashes
 from tests.support.crash.world import World
-from tests.support.disk import FailingFiles, MemoryFiles
 
 LIVES = pytest.mark.parametrize(
     "workload",

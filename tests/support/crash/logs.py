@@ -13,11 +13,11 @@ from barnabas.storage.state_files.meta_properties import (
     MetaProperties,
     write_meta_properties,
 )
+from barnabas.testing.disks.crashable import CrashableFiles
 from tests.support.crash.ledger import Ledger
 from tests.support.crash.points import Keep, Point, Subject, Watch
 from tests.support.crash.workloads import Workload
 from tests.support.crash.world import DIRECTORY_ID, NODE_ID, ROOT, World
-from tests.support.crashable_disk import CrashableFiles
 
 Ledgers = Mapping[TopicPartition, Ledger]
 

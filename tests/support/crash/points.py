@@ -17,8 +17,8 @@ from pathlib import Path
 from random import Random
 from typing import ClassVar, Final, Generic, NamedTuple, TypeVar
 
+from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, Choose, CrashableFiles, Image
 from tests.support.crash.count import CRASH_POINTS
-from tests.support.crashable_disk import EVERYTHING, NOTHING, Choose, CrashableFiles, Image
 
 P = TypeVar("P")
 T = TypeVar("T")

@@ -18,10 +18,10 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from barnabas.protocol.messages.metadata import MetadataRequest
-from barnabas.server.manual_clock import ManualClock
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.config_requests import SET, TOPIC, change, describe, grow
 from tests.support.crash.points import Keep, Point, Subject, Watch
-from tests.support.crashable_disk import CrashableFiles
 from tests.support.server import (
     DATA,
     START_MS,

@@ -19,9 +19,9 @@ from typing import Any, ClassVar, Final
 from barnabas.protocol.codec.schema import Message
 from barnabas.protocol.errors import ErrorCode
 from barnabas.server.coordinator_runtime.producer import Producer
-from barnabas.server.manual_clock import ManualClock
+from barnabas.testing.disks.crashable import CrashableFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.crash.points import Keep, Point, Subject, Watch
-from tests.support.crashable_disk import CrashableFiles
 from tests.support.server import START_MS, TestBroker, running
 from tests.support.transactional_client import Client, prepare
 from tests.support.wire_client import WireClient

@@ -23,11 +23,11 @@ from barnabas.storage.producers.append_origin import AppendOrigin
 from barnabas.storage.state_files.file_names import STRAY_DIR_SUFFIX, TopicPartition
 from barnabas.storage.verify.cluster import KnownTopic
 from barnabas.storage.verify.report import Violation
+from barnabas.testing.disks.crashable import NOTHING, Choose, CrashableFiles
+from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
 from tests.support.crash.checks import check_indexes, check_log, segments_in_use
 from tests.support.crash.ledger import Entry, Ledger, Presence
-from tests.support.crashable_disk import NOTHING, Choose, CrashableFiles
-from tests.support.disk import MemoryFiles
 from tests.support.log_manager import open_manager
 from tests.support.logs import planned_retention
 from tests.support.verifying import verified

@@ -187,12 +187,18 @@ class Connections:
                 await asyncio.wait_for(self._gone.wait(), seconds)
         if self._open:
             logger.warning("ending %d connections that are not done", len(self._open))
-        for connection in tuple(self._open):
-            connection.abort()
+        self.abort()
         for task in self.resources.tasks:
             task.cancel()
         await asyncio.gather(*self.resources.tasks, return_exceptions=True)
         self.resources.record_pipe.close()
+
+    def abort(self) -> None:
+        """
+        Close all connections without sending anything more.
+        """
+        for connection in tuple(self._open):
+            connection.abort()
 
     def _leave_to_files(self) -> None:
         """

@@ -9,7 +9,8 @@ import threading
 
 import pytest
 
-from barnabas.server.manual_clock import ManualClock
+from barnabas.storage.threads.background import periodic_thread
+from barnabas.testing.manual_clock import MOST_POLLS, ManualClock
 
 HOUR = 3600.0
 
@@ -203,3 +204,97 @@ async def test_a_sleep_that_is_cancelled_leaves_nothing_behind() -> None:
 
     await clock.pass_time(2.0)
     assert 2.0 == clock.monotonic()
+
+
+async def test_a_timer_that_is_due_at_once_needs_no_move() -> None:
+    clock = ManualClock()
+    fired = asyncio.Event()
+
+    clock.call_later(0, fired.set)
+
+    await asyncio.wait_for(fired.wait(), 30)
+    assert 0.0 == clock.monotonic()
+
+
+async def test_a_clock_that_runs_fires_timers_in_real_time() -> None:
+    clock = ManualClock(runs=True)
+    fired: list[str] = []
+
+    later = clock.call_later(0.01, fired.append, "later")
+    clock.call_later(0.005, fired.append, "sooner")
+    clock.call_later(0.001, fired.append, "never").cancel()
+    await clock.sleep(0.02)
+
+    assert ["sooner", "later"] == fired
+    assert later.is_over
+    assert clock.monotonic() >= 0.02
+
+
+async def test_a_move_fires_what_a_running_clock_has_not_yet_fired() -> None:
+    """
+    What is not due at its end continues to wait for real time, of which less is left.
+    """
+    clock = ManualClock(runs=True)
+    first, second = asyncio.Event(), asyncio.Event()
+    clock.call_later(3600, first.set)
+    clock.call_later(7200, second.set)
+
+    await clock.pass_time(3600)
+    assert (True, False) == (first.is_set(), second.is_set())
+    await clock.pass_time(3599.99)
+    await asyncio.wait_for(second.wait(), 30)
+
+    assert 7200 <= clock.monotonic() < 7260
+
+
+def test_a_thread_waits_for_real_time_where_the_clock_runs() -> None:
+    clock = ManualClock(runs=True)
+    event = threading.Event()
+    seen: list[bool] = []
+    thread = threading.Thread(target=lambda: seen.append(clock.wait(event, 3600)))
+    thread.start()
+    clock.until_waiting(thread)
+
+    assert not clock.wait(threading.Event(), 0.001)
+    clock.advance(3599.99)
+    thread.join(30)
+
+    assert [False] == seen
+
+
+def test_a_long_move_looks_less_often_at_what_polls() -> None:
+    """
+    At moments at which it would have looked anyway, the last one before the end included.
+    """
+    clock = ManualClock()
+    looks: list[float] = []
+    thread = periodic_thread("poll", 60_000, lambda: looks.append(clock.monotonic()), clock=clock)
+    thread.start()
+    clock.until_waiting(thread.thread)
+
+    clock.advance(10 * MOST_POLLS * 60 + 90)
+
+    assert 0.9 * MOST_POLLS <= len(looks) <= MOST_POLLS
+    assert not [look for look in looks if look % 60]
+    assert clock.monotonic() - 90 < looks[-1]
+    thread.stop()
+    clock.advance(60)
+
+
+async def test_a_task_that_polls_looks_less_often_too() -> None:
+    clock = ManualClock()
+    looks: list[float] = []
+
+    async def poll() -> None:
+        while True:
+            await clock.sleep(60)
+            looks.append(clock.monotonic())
+
+    task = asyncio.create_task(poll())
+    await asyncio.sleep(0)
+
+    await clock.pass_time(10 * MOST_POLLS * 60 + 90)
+
+    assert 0.9 * MOST_POLLS <= len(looks) <= MOST_POLLS
+    assert clock.monotonic() - 90 < looks[-1]
+    task.cancel()

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.support.memory_disk import MemoryFiles, Node
+from barnabas.testing.disks.memory import MemoryFiles, Node
 
 READING: Final = frozenset({"open", "map", "read", "look", "list"})
 """Actions that change nothing. Making a file, when opening does so, is an action of its own."""
@@ -103,6 +103,8 @@ class CrashableFiles(MemoryFiles):
     The disk of a machine that stops before a chosen change, or at which somebody looks before each.
     """
 
+    can_crash = True
+
     def __init__(
         self,
         now_ms: Callable[[], int] = lambda: 0,
@@ -127,10 +129,13 @@ class CrashableFiles(MemoryFiles):
         if image is not None:
             self._load(image)
 
-    def _load(self, image: Image) -> None:
-        self.nodes, self.directories = {}, {Path("/")}
+    def _clear(self) -> None:
+        super()._clear()
         self._root = Folder()
         self._folders = {Path("/"): self._root}
+
+    def _load(self, image: Image) -> None:
+        self._clear()
         for name in sorted(image.directories):
             self.link_directory(_path(name))
         for name, (content, modified_ms) in image.files.items():
@@ -186,9 +191,21 @@ class CrashableFiles(MemoryFiles):
         """
         Be as after a restart of the machine.
         """
-        self._steps_left = None
-        self.locked.clear()
-        self._load(self.image(choose))
+        self.power_loss(choose)()
+
+    def power_loss(self, choose: Choose = NOTHING) -> Callable[[], None]:
+        """
+        Remember what a crash at this instant would leave. The function that is returned puts it in
+        place of what was done since.
+        """
+        image = self.image(choose)
+
+        def restore() -> None:
+            self._steps_left = None
+            self.locked.clear()
+            self._load(image)
+
+        return restore
 
     def sync_directory(self, path: Path) -> None:
         super().sync_directory(path)

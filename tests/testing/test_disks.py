@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.interface import WouldBlock
-from tests.support.crashable_disk import EVERYTHING, NOTHING
-from tests.support.disk import CrashableFiles, Crashed, FailingFiles, MemoryFiles, RecordingFiles
+from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, CrashableFiles, Crashed
+from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.memory import MemoryFiles
+from tests.support.disk import RecordingFiles
 
 D = Path("/data")
 A, B = D / "a", D / "b"

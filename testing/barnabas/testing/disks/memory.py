@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 from weakref import WeakSet
 
 from barnabas.storage.errors import KafkaError, KafkaStorageError
@@ -45,16 +46,19 @@ class Node:
     data: bytearray = field(default_factory=bytearray)
     modified_ms: int = 0
     durable: bytes = b""
-    pending: list[Write | Cut] = field(default_factory=list)
+    pending: list[Write | Cut] | None = field(default_factory=list)
+    """None if nobody asks for survivors: a second copy of all bytes."""
 
     def write(self, position: int, data: bytes) -> None:
         _overwrite(self.data, position, data)
-        self.pending.append(Write(position, data))
+        if self.pending is not None:
+            self.pending.append(Write(position, data))
 
     def cut(self, size: int) -> None:
         # Another bytearray: somebody may have the old one mapped.
         self.data = _resized(self.data, size)
-        self.pending.append(Cut(size))
+        if self.pending is not None:
+            self.pending.append(Cut(size))
 
     def sync(self) -> None:
         if self.pending:
@@ -227,6 +231,9 @@ class MemoryFiles(Files):
     A file system in memory. It has the directory ``/`` and those that are made.
     """
 
+    can_crash: ClassVar[bool] = False
+    """Whether its files remember which bytes are not synced."""
+
     def __init__(self, now_ms: Callable[[], int] = lambda: 0) -> None:
         self.now_ms = now_ms
         self.is_cold = False
@@ -236,6 +243,29 @@ class MemoryFiles(Files):
         """What was opened and not closed, as long as somebody has it."""
         self.directories: set[Path] = {Path("/")}
         self.nodes: dict[Path, Node] = {}
+
+    def kill(self) -> Callable[[], None]:
+        """
+        Remember all that is written, synced or not, as a process leaves it to the system when it is
+        killed. The function that is returned puts it in place of what was done since.
+        """
+        nodes = {path: (bytes(node.data), node.modified_ms) for path, node in self.nodes.items()}
+        directories = set(self.directories)
+
+        def restore() -> None:
+            self.locked.clear()
+            self._clear()
+            for directory in sorted(directories - {Path("/")}):
+                self.link_directory(directory)
+            for path, (content, modified_ms) in nodes.items():
+                node = self._create(path)
+                node.write(0, content)
+                node.modified_ms = modified_ms
+
+        return restore
+
+    def _clear(self) -> None:
+        self.nodes, self.directories = {}, {Path("/")}
 
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
         """
@@ -266,7 +296,7 @@ class MemoryFiles(Files):
         if path.parent not in self.directories:
             raise storage_error("open", path, errors.ENOENT)
         self.step("create", path)
-        node = Node(modified_ms=self.now_ms())
+        node = Node(modified_ms=self.now_ms(), pending=[] if self.can_crash else None)
         self.link(path, node)
         return node
 

@@ -1,0 +1,67 @@
+"""
+The clock of a broker, as a test moves it.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.testing.hosts.host import Host
+
+
+class Clock:
+    """
+    The clock of a broker. It runs with real time, and a test moves it forward.
+
+    Clients have clocks of their own, which stay where they are.
+    """
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def now_ms(self) -> int:
+        """
+        The time in milliseconds since 1970 UTC.
+
+        Raises:
+            NotRunning: the broker does not run.
+        """
+        return self._host.now_ms()
+
+    def now(self) -> datetime:
+        """
+        The time in UTC.
+
+        Raises:
+            NotRunning: the broker does not run.
+        """
+        return datetime.fromtimestamp(self.now_ms() / 1000, UTC)
+
+    def advance(
+        self,
+        *,
+        days: float = 0,
+        hours: float = 0,
+        minutes: float = 0,
+        seconds: float = 0,
+        milliseconds: float = 0,
+    ) -> None:
+        """
+        Move the clock forward by the sum of the arguments.
+
+        All that falls due on the way happens before this returns, in order, each at its time:
+        retention, removal of files, rolls, compaction, the ends of sessions and transactions, the
+        expiry of offsets, and fetches that wait.
+
+        Raises:
+            ValueError: the sum is negative.
+            TimeoutError: the work of one moment takes longer than 30 s of real time.
+        """
+        step = timedelta(
+            days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds
+        )
+        if step < timedelta(0):
+            raise ValueError(f"the clock moves forward only, not by {step}")
+        self._host.advance(step.total_seconds())

@@ -1,0 +1,79 @@
+"""
+The configuration of a broker in a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from barnabas.server.config.sources import Settings
+from barnabas.storage.config.option_values import ConfigError
+from barnabas.testing.errors import InvalidConfig
+
+Value: TypeAlias = "str | int | float | bool"
+Config: TypeAlias = Mapping[str, Value]
+"""
+Options by their Kafka names, such as ``{"log.retention.ms": 60_000}``.
+"""
+
+DEFAULTS: Final[Mapping[str, str]] = {
+    # One test has few consumers and transactions: no need to spread them, or to wait for more.
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "0",
+    # Work that is done every few seconds of the clock and changes nothing that a client sees: a
+    # week that passes at once would consist of it.
+    "metadata.max.idle.interval.ms": "0",
+    "replica.high.watermark.checkpoint.interval.ms": "3600000",
+    "log.flush.offset.checkpoint.interval.ms": "3600000",
+    "log.flush.start.offset.checkpoint.interval.ms": "3600000",
+    "producer.id.expiration.check.interval.ms": "86400000",
+    # Kafka looks every 15 and every 10 seconds.
+    "log.cleaner.backoff.ms": "300000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "60000",
+    # As much as the keys of a test need, in place of 128 MiB.
+    "log.cleaner.dedupe.buffer.size": "8388608",
+}
+"""
+The options whose defaults differ from Kafka's.
+"""
+
+IN_MEMORY: Final[Mapping[str, str]] = {
+    # An index is made as large as it may become, and memory has no sparse files.
+    "log.index.size.max.bytes": "262144",
+}
+"""
+More of them, for a broker whose files are in memory.
+"""
+
+
+def settings_of(given: Config, *, log_dir: str, port: int, in_memory: bool) -> Settings:
+    """
+    The settings of a broker that listens on *port* of 127.0.0.1, 0 for any free one.
+
+    Raises:
+        InvalidConfig: an option is unknown, or its value is not acceptable.
+    """
+    texts = {
+        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "log.dirs": log_dir,
+        **DEFAULTS,
+        **(IN_MEMORY if in_memory else {}),
+        **{name: as_text(value) for name, value in given.items()},
+    }
+    settings = Settings()
+    try:
+        for name, text in texts.items():
+            settings.add(name, text)
+        settings.config()
+    except ConfigError as error:
+        raise InvalidConfig(str(error)) from None
+    return settings
+
+
+def as_text(value: Value) -> str:
+    """
+    A value as a properties file has it.
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,85 @@
+"""
+What can go wrong between a test and its broker.
+
+::
+
+    BrokerError
+      NotRunning       the broker is not started yet, or is stopped
+      BrokerDied       the process of the broker has ended
+      StartFailed      the broker could not start
+      InvalidConfig    an option is unknown, or its value is not acceptable
+      UnknownTopic     no topic has that name, or no partition that number
+      TopicExists      a topic has that name already
+      InvalidTopic     the name, or the number of partitions, is not acceptable
+      AppendRefused    the log does not take the records
+      InvalidFault     no API or no error has that name
+      WaitTimeout      a condition did not come true in time; also a TimeoutError
+"""
+
+from __future__ import annotations
+
+
+class BrokerError(Exception):
+    """
+    The broker cannot do what the test asks for.
+    """
+
+
+class NotRunning(BrokerError):
+    """
+    The broker is not started yet, or is stopped.
+    """
+
+
+class BrokerDied(BrokerError):
+    """
+    The process of the broker has ended by itself, or was killed.
+    """
+
+
+class StartFailed(BrokerError):
+    """
+    The broker could not start; the cause is the error of the server.
+    """
+
+
+class InvalidConfig(BrokerError):
+    """
+    An option is unknown, or its value is not acceptable.
+    """
+
+
+class UnknownTopic(BrokerError):
+    """
+    No topic has that name, or no partition of it that number.
+    """
+
+
+class TopicExists(BrokerError):
+    """
+    A topic has that name already.
+    """
+
+
+class InvalidTopic(BrokerError):
+    """
+    The name of a topic, or its number of partitions, is not acceptable.
+    """
+
+
+class AppendRefused(BrokerError):
+    """
+    The log does not take the records, for the reason that a producer would get.
+    """
+
+
+class InvalidFault(BrokerError):
+    """
+    No API or no error has that name.
+    """
+
+
+class WaitTimeout(BrokerError, TimeoutError):
+    """
+    A condition did not come true in time.
+    """

@@ -1,0 +1,186 @@
+"""
+A broker in a process of its own, which the test's process controls through a pipe.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection, Pipe
+from threading import Lock
+from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
+from weakref import finalize
+
+from barnabas.testing.disks.crashable import Choose
+from barnabas.testing.errors import BrokerDied
+from barnabas.testing.hosts.embedded import Embedded, Setup
+from barnabas.testing.hosts.host import cannot_lose_power, not_running
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MODULE: Final = "barnabas.testing.hosts.child_process"
+END_S: Final = 10.0
+"""
+The time that a process has for its end, in seconds.
+"""
+
+
+class Request(NamedTuple):
+    """
+    A method of the host in the other process, and its arguments.
+    """
+
+    method: str
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+
+class Answer(NamedTuple):
+    """
+    The result of a request, or the error that it raised.
+    """
+
+    result: Any
+    error: Exception | None = None
+
+
+class ChildHost:
+    """
+    A ``Host`` in another process, where a ``ThreadHost`` does the work.
+
+    The process lives from the first start until ``close`` or ``kill``, over any number of stops.
+    The kernel closes its pipe when this process ends, however it does, and so it ends as well.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.is_running = False
+        self._setup = setup
+        self._child: _Child | None = None
+
+    @property
+    def port(self) -> int | None:
+        return self._setup.port
+
+    @property
+    def log(self) -> str:
+        return "" if self._child is None else str(self._child.ask("log_text"))
+
+    def start(self) -> None:
+        if self._child is None or not self._child.is_alive:
+            self._child = _Child(self._setup)
+        self._setup = self._setup._replace(port=self._child.ask("start"))
+        self.is_running = True
+
+    def stop(self) -> None:
+        if self.is_running:
+            self.is_running = False
+            with suppress(BrokerDied):
+                self._expect_child().ask("stop")
+
+    def close(self) -> None:
+        self.stop()
+        child, self._child = self._child, None
+        if child is not None:
+            child.end()
+
+    def power_loss(self, choose: Choose) -> None:
+        raise cannot_lose_power()
+
+    def kill(self) -> None:
+        now_ms = self.now_ms()
+        child = self._expect_child()
+        self._setup = self._setup._replace(start_ms=now_ms)
+        self.is_running, self._child = False, None
+        child.kill()
+
+    def call(
+        self,
+        operation: Callable[Concatenate[Embedded, P], Awaitable[R]],
+        *args: P.args,
+        **options: P.kwargs,
+    ) -> R:
+        result: R = self._expect_running().ask("call", operation, *args, **options)
+        return result
+
+    def now_ms(self) -> int:
+        return int(self._expect_running().ask("now_ms"))
+
+    def advance(self, seconds: float) -> None:
+        self._expect_running().ask("advance", seconds)
+
+    def _expect_running(self) -> _Child:
+        if not self.is_running:
+            raise not_running(self)
+        return self._expect_child()
+
+    def _expect_child(self) -> _Child:
+        if self._child is None:
+            raise not_running(self)
+        return self._child
+
+
+class _Child:
+    """
+    The other process.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        ours, theirs = Pipe()
+        self._pipe = ours
+        self._lock = Lock()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", MODULE, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        self._end = finalize(self, _end, self._process, ours)
+        ours.send(setup)
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, method: str, *args: Any, **options: Any) -> Any:
+        """
+        Call a method of the host there, and return its result.
+
+        Raises:
+            BrokerDied: the process has ended.
+            Exception: the method raised it.
+        """
+        try:
+            with self._lock:
+                self._pipe.send(Request(method, args, options))
+                answer: Answer = self._pipe.recv()
+        except (EOFError, OSError) as error:
+            status = self._process.wait(END_S)
+            raise BrokerDied(f"the process of the broker has ended, status {status}") from error
+        if answer.error is not None:
+            raise answer.error
+        return answer.result
+
+    def kill(self) -> None:
+        """
+        End the process at once, as SIGKILL does.
+        """
+        self._process.kill()
+        self.end()
+
+    def end(self) -> None:
+        """
+        Let the process end, and wait for it.
+        """
+        self._end()
+
+
+def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
+    pipe.close()
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,35 @@
+"""
+The mixin for ``unittest``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import unittest
+
+from barnabas.testing.unittest import KafkaBrokerMixin
+
+
+class TestSynchronous(KafkaBrokerMixin, unittest.TestCase):
+    """
+    Each test has a broker with the attributes of the class.
+    """
+
+    kafka_topics = {"orders": 3}  # noqa: RUF012  # as a user writes it
+    kafka_config = {"num.partitions": 2}  # noqa: RUF012  # the same
+
+    def test_the_topics_are_there(self) -> None:
+        assert 3 == self.kafka_broker.topic("orders").partitions
+
+    def test_the_options_count(self) -> None:
+        assert 2 == self.kafka_broker.topic("other").create(-1).partitions
+
+
+class TestAsynchronous(KafkaBrokerMixin, unittest.IsolatedAsyncioTestCase):
+    """
+    The broker is started before the event loop of the test.
+    """
+
+    async def test_the_broker_answers(self) -> None:
+        _, writer = await asyncio.open_connection("127.0.0.1", self.kafka_broker.port)
+        writer.close()

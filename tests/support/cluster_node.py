@@ -32,6 +32,7 @@ from barnabas.server.dynamic_config.admin import ConfigAdmin
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.registry import HANDLERS
@@ -44,6 +45,7 @@ from barnabas.storage.fs.interface import Files
 from barnabas.storage.manager.manager import LoadReport
 from barnabas.storage.uuids import random_uuid
 from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.clock import StillClock
 from tests.support.log_manager import open_manager
 from tests.support.requests import request_context
@@ -183,6 +185,7 @@ class ClusterNode:
             producer_ids=self.producer_ids,
             log_manager=self.log_manager,
             turns=Turns(),
+            advertised_address=AdvertisedAddressCheck(ManualClock()),
             workers=SimpleNamespace(
                 reads=self.io,
                 in_upkeep=lambda work: asyncio.get_running_loop().run_in_executor(self.io, work),

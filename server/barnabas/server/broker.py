@@ -36,6 +36,7 @@ from barnabas.server.network.acceptor import Listening
 from barnabas.server.network.registry import ConnectionLimits, Connections
 from barnabas.server.partitions.failures import LogDirFailureHandler
 from barnabas.server.partitions.partitions import Partitions
+from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import Dispatcher
 from barnabas.server.requests.registry import HANDLERS
@@ -202,6 +203,7 @@ class Broker:
             background=self.background,
             turns=self.turns,
             workers=self._workers,
+            advertised_address=AdvertisedAddressCheck(self.clock),
         )
         self.connections = Connections(
             configs.brokers.current(),

@@ -18,6 +18,7 @@ from barnabas.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResp
 from barnabas.protocol.messages.metadata import MetadataRequest
 from barnabas.server.metrics import Metrics
 from barnabas.server.purgatory import Delayed
+from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
 from barnabas.server.requests.client import Client
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.dispatch import Dispatcher
@@ -25,6 +26,7 @@ from barnabas.server.requests.error_response import error_response
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import HANDLERS, Handler, Registration
 from barnabas.server.scheduling.turns import Turns, finished
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.requests import a_client
 from tests.support.samples import sample
 from tests.support.some import some
@@ -48,7 +50,15 @@ def dispatcher(handler: Handler, metrics: Metrics | None = None) -> Dispatcher:
     )
     table = {12: registration, 18: HANDLERS[18]}
     return Dispatcher(
-        table, cast(Any, SimpleNamespace(metrics=metrics or Metrics(), turns=Turns()))
+        table,
+        cast(
+            Any,
+            SimpleNamespace(
+                metrics=metrics or Metrics(),
+                turns=Turns(),
+                advertised_address=AdvertisedAddressCheck(ManualClock()),
+            ),
+        ),
     )
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from barnabas.server.groups.coordinator import GroupCoordinator
     from barnabas.server.metrics import Metrics
     from barnabas.server.partitions.partitions import Partitions
+    from barnabas.server.requests.advertised_address import AdvertisedAddressCheck
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
@@ -55,6 +56,7 @@ class BrokerParts:
     background: Background
     workers: Workers
     turns: Turns
+    advertised_address: AdvertisedAddressCheck
 
     @property
     def groups(self) -> GroupCoordinator:

@@ -47,6 +47,7 @@ class Client:
     __slots__ = (
         "address",
         "client_id",
+        "has_worked",
         "is_closing",
         "listener",
         "peer",
@@ -69,6 +70,8 @@ class Client:
         self.client_id: str | None = None
         """The client id of the last request."""
         self.software: ClientSoftware | None = None
+        self.has_worked = False
+        """Whether it has sent a request that is not introductory (``Route.is_introductory``)."""
         self.is_closing = False
         """Whether the client receives no further answers."""
         self.queue_place = -1.0

@@ -6,7 +6,7 @@ A version of an API as its requests need it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol import apis
 from barnabas.protocol.codec.codec import codec_of
@@ -14,6 +14,24 @@ from barnabas.server.metrics import Counter
 
 if TYPE_CHECKING:
     from barnabas.server.requests.registry import Registration
+
+
+INTRODUCTORY: Final = frozenset(
+    api.key
+    for api in (
+        apis.API_VERSIONS,
+        apis.DESCRIBE_CLUSTER,
+        apis.DESCRIBE_TOPIC_PARTITIONS,
+        apis.FIND_COORDINATOR,
+        apis.INIT_PRODUCER_ID,
+        apis.METADATA,
+        apis.SASL_AUTHENTICATE,
+        apis.SASL_HANDSHAKE,
+    )
+)
+"""
+The requests that a client sends to an address which its user has given.
+"""
 
 
 class Route:
@@ -25,6 +43,7 @@ class Route:
         "forget",
         "handler",
         "has_tags",
+        "is_introductory",
         "name",
         "registration",
         "request_codec",
@@ -51,4 +70,5 @@ class Route:
         # ApiVersions is answered with the classic header in every version: a client that reads it
         # does not know yet what the broker understands (KIP-511).
         api = registration.request.api
+        self.is_introductory = api.key in INTRODUCTORY
         self.has_tags = api.is_flexible(version) and api.key != apis.API_VERSIONS.key

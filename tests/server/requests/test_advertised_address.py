@@ -1,0 +1,135 @@
+"""
+Clients that are given an address which they cannot reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.server.config import Listener
+from barnabas.server.requests.advertised_address import (
+    MOST_HOSTS,
+    PATIENCE_S,
+    AdvertisedAddressCheck,
+)
+from barnabas.server.requests.client import Client
+from barnabas.testing.disks.memory import MemoryFiles
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.server import START_MS, TestBroker, batch, produce_request, running
+
+ELSEWHERE = "PLAINTEXT://kafka.example:19092"
+WARNING = "was given the address kafka.example:19092"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(START_MS)
+
+
+@pytest.fixture
+async def broker(clock: ManualClock) -> AsyncIterator[TestBroker]:
+    """
+    A broker that its clients reach, but not where it says that it is.
+    """
+    async with running(MemoryFiles(), clock, advertised_listeners=ELSEWHERE) as broker:
+        yield broker
+
+
+async def ask_where_it_is(broker: TestBroker) -> None:
+    """
+    As a client does before it goes to the address that it is given.
+    """
+    async with await broker.client("shop") as client:
+        await client.ask(ApiVersionsRequest(), 0)
+        await client.ask(MetadataRequest(topics=None), 9)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [message for message in caplog.messages if WARNING in message]
+
+
+async def test_a_client_that_does_not_come_back_is_named_with_the_address_and_the_option(
+    broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    await ask_where_it_is(broker)
+    await clock.pass_time(PATIENCE_S - 0.1)
+    early = warnings(caplog)
+
+    await clock.pass_time(0.1)
+
+    (warning,) = warnings(caplog)
+    assert [] == early
+    assert "'shop' at 127.0.0.1:" in warning
+    assert "advertised.listeners (KAFKA_ADVERTISED_LISTENERS)" in warning
+
+
+async def test_a_host_is_warned_of_once(
+    broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    Its clients try again and again.
+    """
+    for _ in range(3):
+        await ask_where_it_is(broker)
+        await clock.pass_time(2 * PATIENCE_S)
+
+    assert 1 == len(warnings(caplog))
+
+
+async def test_a_host_with_a_client_that_works_is_not_warned_of(
+    broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    On another connection, which has asked for no Metadata.
+    """
+    await ask_where_it_is(broker)
+    async with await broker.client("shop") as client:
+        await client.ask(produce_request("orders", batch(b"x")), 9)
+
+    await clock.pass_time(2 * PATIENCE_S)
+
+    assert [] == warnings(caplog)
+
+
+async def test_a_host_that_works_may_only_look_later(
+    broker: TestBroker, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with await broker.client("shop") as client:
+        await client.ask(produce_request("orders", batch(b"x")), 9)
+    await ask_where_it_is(broker)
+
+    await clock.pass_time(2 * PATIENCE_S)
+
+    assert [] == warnings(caplog)
+
+
+async def test_a_client_that_has_come_to_the_advertised_address_may_only_look(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """
+    As ``kcat -L`` does on the broker's own machine.
+    """
+    async with running(MemoryFiles(), clock) as broker:
+        await ask_where_it_is(broker)
+        await clock.pass_time(2 * PATIENCE_S)
+
+    assert [] == [message for message in caplog.messages if "was given the address" in message]
+
+
+def test_only_so_many_hosts_are_remembered(caplog: pytest.LogCaptureFixture) -> None:
+    """
+    An attacker may have very many addresses: the oldest are forgotten, and not warned of.
+    """
+    clock = ManualClock(START_MS)
+    check = AdvertisedAddressCheck(clock)
+    listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "kafka.example", 19092)
+
+    for number in range(3 * MOST_HOSTS):
+        check.told(Client(listener, f"10.0.{number >> 8}.{number & 255}"))
+    clock.advance(PATIENCE_S)
+
+    assert MOST_HOSTS == len(warnings(caplog))

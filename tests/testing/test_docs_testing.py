@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import barnabas.testing as package
 from barnabas.testing.defaults import DEFAULTS, IN_MEMORY
-from tests.testing.test_pytest_plugin import PLUGIN
+from tests.support.examples import run_example
 
 PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -25,25 +23,7 @@ def test_an_example_runs(number: int, tmp_path: Path) -> None:
     """
     A program by Python, tests by pytest.
     """
-    example = EXAMPLES[number]
-    script = tmp_path / "test_example.py"
-    script.write_text(example)
-    (tmp_path / "pytest.ini").write_text(
-        "[pytest]\nasyncio_default_fixture_loop_scope = function\n"
-    )
-    is_test = "def test_" in example
-    command = ["-m", "pytest", "-q", "--strict-markers", *PLUGIN] if is_test else []
-
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", *command, str(script)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-    assert 0 == done.returncode, done.stdout[-3000:] + done.stderr[-3000:]
+    run_example(EXAMPLES[number], tmp_path)
 
 
 def test_the_page_begins_with_ten_lines_of_pytest() -> None:

@@ -7,16 +7,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.support.examples import PLUGIN
 
-_IS_INSTALLED = bool(entry_points(group="pytest11", name="barnabas"))
-PLUGIN = [] if _IS_INSTALLED else ["-p", "barnabas.testing.pytest_plugin"]
-"""An environment that was installed before the plugin was written does not know it."""
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

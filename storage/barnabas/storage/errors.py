@@ -78,7 +78,7 @@ class TooManyOpenFiles(KafkaError):
 
 class BatchTakesLong(Exception):
     """
-    To append a batch takes long. It was not appended: call ``Log.examine`` in a thread.
+    To examine a batch takes long. It was not appended: call ``Log.examine`` in a thread.
     """
 
 

@@ -198,7 +198,7 @@ async def test_the_configuration_at_the_end_counts(
     examine = Log.examine
     is_examined, may_go_on = threading.Event(), threading.Event()
 
-    def examine_and_wait(log: Log, records: memoryview) -> Examined | None:
+    def examine_and_wait(log: Log, records: memoryview) -> Examined:
         examined = examine(log, records)
         is_examined.set()
         may_go_on.wait(PATIENCE)

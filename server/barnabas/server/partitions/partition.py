@@ -173,7 +173,7 @@ class Partition:
         ``info.last_offset`` with it, or ask ``when_committed``.
 
         Raises:
-            BatchTakesLong: their validation is long work, or the log is new.
+            BatchTakesLong: their validation is long work.
             KafkaError: the log refuses the records, or cannot be written.
         """
         if self.error is not None:

@@ -164,17 +164,18 @@ class ProduceAppends:
         partition, records = long.partition, long.records
         context = self._context
         examine = partial(partition.log.examine, records)
+        guard: dict[str, Any] = {}
+        if long.guard is not SENTINEL:
+            guard["verification_guard"] = long.guard
         try:
             while True:
                 examined = await context.broker.workers.batches.do(
                     context.client, examine, len(records)
                 )
                 try:
-                    info = partition.append(
-                        records, verification_guard=long.guard, at_once=True, examined=examined
-                    )
+                    info = partition.append(records, examined=examined, **guard)
                     break
-                except BatchTakesLong:  # the log was new, or has another configuration by now
+                except BatchTakesLong:  # the topic has another configuration by now
                     continue
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.broker.metrics)

@@ -30,7 +30,7 @@ from uuid import UUID
 from barnabas.protocol.errors import OffsetOutOfRange, PolicyViolation
 from barnabas.protocol.records.batch import read_batch
 from barnabas.storage.config.log_config import LogConfig
-from barnabas.storage.errors import BatchTakesLong, KafkaStorageError, TooManyOpenFiles
+from barnabas.storage.errors import KafkaStorageError, TooManyOpenFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.log.append import LogAppender
@@ -223,8 +223,7 @@ class Log:
         The high watermark stays where it is: ``update_high_watermark`` acknowledges the append.
 
         Args:
-            at_once: do not append a batch that takes long to examine, nor the first batch of a new
-                log, before which ``partition.metadata`` is written to the disk.
+            at_once: do not append a batch that takes long to examine.
             verification_guard: of the first batch of a transaction.
             transaction_version: of a marker.
             examined: the result of ``examine`` for the batch.
@@ -246,8 +245,6 @@ class Log:
             self._check_usable()
         try:
             if self._identity.is_unwritten:
-                if at_once:
-                    raise BatchTakesLong
                 self._identity.write()
             return (self._appender or self._new_appender()).append(
                 records,
@@ -262,22 +259,13 @@ class Log:
             self._report("appending records to", error)
             raise
 
-    def examine(self, records: memoryview) -> Examined | None:
+    def examine(self, records: memoryview) -> Examined:
         """
         Do the long part of appending the batch of a client, in a thread that has the time.
 
-        Returns:
-            What ``append_as_leader`` needs; None if the log was new, and the batch is to be
-            appended as if for the first time.
-
         Raises:
             KafkaError: the batch is not acceptable, as for ``append_as_leader``.
-            KafkaStorageError: ``partition.metadata`` of a new log cannot be written.
         """
-        if self._identity.is_unwritten:
-            with self._guarded("appending records to"):
-                self._identity.write()
-            return None
         validator = LogValidator(self.topic_partition, self.config)
         with SHORT_TURNS:
             return validator.examine(

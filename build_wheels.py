@@ -5,9 +5,9 @@ Builds what a package index gets: an sdist, a wheel of plain Python, and compile
     python build_wheels.py --out dist --target x86_64-linux
 
 A compiled wheel is for the Python that runs this script. The C compiler is that of PyPI's
-``ziglang``, which compiles for an old glibc and for other processors; ``auditwheel`` finds out from
-the symbols in use which systems the wheel can be installed on, and names it after them. The same
-commit gives the same bytes.
+``ziglang``, which compiles for an old glibc and for other processors; ``auditwheel`` checks, for
+the processor that it runs on, that the symbols in use are those of such a glibc. The same commit
+gives the same bytes.
 """
 
 from __future__ import annotations
@@ -76,13 +76,16 @@ def compiled_wheel(target: str, out: Path) -> Path:
             SETUPTOOLS_EXT_SUFFIX=suffix(machine),
         )
         (built,) = Path(folder).glob("*.whl")
-        run("wheel", "tags", "--remove", "--platform-tag", f"linux_{machine}", built)
-        (wheel,) = Path(folder).glob("*.whl")
-        repaired = Path(folder, "repaired")
-        run("auditwheel", "repair", "--plat", f"{MANYLINUX}_{machine}", "-w", repaired, wheel)
-        (named,) = repaired.glob("*.whl")
         out.mkdir(parents=True, exist_ok=True)
-        return named.replace(out / named.name)
+        if machine == os.uname().machine:
+            named = Path(folder, "repaired")
+            run("auditwheel", "repair", "--plat", f"{MANYLINUX}_{machine}", "-w", named, built)
+        else:
+            named = Path(folder)
+            tag = f"{MANYLINUX}_{machine}"
+            run("wheel", "tags", "--remove", "--platform-tag", tag, built)
+        (wheel,) = named.glob("*.whl")
+        return wheel.replace(out / wheel.name)
 
 
 def suffix(machine: str) -> str:

@@ -12,6 +12,7 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.index.txn_index import AbortedTxn
 from barnabas.storage.segment.segment import delete_stale_files
 from barnabas.storage.state_files.file_names import offset_from_file_name
+from barnabas.testing.disks.crashable import CrashableFiles
 from barnabas.testing.disks.failing import FailingFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.clock import StillClock
@@ -306,7 +307,7 @@ def test_a_crash_of_the_machine_after_a_flush_takes_nothing() -> None:
     """
     Batches, indexes and transactions.
     """
-    files = FailingFiles()
+    files = CrashableFiles()
     segment = open_segment(files=files, interval=0)
     append_padded(segment, range(3))
     segment.txn_index.append(AbortedTxn(1, 0, 2, 3))

@@ -19,6 +19,7 @@ from barnabas.server.requests.advertised_address import (
 from barnabas.server.requests.client import Client
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.manual_clock import ManualClock
+from tests.support.limits import stated
 from tests.support.server import START_MS, TestBroker, batch, produce_request, running
 
 ELSEWHERE = "PLAINTEXT://kafka.example:19092"
@@ -129,7 +130,7 @@ def test_only_so_many_hosts_are_remembered(caplog: pytest.LogCaptureFixture) -> 
     listener = Listener("PLAINTEXT", "0.0.0.0", 9092, "kafka.example", 19092)
 
     for number in range(3 * MOST_HOSTS):
-        check.told(Client(listener, f"10.0.{number >> 8}.{number & 255}"))
+        check.given(Client(listener, f"10.0.{number >> 8}.{number & 255}"))
     clock.advance(PATIENCE_S)
 
-    assert MOST_HOSTS == len(warnings(caplog))
+    assert MOST_HOSTS == len(warnings(caplog)) == stated("advertised-hosts")

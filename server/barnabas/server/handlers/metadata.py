@@ -214,7 +214,7 @@ def _respond(
     request: MetadataRequest, context: RequestContext, topics: list[MetadataResponseTopic]
 ) -> MetadataResponse:
     listener = context.client.listener
-    context.broker.advertised_address.told(context.client)
+    context.broker.advertised_address.given(context.client)
     broker = MetadataResponseBroker(
         node_id=context.broker.node_id,
         host=listener.advertised_host,

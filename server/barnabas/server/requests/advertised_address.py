@@ -45,7 +45,7 @@ class AdvertisedAddressCheck:
         self._clock = clock
         self._has_worked: dict[_Host, bool] = {}
 
-    def told(self, client: Client) -> None:
+    def given(self, client: Client) -> None:
         """
         Note that the answer to *client* has the advertised address.
         """

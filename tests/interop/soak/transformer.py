@@ -123,6 +123,10 @@ class Librdkafka:
         self._patiently(self._producer.commit_transaction)
 
     def abort(self) -> None:
+        # It forgets what has no answer yet, and gives the sequence numbers to the next records. If
+        # a broker that was killed meanwhile has written the batch, these are taken for the same
+        # ones (and lost) or for others out of order, by Apache Kafka too (librdkafka 2.16).
+        self._producer.flush(PATIENCE)
         self._patiently(self._producer.abort_transaction)
 
     def _patiently(self, step: Callable[[float], None]) -> None:
@@ -192,22 +196,35 @@ class KafkaPython:
         return values
 
     def begin(self) -> None:
-        self._producer.begin_transaction()
+        self._with_reason(self._producer.begin_transaction)
 
     def send(self, partition: int, value: bytes) -> None:
-        self._producer.send(self._topic, value, partition=partition)
+        self._with_reason(self._producer.send, self._topic, value, partition=partition)
 
     def send_offset(self, offset: int) -> None:
         from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]  # noqa: PLC0415  # as above
 
         position = {self._source: OffsetAndMetadata(offset, "", -1)}
-        self._producer.send_offsets_to_transaction(position, self._group)
+        self._with_reason(self._producer.send_offsets_to_transaction, position, self._group)
 
     def commit(self) -> None:
-        self._producer.commit_transaction()
+        self._with_reason(self._producer.commit_transaction)
 
     def abort(self) -> None:
-        self._producer.abort_transaction()
+        self._with_reason(self._producer.abort_transaction)
+
+    def _with_reason(self, step: Callable[..., object], *arguments: Any, **options: Any) -> None:
+        from kafka.errors import KafkaError  # noqa: PLC0415  # as above
+
+        try:
+            step(*arguments, **options)
+        except KafkaError as error:
+            # Between two steps the library was told why the transaction is over, and now says only
+            # that it cannot go on.
+            reason = self._producer._transaction_manager.last_error
+            if type(error) is KafkaError and reason is not None:
+                raise reason from error
+            raise
 
 
 class AioKafka:

@@ -105,15 +105,16 @@ def test_nothing_is_collected_while_large_ones_are_served(
     """
     Nor is what is left of them looked at afterwards, by a small one.
     """
+    before = gc.get_freeze_count()
     collector.be_busy(True)
     large = new_objects(20 * COLLECT_AFTER)
     collector.be_busy(False)
     assert not collections
 
-    before = gc.get_freeze_count()
     small = new_objects(COLLECT_AFTER + 1)
     assert [0] == collections
-    assert len(large) <= before <= gc.get_freeze_count()
+    # Others in this process may free some that were set aside before.
+    assert gc.get_freeze_count() - before > 0.9 * len(large)
     assert small
 
 

@@ -4,15 +4,19 @@ Faults that requests meet, and how real clients react.
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer
-from kafka import KafkaProducer  # type: ignore[import-untyped]
+from confluent_kafka import Consumer, KafkaError, Message, Producer, ThrottleEvent
+from kafka import KafkaConsumer, KafkaProducer  # type: ignore[import-untyped]
+from kafka.errors import CorruptRecordError  # type: ignore[import-untyped]
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.testing import Broker, InvalidFault
+from barnabas.testing.disks.failing import FailingFiles
 
 pytestmark = pytest.mark.interop
 
@@ -27,6 +31,10 @@ def values(broker: Broker) -> list[bytes | None]:
     return [record.value for record in broker.topic("orders").records()]
 
 
+def _dotted(name: str) -> str:
+    return name if name.endswith("_cb") else name.replace("_", ".")
+
+
 class Sent:
     """
     A record of confluent-kafka, delivered or refused.
@@ -39,7 +47,7 @@ class Sent:
                 "bootstrap.servers": broker.bootstrap_servers,
                 "client.id": "c",
                 "retry.backoff.ms": 10,
-                **{name.replace("_", "."): value for name, value in options.items()},
+                **{_dotted(name): value for name, value in options.items()},
             }
         )
         self._producer.produce(topic, b"one", on_delivery=self._delivered)
@@ -113,6 +121,63 @@ def test_a_client_that_does_not_wait_so_long_gives_up(broker: Broker) -> None:
     assert KafkaError._MSG_TIMED_OUT == sent.error.code()
 
 
+def test_a_request_that_hangs_is_sent_again_when_the_client_has_waited_enough(
+    broker: Broker,
+) -> None:
+    fault = broker.faults.hang("Produce", times=1)
+    began = time.monotonic()
+
+    sent = Sent(broker, socket_timeout_ms=1000)
+
+    assert (None, 1) == (sent.error, fault.count)
+    assert time.monotonic() - began >= 1
+    assert [b"one"] == values(broker)
+
+
+@pytest.mark.parametrize("end", ["remove", "clear", "restart"])
+def test_a_connection_that_hangs_ends_with_the_fault_or_the_broker(
+    broker: Broker, end: str
+) -> None:
+    fault = broker.faults.hang("Produce", times=1)
+    with ThreadPoolExecutor() as pool:
+        sending = pool.submit(Sent, broker)  # waits a minute for an answer
+        broker.wait_until(lambda: fault.count)
+
+        {"remove": fault.remove, "clear": broker.faults.clear, "restart": broker.restart}[end]()
+
+        assert sending.result(30).error is None
+    assert [b"one"] == values(broker)
+    assert "that are not done" not in broker.log
+
+
+def test_a_client_that_is_throttled_is_told_for_how_long(broker: Broker) -> None:
+    fault = broker.faults.throttle("Produce", seconds=0.25, times=1)
+    events: list[ThrottleEvent] = []
+
+    sent = Sent(broker, throttle_cb=events.append)
+
+    assert (None, 1) == (sent.error, fault.count)
+    assert [0.25] == [event.throttle_time for event in events]
+    assert [b"one"] == values(broker)
+
+
+def test_an_answer_that_was_waited_for_is_throttled_too(broker: Broker) -> None:
+    fault = broker.faults.throttle("Fetch", seconds=0.05)
+    broker.topic("orders").append(["one"])
+    consumer = KafkaConsumer(
+        "orders",
+        bootstrap_servers=broker.bootstrap_servers,
+        auto_offset_reset="earliest",
+        fetch_max_wait_ms=100,
+        consumer_timeout_ms=1000,
+    )
+
+    assert [b"one"] == [record.value for record in consumer]
+
+    assert fault.count > 1
+    consumer.close()
+
+
 def test_faults_choose_the_client_and_the_topic(broker: Broker) -> None:
     of_topic = broker.faults.fail("Produce", error="INVALID_REQUIRED_ACKS", topic="others")
     of_client = broker.faults.fail("Produce", error="INVALID_REQUIRED_ACKS", client_id="other")
@@ -174,6 +239,8 @@ def test_a_fault_of_an_unknown_api_or_error_is_refused(broker: Broker) -> None:
         broker.faults.drop("Prodcue")
     with pytest.raises(InvalidFault, match="did you mean NOT_LEADER_OR_FOLLOWER"):
         broker.faults.fail("Produce", error="NOT_LEADER")
+    with pytest.raises(InvalidFault, match="the answer of WriteTxnMarkers has no throttle time"):
+        broker.faults.throttle("WriteTxnMarkers", seconds=1)
 
 
 def test_faults_are_ordered_in_another_process_too() -> None:
@@ -183,3 +250,121 @@ def test_faults_are_ordered_in_another_process_too() -> None:
         assert Sent(broker, enable_idempotence=False).error is None
         assert 1 == fault.count
         assert [b"one", b"one"] == values(broker)
+
+
+# Disks
+
+
+def test_a_producer_waits_for_a_slow_disk() -> None:
+    disk = FailingFiles()
+    with Broker(disk=disk, topics={"orders": 1}, config={"log.flush.interval.messages": 1}) as slow:
+        Sent(slow)
+        disk.delay(0.3)
+        began = time.monotonic()
+
+        assert Sent(slow).error is None
+        assert time.monotonic() - began >= 0.3
+
+        disk.heal()
+        assert [b"one", b"one"] == values(slow)
+
+
+def test_a_producer_is_told_of_a_full_disk() -> None:
+    disk = FailingFiles()
+    with Broker(disk=disk, topics={"orders": 1}) as full:
+        disk.fail(errno=errno.ENOSPC, only={"write"}, forever=True)
+
+        sent = Sent(full, message_timeout_ms=2000, enable_idempotence=False)
+
+        assert sent.error is not None
+        assert [] == values(full)
+
+
+def test_a_consumer_notices_a_bit_that_has_rotted() -> None:
+    disk = FailingFiles()
+    with Broker(disk=disk, topics={"orders": 1}) as broker:
+        broker.topic("orders").append(["one" * 1000])
+        rot = disk.rot("orders-0/*.log", seed=3)
+        assert rot.position > 61, "in the records, not in the header of the batch"
+        consumer = KafkaConsumer(
+            "orders",
+            bootstrap_servers=broker.bootstrap_servers,
+            auto_offset_reset="earliest",
+            consumer_timeout_ms=10_000,
+        )
+
+        with pytest.raises(CorruptRecordError):
+            next(consumer)
+
+        consumer.close(autocommit=False)
+
+
+# Chaos
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_chaos_neither_loses_nor_repeats_a_record_of_an_idempotent_producer(seed: int) -> None:
+    sent = [str(number).encode() for number in range(200)]
+    with Broker(topics={"orders": 1}) as broker, broker.chaos(seed=seed, one_in=4) as chaos:
+        producer = Producer(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "enable.idempotence": True,
+                "retry.backoff.ms": 10,
+                "linger.ms": 0,
+                "reconnect.backoff.max.ms": 100,
+            }
+        )
+        for value in sent:
+            producer.produce("orders", value)
+            producer.poll(0.002)
+        assert 0 == producer.flush(60)
+
+        assert sent == values(broker)
+        assert any(line.startswith("Produce") for line in chaos.schedule)
+
+        consumer = Consumer(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "group.id": "readers",
+                "auto.offset.reset": "earliest",
+                "reconnect.backoff.max.ms": 100,
+            }
+        )
+        consumer.subscribe(["orders"])
+        read: list[bytes | None] = []
+        while len(read) < len(sent):
+            message = consumer.poll(30)
+            assert message is not None, chaos.schedule
+            if message.error() is None:
+                read.append(message.value())
+        chaos.stop()
+        consumer.close()
+
+    assert sent == read
+    assert all(f"chaos of seed {seed}: {line}" in broker.log for line in chaos.schedule)
+
+
+def test_a_seed_stands_for_a_schedule() -> None:
+    """
+    Two clients that send the same requests meet the same faults, another seed has other ones.
+    """
+
+    def schedule(seed: int, process: bool) -> list[str]:
+        with Broker(topics={"orders": 1}, process=process) as broker:
+            with broker.chaos(seed=seed, one_in=2) as chaos:
+                for _ in range(5):
+                    assert Sent(broker).error is None
+            assert Sent(broker).error is None, "and nothing any more"
+            return [line for line in chaos.schedule if line.startswith("InitProducerId")]
+
+    first = schedule(7, False)
+
+    assert first
+    assert first == schedule(7, True)
+    assert first != schedule(8, False)
+
+
+def test_chaos_strikes_one_request_in_so_many(broker: Broker) -> None:
+    with pytest.raises(ValueError, match="at least 1, not 0"):
+        broker.chaos(seed=1, one_in=0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar
 from barnabas.testing import summary
 from barnabas.testing.clock import Clock
 from barnabas.testing.disks.crashable import EVERYTHING, NOTHING
-from barnabas.testing.faults import Faults
+from barnabas.testing.faults import Chaos, Faults
 from barnabas.testing.hosts.child import ChildHost
 from barnabas.testing.hosts.embedded import Setup
 from barnabas.testing.hosts.host import Host, not_running
@@ -216,6 +216,22 @@ class Broker:
         The faults that requests meet.
         """
         return Faults(self._host)
+
+    def chaos(self, seed: int, *, one_in: int = 10) -> Chaos:
+        """
+        Let chance fail requests from now on, until ``stop`` or the end of a with block. The same
+        seed fails the same requests. Each fault has a line in the log.
+
+        Args:
+            one_in: one of so many requests meets a fault.
+
+        Raises:
+            ValueError: *one_in* is not positive.
+            NotRunning: the broker does not run.
+        """
+        if one_in < 1:
+            raise ValueError(f"one_in is at least 1, not {one_in}")
+        return Chaos(self._host, seed, one_in)
 
     def topic(self, name: str) -> Topic:
         """

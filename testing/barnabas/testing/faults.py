@@ -4,24 +4,26 @@ Faults of a broker, as a test orders them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.protocol.apis import MODULES
+from barnabas.protocol.codec.schema import fields
 from barnabas.protocol.errors import ErrorCode
+from barnabas.server.requests.registry import HANDLERS
 from barnabas.storage.config.option_values import did_you_mean
 from barnabas.testing.errors import InvalidFault
 from barnabas.testing.operations import faults
-from barnabas.testing.rules import Kind, Rule
+from barnabas.testing.rule import Kind, Rule
 
 if TYPE_CHECKING:
     from barnabas.testing.hosts.host import Host
 
 
-_APIS: Final = [
-    "".join(word.capitalize() for word in module.split("_")) for module in MODULES.values()
-]
+_APIS: Final = {
+    "".join(word.capitalize() for word in module.split("_")): key for key, module in MODULES.items()
+}
 """
-The names of the APIs, as Kafka has them: Produce, FindCoordinator.
+The keys of the APIs by their names, as Kafka has them: Produce, FindCoordinator.
 """
 
 
@@ -52,6 +54,58 @@ class Fault:
             NotRunning: the broker does not run.
         """
         self._host.call(faults.remove, self._number)
+
+
+class Chaos:
+    """
+    Faults that chance deals out::
+
+        with broker.chaos(seed=7) as chaos:
+            ...
+        print(chaos.schedule)
+
+    Chance strikes the requests by which clients produce, fetch, commit and find their way, with
+    errors that pass, delays of up to 0.2 s, answers that are lost, and connections that end. The
+    fault of the n-th request of an API depends on the seed, the API and n alone.
+    """
+
+    def __init__(self, host: Host, seed: int, one_in: int) -> None:
+        self.seed = seed
+        self._host = host
+        self._schedule: list[str] | None = None
+        host.call(faults.begin_chaos, seed, one_in)
+
+    @property
+    def schedule(self) -> list[str]:
+        """
+        The last 1000 faults, a line for each, such as ``Produce 3: drop``.
+
+        Raises:
+            NotRunning: the broker does not run.
+        """
+        if self._schedule is not None:
+            return self._schedule
+        return self._host.call(faults.schedule)
+
+    def stop(self) -> None:
+        """
+        Deal out no more.
+
+        Raises:
+            NotRunning: the broker does not run.
+        """
+        self._schedule = self.schedule
+        self._host.call(faults.end_chaos)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._host.is_running:
+            self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Chaos seed={self.seed}>"
 
 
 class Faults:
@@ -147,6 +201,50 @@ class Faults:
         """
         return self._add(Rule(Kind.CLOSE, api, times=times, client_id=client_id, topic=topic))
 
+    def hang(
+        self,
+        api: str,
+        *,
+        times: int | None = None,
+        client_id: str | None = None,
+        topic: str | None = None,
+    ) -> Fault:
+        """
+        Do nothing, and leave the connection open. It ends when the fault is removed, or the broker
+        stops.
+
+        Raises:
+            InvalidFault: the API does not exist.
+            NotRunning: the broker does not run.
+        """
+        return self._add(Rule(Kind.HANG, api, times=times, client_id=client_id, topic=topic))
+
+    def throttle(
+        self,
+        api: str,
+        *,
+        seconds: float,
+        times: int | None = None,
+        client_id: str | None = None,
+        topic: str | None = None,
+    ) -> Fault:
+        """
+        Do the work, and say in the answer that the client is to be quiet, as a quota does: in its
+        throttle time (KIP-219). Versions of an API that have no throttle time are answered without.
+
+        Args:
+            seconds: of real time.
+
+        Raises:
+            InvalidFault: the API does not exist, or has no throttle time.
+            NotRunning: the broker does not run.
+        """
+        if not _has_throttle_time(api):
+            raise InvalidFault(f"the answer of {api} has no throttle time")
+        return self._add(
+            Rule(Kind.THROTTLE, api, seconds=seconds, times=times, client_id=client_id, topic=topic)
+        )
+
     def clear(self) -> None:
         """
         Remove all faults.
@@ -160,6 +258,16 @@ class Faults:
         if rule.api not in _APIS:
             raise InvalidFault(f"there is no API {rule.api}{did_you_mean(rule.api, _APIS)}")
         return Fault(self._host, self._host.call(faults.add, rule))
+
+
+def _has_throttle_time(api: str) -> bool:
+    """
+    Whether the answer of an API can say it; also for one that does not exist.
+    """
+    registration = HANDLERS.get(_APIS.get(api, -1))
+    return registration is None or any(
+        field.name == "throttle_time_ms" for field in fields(registration.response)
+    )
 
 
 def _error(given: ErrorCode | str) -> ErrorCode:

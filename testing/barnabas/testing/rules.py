@@ -7,66 +7,41 @@ Rules by which a broker fails requests, and the handlers that follow them.
                   |
                   +-- fail:   no handler; the error in all places of the answer
                   +-- close:  no handler; the connection ends
+                  +-- hang:   no handler; nothing happens, and the connection stays
                   +-- delay:  handler, after some time
                   +-- drop:   handler; the connection ends instead of the answer
+                  +-- throttle:  handler; the answer says for how long to be quiet
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Generator, Iterator, Mapping
-from enum import Enum
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
-from barnabas.protocol.errors import ErrorCode, error_for
+from barnabas.protocol.errors import error_for
 from barnabas.protocol.structs import replace
 from barnabas.server.purgatory import Delayed
 from barnabas.server.requests.context import RequestContext
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.requests.registry import HANDLERS, Answer, Handler, Registration
-
-
-class Kind(Enum):
-    """
-    What happens to a request.
-    """
-
-    FAIL = "fail"
-    DELAY = "delay"
-    DROP = "drop"
-    CLOSE = "close"
-
-
-class Rule(NamedTuple):
-    """
-    Which requests a fault meets, and how.
-    """
-
-    kind: Kind
-    api: str
-    """The name of the API, such as Produce."""
-    error: ErrorCode = ErrorCode.NONE
-    """In the answer, of FAIL."""
-    seconds: float = 0.0
-    """Real time before the work, of DELAY."""
-    times: int | None = None
-    """How many requests; None is all."""
-    client_id: str | None = None
-    """Of the client; None is any."""
-    topic: str | None = None
-    """That the request names; None is any."""
+from barnabas.testing.chance import Chance
+from barnabas.testing.rule import Kind, Rule
 
 
 class RuleTable:
     """
-    The rules of a broker, by their numbers. The first one that matches a request counts.
+    The rules of a broker, by their numbers. The first one that matches a request counts; chance
+    decides where there is none.
 
     Used on the event loop's thread only.
     """
 
     def __init__(self) -> None:
+        self.chance: Chance | None = None
         self._rules: dict[int, Rule] = {}
         self._counts: list[int] = []
+        self._hung: dict[int, list[Delayed]] = {}
 
     def add(self, rule: Rule) -> int:
         """
@@ -79,15 +54,26 @@ class RuleTable:
 
     def remove(self, number: int) -> None:
         """
-        Remove a rule; without effect if it is not there any more.
+        Remove a rule, and end the connections that hang by it; without effect if there is neither.
         """
         self._rules.pop(number, None)
+        for answer in self._hung.pop(number, ()):
+            answer.fail(CloseConnection("a fault of the test, which is removed"))
 
     def clear(self) -> None:
         """
-        Remove all rules.
+        Remove all rules, and end all connections that hang.
         """
-        self._rules.clear()
+        for number in (*self._rules, *self._hung):
+            self.remove(number)
+
+    def release(self) -> None:
+        """
+        End all connections that hang. The rules stay.
+        """
+        hung, self._hung = self._hung, {}
+        for answer in (answer for answers in hung.values() for answer in answers):
+            answer.fail(CloseConnection("the broker stops"))
 
     def count(self, number: int) -> int:
         """
@@ -95,9 +81,18 @@ class RuleTable:
         """
         return self._counts[number]
 
-    def match(self, api: str, request: object, context: RequestContext) -> Rule | None:
+    def hang(self, number: int) -> Delayed:
         """
-        The rule for a request, which is counted.
+        An answer that is not given before the rule is removed.
+        """
+        answers = self._hung.setdefault(number, [])
+        answers[:] = [answer for answer in answers if not answer.done]
+        answers.append(Delayed())
+        return answers[-1]
+
+    def match(self, api: str, request: object, context: RequestContext) -> tuple[int, Rule] | None:
+        """
+        The rule for a request, which is counted, with its number; -1 for one of chance.
         """
         for number, rule in self._rules.items():
             if (
@@ -107,12 +102,13 @@ class RuleTable:
             ):
                 self._counts[number] += 1
                 if rule.times is not None and self._counts[number] >= rule.times:
-                    self.remove(number)
-                return rule
-        return None
+                    del self._rules[number]
+                return number, rule
+        drawn = None if self.chance is None else self.chance.draw(api)
+        return None if drawn is None else (-1, drawn)
 
     def __bool__(self) -> bool:
-        return bool(self._rules)
+        return bool(self._rules) or self.chance is not None
 
 
 _LISTS: Final = ("topic_data", "topics", "topics_data")
@@ -164,13 +160,16 @@ class FaultyHandlers(Mapping[int, Registration]):
 
 def _faulty(api: str, handler: Handler, rules: RuleTable) -> Handler:
     def handle(request: Any, context: RequestContext) -> Answer:
-        rule = rules.match(api, request, context) if rules else None
-        if rule is None:
+        matched = rules.match(api, request, context) if rules else None
+        if matched is None:
             return handler(request, context)
+        number, rule = matched
         if rule.kind is Kind.FAIL:
             raise error_for(rule.error)("a fault of the test")
         if rule.kind is Kind.CLOSE:
             raise CloseConnection("a fault of the test, before the work")
+        if rule.kind is Kind.HANG:
+            return rules.hang(number)
         return cast("Answer", _later(rule, handler, request, context))
 
     return handle
@@ -178,7 +177,7 @@ def _faulty(api: str, handler: Handler, rules: RuleTable) -> Handler:
 
 async def _later(rule: Rule, handler: Handler, request: Any, context: RequestContext) -> Any:
     """
-    The outcome of a request that is delayed, or whose answer is dropped.
+    The outcome of a request that is delayed, or whose answer is dropped or changed.
     """
     if rule.kind is Kind.DELAY:
         await asyncio.sleep(rule.seconds)
@@ -190,5 +189,9 @@ async def _later(rule: Rule, handler: Handler, request: Any, context: RequestCon
     if rule.kind is Kind.DELAY:
         return answer
     if isinstance(answer, Delayed):
-        await answer.outcome()
-    raise CloseConnection("a fault of the test, after the work")
+        answer = await answer.outcome()
+    if rule.kind is Kind.DROP:
+        raise CloseConnection("a fault of the test, after the work")
+    if answer is None:
+        return None
+    return replace(answer, throttle_time_ms=round(1000 * rule.seconds))

@@ -8,8 +8,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from barnabas.protocol.messages import REQUESTS
 from barnabas.protocol.records.batch import build_batch
 from barnabas.protocol.records.record import SimpleRecord
@@ -113,9 +111,6 @@ async def test_the_loop_waits_for_no_sync() -> None:
     assert files.elsewhere > 20
 
 
-@pytest.mark.xfail(
-    strict=True, reason="The first append writes partition.metadata, unless that has been done."
-)
 async def test_the_first_append_to_a_new_log_waits_for_no_sync() -> None:
     """
     Also within 100 ms of its creation.

@@ -10,7 +10,7 @@ The order of the checks, and whether an error carries the log's start offset, ar
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from barnabas.server.produce.transactions import Participation
     from barnabas.server.requests.context import RequestContext
     from barnabas.storage.log.append_info import LogAppendInfo
+    from barnabas.storage.log.validator import Examined
 
 Produced: TypeAlias = "ProduceResponse | DelayedProduce | Coroutine[Any, Any, None] | None"
 """
@@ -61,7 +62,8 @@ _WITH_MESSAGE: Final = (InvalidTxnState, NotEnoughReplicas)
 
 class _Long:
     """
-    A batch that takes long to examine. ``place`` is answered for it until it is appended.
+    A batch that takes long to examine, or is the first one of a log whose topic id is not on the
+    disk yet. ``place`` is answered for it until it is appended.
     """
 
     __slots__ = ("guard", "partition", "place", "records")
@@ -124,6 +126,8 @@ class ProduceAppends:
             message = str(error) if isinstance(error, _WITH_MESSAGE) else None
             return refused(index, error.code, message)
         try:
+            if partition.log.is_topic_id_unwritten:
+                raise BatchTakesLong
             if guard is SENTINEL:
                 info = partition.append(records)
             else:
@@ -146,13 +150,14 @@ class ProduceAppends:
     @property
     def has_long(self) -> bool:
         """
-        Whether a thread has to examine some of the batches, with ``append_long``.
+        Whether a thread has to do something for some of the batches, with ``append_long``.
         """
         return bool(self._long)
 
     async def append_long(self, responses: list[TopicProduceResponse]) -> None:
         """
-        Append the batches that take long, and put their responses into *responses*.
+        Append the batches that take long, one after the other, and put their responses into
+        *responses*.
         """
         done = {id(long.place): await self._examine_and_append(long) for long in self._long}
         for topic in responses:
@@ -162,21 +167,23 @@ class ProduceAppends:
 
     async def _examine_and_append(self, long: _Long) -> PartitionProduceResponse:
         partition, records = long.partition, long.records
-        context = self._context
-        examine = partial(partition.log.examine, records)
-        guard: dict[str, Any] = {}
-        if long.guard is not SENTINEL:
-            guard["verification_guard"] = long.guard
+        context, log = self._context, partition.log
+        examine = partial(log.examine, records)
+        work: Callable[[], Examined | None]
+        work = log.write_topic_id if log.is_topic_id_unwritten else examine
         try:
             while True:
                 examined = await context.broker.workers.batches.do(
-                    context.client, examine, len(records)
+                    context.client, work, len(records)
                 )
                 try:
-                    info = partition.append(records, examined=examined, **guard)
+                    info = partition.append(
+                        records, verification_guard=long.guard, at_once=True, examined=examined
+                    )
                     break
-                except BatchTakesLong:  # the topic has another configuration by now
-                    continue
+                except BatchTakesLong:
+                    # It was not examined yet, or the topic has another configuration by now.
+                    work = examine
         except Exception as error:  # whatever it is, the other partitions are served
             return append_failed(partition, error, context.broker.metrics)
         return self._appended(partition, info)

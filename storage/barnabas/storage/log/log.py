@@ -684,6 +684,23 @@ class Log:
         """
         self._identity.assign(topic_id)
 
+    @property
+    def is_topic_id_unwritten(self) -> bool:
+        """
+        Whether an append has to write the topic id first, with three fsyncs.
+        """
+        return self._identity.is_unwritten
+
+    def write_topic_id(self) -> None:
+        """
+        Write the topic id now, unless that is done: from a thread that has the time.
+
+        Raises:
+            KafkaStorageError: the disk failed.
+        """
+        with self._guarded("writing the topic id of"):
+            self._identity.write()
+
     def update_config(self, config: LogConfig) -> None:
         """
         Use *config* from now on. Segments that exist keep their index interval and jitter.

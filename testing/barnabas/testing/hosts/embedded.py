@@ -91,6 +91,11 @@ class Embedded(Broker):
     def port(self) -> int:
         return self.listeners[0].port
 
+    async def stop(self) -> None:
+        # Nobody waits for a request that hangs.
+        self.rules.release()
+        await super().stop()
+
     async def start(self) -> None:
         """
         Start all parts.

@@ -323,7 +323,26 @@ def test_chaos_neither_loses_nor_repeats_a_record_of_an_idempotent_producer(seed
         assert sent == values(broker)
         assert any(line.startswith("Produce") for line in chaos.schedule)
 
+        consumer = Consumer(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "group.id": "readers",
+                "auto.offset.reset": "earliest",
+                "reconnect.backoff.max.ms": 100,
+                # By default it forgets its only broker, and what it has asked it.
+                "metadata.recovery.strategy": "none",
+            }
+        )
+        consumer.subscribe(["orders"])
+        read: list[bytes | None] = []
+        while len(read) < len(sent):
+            message = consumer.poll(30)
+            assert message is not None, chaos.schedule
+            if message.error() is None:
+                read.append(message.value())
+        assert sent == read
         chaos.stop()
+        consumer.close()
         assert all(f"chaos of seed {seed}: {line}" in broker.log for line in chaos.schedule)
 
 

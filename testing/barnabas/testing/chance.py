@@ -34,7 +34,8 @@ ERRORS: Final[Mapping[str, ErrorCode]] = {
     "SyncGroup": _COORDINATOR,
     "Heartbeat": _COORDINATOR,
     "OffsetCommit": _COORDINATOR,
-    "OffsetFetch": _COORDINATOR,
+    # A consumer of librdkafka (2.16) asks again after this error, and never after NOT_COORDINATOR.
+    "OffsetFetch": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     "InitProducerId": _COORDINATOR,
     "AddPartitionsToTxn": _COORDINATOR,
     "AddOffsetsToTxn": _COORDINATOR,

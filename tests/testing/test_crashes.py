@@ -4,9 +4,13 @@ Brokers that are killed, and machines that lose power.
 
 from __future__ import annotations
 
+import time
+from itertools import count
 from pathlib import Path
+from random import Random
 
 import pytest
+from confluent_kafka import KafkaError, Message, Producer
 
 from barnabas.testing import Broker, BrokerError, NotRunning
 from barnabas.testing.disks.crashable import CrashableFiles
@@ -14,6 +18,14 @@ from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.broker_process import answers
 from tests.support.server import batch, produce_request
 from tests.support.wire_client import Disconnected, WireClient
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """
+    As many instants as ``--power-losses`` asks for.
+    """
+    if "instant" in metafunc.fixturenames:
+        metafunc.parametrize("instant", range(metafunc.config.getoption("--power-losses")))
 
 
 def values(broker: Broker) -> list[bytes | None]:
@@ -99,3 +111,70 @@ def test_without_an_fsync_a_prefix_survives(keep: int) -> None:
 
         found = values(broker) if broker.topic("orders").exists else []
         assert [str(number).encode() for number in range(len(found))] == found
+
+
+class Sending:
+    """
+    A producer that sends 0, 1, 2 and so on, each once, and knows which are acknowledged.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self.acknowledged: list[int] = []
+        self._numbers = count()
+        self._producer = Producer(
+            {
+                "bootstrap.servers": broker.bootstrap_servers,
+                "linger.ms": 0,
+                "retries": 0,
+                "max.in.flight": 1,
+                "log_level": 0,
+            }
+        )
+
+    def until(self, most: int) -> None:
+        """
+        Send until so many are acknowledged; others are under way.
+        """
+        while len(self.acknowledged) < most:
+            for _ in range(5):
+                self._send(next(self._numbers))
+            self._producer.poll(0.005)
+        self._send(next(self._numbers))
+
+    def stop(self) -> None:
+        """
+        Hear of what has come, and forget the others.
+        """
+        self._producer.poll(0.01)
+        self._producer.purge()
+        self._producer.flush(10)
+
+    def _send(self, number: int) -> None:
+        def heard(error: KafkaError | None, _message: Message) -> None:
+            if error is None:
+                self.acknowledged.append(number)
+
+        self._producer.produce("orders", str(number), on_delivery=heard)
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize("config", [{"flush.messages": 1}, {}], ids=["durable", "not"])
+def test_power_is_lost_at_any_instant(instant: int, config: dict[str, int]) -> None:
+    """
+    What a client knows to be durable is there; what is there has no gap.
+    """
+    chance = Random(instant)
+    with Broker(disk=CrashableFiles()) as broker:
+        broker.topic("orders").create(config=config)
+        sending = Sending(broker)
+        sending.until(chance.randrange(100))
+        time.sleep(chance.uniform(0, 0.003))
+
+        broker.power_loss(instant)
+
+        sending.stop()
+        broker.start()
+        found = [int(value or -1) for value in values(broker)]
+        assert list(range(len(found))) == found
+        if config:
+            assert len(found) > max(sending.acknowledged, default=-1)

@@ -65,7 +65,7 @@ def fail_at(
     files = FailingFiles()
     world = World(files)
     files.fail(at, errno=number, only=only, forever=forever, written=at % 90)
-    threads = threading.active_count()
+    before = set(threading.enumerate())
     try:
         try:
             workload(world)
@@ -75,7 +75,7 @@ def fail_at(
             # Nothing depended on the change: as of the removal of a lock file.
             world.logs.shutdown()
         check_nothing_is_held(files)
-        assert threads == threading.active_count()
+        assert not set(threading.enumerate()) - before
         files.fail(NEVER)
         start_again(world)
     except BaseException as error:

@@ -28,6 +28,7 @@ from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.registry import CROWD, ConnectionLimits, Connections
+from barnabas.server.security.security import Security
 from barnabas.server.network.request_memory import (
     FAR_OVER,
     IMPATIENCE_S,
@@ -184,6 +185,7 @@ class Server:
             ThreadPoolExecutor(1),
             cast(Any, self.desk),
             self.metrics,
+            security=Security((), lambda _mechanism, _user: None),
             open_files=open_files,
         )
         self.port = 0

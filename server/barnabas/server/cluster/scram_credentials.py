@@ -17,6 +17,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.image import MetadataImage
+from barnabas.server.security.sasl.scram import ScramCredential
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
@@ -46,6 +47,20 @@ def scram_credentials(image: MetadataImage) -> dict[str, dict[int, UserScramCred
         assert isinstance(record, UserScramCredentialRecord)
         found.setdefault(record.name, {})[record.mechanism] = record
     return found
+
+
+def scram_credential(image: MetadataImage, mechanism: str, user: str) -> ScramCredential | None:
+    """
+    The credential of a *user* for the *mechanism* with this name; None if there is none.
+    """
+    number = ScramMechanism[mechanism.replace("-", "_")]
+    record = image.kept.get(UserScramCredentialRecord, (number, user))
+    if record is None:
+        return None
+    assert isinstance(record, UserScramCredentialRecord)
+    return ScramCredential(
+        bytes(record.salt), bytes(record.stored_key), bytes(record.server_key), record.iterations
+    )
 
 
 def check_user(name: str, mechanism: int) -> None:

@@ -21,9 +21,9 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
-    INERT_PREFIXES,
     REFUSED_OPTIONS,
 )
+from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
     Change,
@@ -64,8 +64,6 @@ _WITHOUT_EFFECT: Final = frozenset(
     [
         "metric.reporters",
         "principal.builder.class",
-        "sasl.enabled.mechanisms",
-        "sasl.jaas.config",
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
         "sasl.kerberos.principal.to.local.rules",
@@ -77,9 +75,6 @@ _WITHOUT_EFFECT: Final = frozenset(
         "sasl.login.refresh.window.factor",
         "sasl.login.refresh.window.jitter",
         "sasl.mechanism.inter.broker.protocol",
-        "ssl.cipher.suites",
-        "ssl.client.auth",
-        "ssl.enabled.protocols",
         "ssl.endpoint.identification.algorithm",
         "ssl.engine.factory.class",
         "ssl.keymanager.algorithm",
@@ -216,7 +211,7 @@ class BrokerConfigKind(ConfigKind):
                 "These security configs can be dynamically updated only per-listener using the"
                 f" listener prefix: [{', '.join(sorted(bare))}]"
             )
-        of_one = [name for name in configs if name in _WITHOUT_EFFECT - _OF_ALL_BROKERS]
+        of_one = [name for name in configs if _is_of_one_broker(name)]
         if of_one and not per_broker:
             raise InvalidRequest(
                 "Cannot update these configs at default cluster level, broker id must be"
@@ -257,8 +252,18 @@ def _is_kafkas(name: str) -> bool:
         known_option(name) is not None
         or name in INERT_OPTIONS
         or name in REFUSED_OPTIONS
-        or name.startswith(INERT_PREFIXES)
+        or name.startswith(LISTENER_PREFIX)
     )
+
+
+def _is_of_one_broker(name: str) -> bool:
+    """
+    Whether an option cannot be set for all brokers at once.
+    """
+    option = known_option(name)
+    if option is not None:
+        return option.update is Update.PER_BROKER
+    return name in _WITHOUT_EFFECT - _OF_ALL_BROKERS
 
 
 def _is_fixed(name: str) -> bool:

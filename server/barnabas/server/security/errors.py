@@ -1,0 +1,19 @@
+"""
+Why a client is not authenticated.
+"""
+
+from __future__ import annotations
+
+
+class AuthenticationFailed(Exception):
+    """
+    A client is not who it says it is.
+
+    Args:
+        reason: for the log of the broker.
+        message: for the client, where Kafka tells it more than that it has failed.
+    """
+
+    def __init__(self, reason: str, message: str | None = None) -> None:
+        super().__init__(reason)
+        self.message = message

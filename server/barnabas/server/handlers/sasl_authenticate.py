@@ -34,7 +34,7 @@ def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext)
     become_authenticated(context.client)
     return SaslAuthenticateResponse(
         error_code=ErrorCode.NONE,
-        error_message=None,
+        error_message="",
         auth_bytes=token,
         session_lifetime_ms=authentication.session_lifetime_ms,
     )

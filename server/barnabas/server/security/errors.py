@@ -4,6 +4,15 @@ Why a client is not authenticated.
 
 from __future__ import annotations
 
+from typing import Final
+
+OTHER_USER: Final = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
+"""
+What a client is told that would act for another user.
+"""
+
 
 class AuthenticationFailed(Exception):
     """

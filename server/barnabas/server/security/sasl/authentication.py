@@ -29,7 +29,7 @@ from barnabas.storage.clock import Clock
 
 LEAST_PAUSE_S: Final = 1.0
 """
-A client that begins to authenticate again sooner after the last time is refused.
+A client that has begun to authenticate again may not begin once more sooner.
 """
 
 
@@ -108,7 +108,7 @@ class Authentication:
         self._state = _State.START
         self._mechanism: Mechanism | None = None
         self._server: SaslServer | None = None
-        self._began_s = -math.inf
+        self._began_s = -math.inf  # the last time that it authenticated again
         self._ends_s = math.inf
         self.principal: KafkaPrincipal | None = None
         """None before the client has authenticated."""
@@ -182,7 +182,8 @@ class Authentication:
         found = self._mechanisms.get(mechanism)
         if found is None:
             return ErrorCode.UNSUPPORTED_SASL_MECHANISM
-        self._began_s = now
+        if self.principal is not None:
+            self._began_s = now
         if self._mechanism is not None and self._mechanism.name != mechanism:
             self._state = _State.WRONG_MECHANISM
             return ErrorCode.NONE

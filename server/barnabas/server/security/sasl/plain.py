@@ -8,7 +8,7 @@ import hmac
 from collections.abc import Mapping
 from typing import Final
 
-from barnabas.server.security.errors import AuthenticationFailed
+from barnabas.server.security.errors import OTHER_USER, AuthenticationFailed
 
 PLAIN: Final = "PLAIN"
 USER_PREFIX: Final = "user_"
@@ -56,10 +56,7 @@ class PlainSaslServer:
         if expected is None or not is_right:
             raise _refused("Authentication failed: Invalid username or password")
         if authorization_id and authorization_id != user:
-            raise _refused(
-                "Authentication failed: Client requested an authorization id that is different"
-                " from username"
-            )
+            raise _refused(OTHER_USER)
         self.user = user
         return b""
 

@@ -21,7 +21,7 @@ import secrets
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from barnabas.server.security.errors import AuthenticationFailed
+from barnabas.server.security.errors import OTHER_USER, AuthenticationFailed
 
 SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 """
@@ -86,8 +86,10 @@ class ScramSaslServer:
             raise AuthenticationFailed("its first message is no SCRAM")
         user = _name(match["user"])
         if match["authzid"] and _name(match["authzid"]) != user:
-            raise AuthenticationFailed(f"{user} asks to act for another user")
-        self._credential = self._credential_of(user)
+            raise AuthenticationFailed(f"{user} asks to act for another user", OTHER_USER)
+        # The name is then that of a delegation token, of which there are none.
+        is_token = b",tokenauth=true" in match["extensions"]
+        self._credential = None if is_token else self._credential_of(user)
         shown = self._credential or self._nobody(user)
         nonce = match["nonce"] + base64.b64encode(secrets.token_bytes(_NONCE_BYTES))
         answer = b"r=%b,s=%b,i=%d" % (nonce, base64.b64encode(shown.salt), shown.iterations)

@@ -39,12 +39,21 @@ class PrincipalRule:
         match = self.pattern.fullmatch(subject)
         if match is None:
             return None
+        groups = (match[0], *match.groups(""))
         name = _GROUP.sub(
-            lambda found: (match[int(found[1])] or "") if found[1] else found[2], self.replacement
+            lambda found: _referenced(found, groups) if found[1] else found[2], self.replacement
         )
         if self.case == "L":
             return name.lower()
         return name.upper() if self.case == "U" else name
+
+
+def _referenced(reference: re.Match[str], groups: Sequence[str]) -> str:
+    """
+    The group of a pattern that a *reference* means; the reference itself if there is none.
+    """
+    number = int(reference[1])
+    return groups[number] if number < len(groups) else reference[0]
 
 
 def parse_rules(text: str) -> Sequence[PrincipalRule]:
@@ -55,7 +64,7 @@ def parse_rules(text: str) -> Sequence[PrincipalRule]:
         InvalidValue: it is not made of rules with commas between, or a pattern is none.
     """
     rules, at = [], 0
-    text = text.strip() or "DEFAULT"
+    text = text.strip()
     while at <= len(text):
         match = _RULE.match(text, at)
         if match is None:
@@ -93,7 +102,4 @@ def _rule(match: re.Match[str]) -> PrincipalRule:
     except re.error as error:
         raise InvalidValue(_OPTION, pattern, f"it is no regular expression: {error}") from None
     replacement = match["replacement"].replace("\\/", "/")
-    highest = max((int(found[1]) for found in _GROUP.finditer(replacement) if found[1]), default=0)
-    if highest > compiled.groups:
-        raise InvalidValue(_OPTION, replacement, f"the pattern has no group {highest}")
     return PrincipalRule(compiled, replacement, match["case"])

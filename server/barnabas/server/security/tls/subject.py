@@ -30,7 +30,7 @@ _TEXT_TAGS: Final = {
 """
 UTF8String, PrintableString, TeletexString, IA5String, BMPString.
 """
-_ESCAPED: Final = ',+"\\<>;'
+_ESCAPES: Final = {char: f"\\{char}" for char in ',=+<>#;"\\'} | {"\0": "\\00"}
 
 
 class NoSupport(Exception):
@@ -107,9 +107,9 @@ def _attribute(attribute: tuple[str, int, bytes]) -> str:
 
 
 def _escaped(text: str) -> str:
-    written = "".join(f"\\{char}" if char in _ESCAPED else char for char in text)
-    if text[:1] in ("#", " "):
-        written = "\\" + written
-    if len(text) > 1 and text.endswith(" "):
-        written = written[:-1] + "\\ "
-    return written
+    inner = text.strip(" ")
+    if not inner:
+        return "\\ " * len(text)
+    before, after = text.index(inner), len(text) - len(text.rstrip(" "))
+    written = "".join(_ESCAPES.get(char, char) for char in inner)
+    return "\\ " * before + written + "\\ " * after

@@ -1,5 +1,5 @@
 """
-Principals of certificates: the subject as Java writes it, and the rules as Apache Kafka applies them.
+Principals of certificates: the subject as Java writes it, and the rules as Apache Kafka does.
 """
 
 from __future__ import annotations
@@ -38,9 +38,26 @@ ATTRIBUTES: Final = (
     ObjectIdentifier("1.2.3.4.5"),
 )
 TEXTS: Final = (
-    "alice", "a,b", 'say "hi"', " before", "after ", " ", "#1", "a+b", "a\\b", "<x>", "a;b", "é", "日本", "a=b",
-    "two  blanks", "x/y", "  both  ", "a#b", "tab\there",
-)  # fmt: skip
+    "alice",
+    "a,b",
+    'say "hi"',
+    " before",
+    "after ",
+    " ",
+    "#1",
+    "a+b",
+    "a\\b",
+    "<x>",
+    "a;b",
+    "é",
+    "日本",
+    "a=b",
+    "two  blanks",
+    "x/y",
+    "  both  ",
+    "a#b",
+    "tab\there",
+)
 PRINTABLE: Final = re.compile("[A-Za-z0-9 '()+,./:=?-]+")
 RULES: Final = (
     "DEFAULT",
@@ -75,7 +92,10 @@ def certificate(subject: x509.Name) -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
     built = (
-        x509.CertificateBuilder(issuer_name=x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")]), subject_name=subject)
+        x509.CertificateBuilder(
+            issuer_name=x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ca")]),
+            subject_name=subject,
+        )
         .public_key(key.public_key())
         .serial_number(1)
         .not_valid_before(now)
@@ -93,7 +113,7 @@ def random_subject(dice: random.Random) -> x509.Name:
     return x509.Name(parts)
 
 
-def attribute(kind: ObjectIdentifier, dice: random.Random) -> x509.NameAttribute:
+def attribute(kind: ObjectIdentifier, dice: random.Random) -> x509.NameAttribute[str]:
     text = dice.choice(TEXTS)
     types = [_ASN1Type.UTF8String]
     if text.isascii():

@@ -1,17 +1,12 @@
 """
-Clients that authenticate themselves in every order, at Apache Kafka and here: the answers are equal.
+Clients that authenticate themselves in every order get the same answers from Apache Kafka and here.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import socket
-import ssl
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from pathlib import Path
 from struct import pack
 from typing import Any, Final
 
@@ -33,8 +28,7 @@ SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
 LISTENER: Final = "SASL_PLAINTEXT"
 PREFIX: Final = "listener.name.sasl_plaintext"
 USERS: Final = (
-    f'{PLAIN_MODULE} required user_alice="a secret" user_bob="it is \\"b\\"" '
-    "user_carol=plain-word;"
+    f'{PLAIN_MODULE} required user_alice="a secret" user_bob="it is \\"b\\"" user_carol=plain-word;'
 )
 SETTINGS: Final = {
     "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
@@ -97,75 +91,187 @@ def metadata(client: SaslClient) -> Any:
     return answer if isinstance(answer, str) else len(answer.brokers)
 
 
+PLAIN: Final = "PLAIN"
+S256: Final = "SCRAM-SHA-256"
+S512: Final = "SCRAM-SHA-512"
+ALICE: Final = plain("alice", "a secret")
+UNKNOWN_API: Final = bytes.fromhex("0000000a7fff00000000000100000000")
+FIRST: Final = f"n=dora,r={NONCE}".encode()
+
+
+def pause(seconds: float) -> str:
+    time.sleep(seconds)
+    return "a pause"
+
+
+def dora(client: SaslClient) -> Any:
+    return client.scram("dora", "d secret", name="sha512")
+
+
 Script = Callable[[SaslClient], list[Any]]
 SCRIPTS: Final[dict[str, Script]] = {
-    "plain": lambda c: [versions(c), c.handshake("PLAIN"), c.authenticate(plain("alice", "a secret")), metadata(c)],
-    "plain, without versions": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("bob", 'it is "b"')), metadata(c)],
-    "plain, a word without quotes": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("carol", "plain-word"), 0), metadata(c)],
-    "plain, acting as oneself": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("alice", "a secret", "alice"), 1)],
-    "plain, acting as another": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("alice", "a secret", "bob")), c.end()],
-    "plain, wrong password": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("alice", "no")), c.end()],
-    "plain, unknown user": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("nobody", "no")), c.end()],
-    "plain, no user": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("", "x")), c.end()],
-    "plain, no password": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("alice", "")), c.end()],
-    "plain, two parts": lambda c: [c.handshake("PLAIN"), c.authenticate(b"a\0b"), c.end()],
-    "plain, many parts": lambda c: [c.handshake("PLAIN"), c.authenticate(b"a\0b\0c\0d\0e\0f"), c.end()],
-    "plain, nothing": lambda c: [c.handshake("PLAIN"), c.authenticate(b""), c.end()],
-    "plain, raw": lambda c: [c.handshake("PLAIN", 0), c.raw(plain("alice", "a secret")), metadata(c)],
-    "plain, raw, wrong": lambda c: [c.handshake("PLAIN", 0), c.raw(plain("alice", "no")), c.end()],
+    "plain": lambda c: [versions(c), c.handshake(PLAIN), c.authenticate(ALICE), metadata(c)],
+    "plain, without versions": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("bob", 'it is "b"')),
+        metadata(c),
+    ],
+    "plain, a word without quotes": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("carol", "plain-word"), 0),
+        metadata(c),
+    ],
+    "plain, acting as oneself": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "a secret", "alice"), 1),
+    ],
+    "plain, acting as another": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "a secret", "bob")),
+        c.end(),
+    ],
+    "plain, wrong password": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "no")),
+        c.end(),
+    ],
+    "plain, unknown user": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("nobody", "no")),
+        c.end(),
+    ],
+    "plain, no user": lambda c: [c.handshake(PLAIN), c.authenticate(plain("", "x")), c.end()],
+    "plain, no password": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "")),
+        c.end(),
+    ],
+    "plain, two parts": lambda c: [c.handshake(PLAIN), c.authenticate(b"a\0b"), c.end()],
+    "plain, many parts": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(b"a\0b\0c\0d\0e\0f"),
+        c.end(),
+    ],
+    "plain, nothing": lambda c: [c.handshake(PLAIN), c.authenticate(b""), c.end()],
+    "plain, raw": lambda c: [c.handshake(PLAIN, 0), c.raw(ALICE), metadata(c)],
+    "plain, raw, wrong": lambda c: [c.handshake(PLAIN, 0), c.raw(plain("alice", "no")), c.end()],
     "no mechanism of that name": lambda c: [versions(c), c.handshake("plain"), c.end()],
     "kerberos": lambda c: [c.handshake("GSSAPI"), c.end()],
     "metadata first": lambda c: [metadata(c)],
     "metadata after versions": lambda c: [versions(c), metadata(c)],
     "versions twice": lambda c: [versions(c), versions(c)],
-    "unknown versions, then known ones": lambda c: [versions(c, 3, "?!"), versions(c), c.handshake("PLAIN")],
-    "tokens first": lambda c: [c.authenticate(plain("alice", "a secret"))],
-    "metadata between handshake and token": lambda c: [c.handshake("PLAIN"), metadata(c), c.end()],
-    "handshake twice": lambda c: [c.handshake("PLAIN"), c.handshake("PLAIN"), c.end()],
-    "handshake after all": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("alice", "a secret")), c.handshake("PLAIN"), metadata(c)],
-    "token after all": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("alice", "a secret")), c.authenticate(b"x")[0], metadata(c)],
-    "scram": lambda c: [versions(c), c.handshake("SCRAM-SHA-256"), c.scram("dora", "d secret"), metadata(c)],
-    "scram, long": lambda c: [c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"), metadata(c)],
-    "scram, a name with signs": lambda c: [c.handshake("SCRAM-SHA-256"), c.scram("e=2Cv=3De", "comma, equals="), metadata(c)],
-    "scram, wrong password": lambda c: [c.handshake("SCRAM-SHA-256"), c.scram("dora", "no"), c.end()],
-    "scram, unknown user": lambda c: [c.handshake("SCRAM-SHA-256"), c.scram("nobody", "no"), c.end()],
-    "scram, acting as oneself": lambda c: [c.handshake("SCRAM-SHA-256"), c.authenticate(f"n,a=dora,n=dora,r={NONCE}".encode())[0]],
-    "scram, acting as another": lambda c: [c.handshake("SCRAM-SHA-256"), c.authenticate(f"n,a=alice,n=dora,r={NONCE}".encode()), c.end()],
-    "scram, channel binding": lambda c: [c.handshake("SCRAM-SHA-256"), c.authenticate(f"p=tls-unique,,n=dora,r={NONCE}".encode()), c.end()],
-    "scram, might bind": lambda c: [c.handshake("SCRAM-SHA-256"), c.authenticate(f"y,,n=dora,r={NONCE}".encode()), c.end()],
-    "scram, no message": lambda c: [c.handshake("SCRAM-SHA-256"), c.authenticate(b"\xff\0"), c.end()],
-    "scram, another nonce": lambda c: [c.handshake("SCRAM-SHA-256"), c.authenticate(f"n,,n=dora,r={NONCE}".encode())[0], c.authenticate(b"c=biws,r=x,p=AAAA"), c.end()],
-    "scram, a token that is none": lambda c: [c.handshake("SCRAM-SHA-256"), c.scram("dora", "d secret", extension=",tokenauth=true"), c.end()],
+    "unknown versions, then known ones": lambda c: [
+        versions(c, 3, "?!"),
+        versions(c),
+        c.handshake(PLAIN),
+    ],
+    "tokens first": lambda c: [c.authenticate(ALICE)],
+    "metadata between handshake and token": lambda c: [c.handshake(PLAIN), metadata(c), c.end()],
+    "handshake twice": lambda c: [c.handshake(PLAIN), c.handshake(PLAIN), c.end()],
+    "handshake after all": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(ALICE),
+        c.handshake(PLAIN),
+        metadata(c),
+    ],
+    "token after all": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(ALICE),
+        c.authenticate(b"x")[0],
+        metadata(c),
+    ],
+    "scram": lambda c: [versions(c), c.handshake(S256), c.scram("dora", "d secret"), metadata(c)],
+    "scram, long": lambda c: [c.handshake(S512), dora(c), metadata(c)],
+    "scram, a name with signs": lambda c: [
+        c.handshake(S256),
+        c.scram("e=2Cv=3De", "comma, equals="),
+        metadata(c),
+    ],
+    "scram, wrong password": lambda c: [c.handshake(S256), c.scram("dora", "no"), c.end()],
+    "scram, unknown user": lambda c: [c.handshake(S256), c.scram("nobody", "no"), c.end()],
+    "scram, acting as oneself": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"n,a=dora," + FIRST)[0],
+    ],
+    "scram, acting as another": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"n,a=alice," + FIRST),
+        c.end(),
+    ],
+    "scram, channel binding": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"p=tls-unique,," + FIRST),
+        c.end(),
+    ],
+    "scram, might bind": lambda c: [c.handshake(S256), c.authenticate(b"y,," + FIRST), c.end()],
+    "scram, no message": lambda c: [c.handshake(S256), c.authenticate(b"\xff\0"), c.end()],
+    "scram, another nonce": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"n,," + FIRST)[0],
+        c.authenticate(b"c=biws,r=x,p=AAAA"),
+        c.end(),
+    ],
+    "scram, a token that is none": lambda c: [
+        c.handshake(S256),
+        c.scram("dora", "d secret", extension=",tokenauth=true"),
+        c.end(),
+    ],
     "authenticates again": lambda c: [
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"),
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"),
-        c.handshake("SCRAM-SHA-512"), metadata(c), time.sleep(1.2),
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"), metadata(c),
+        c.handshake(S512),
+        dora(c),
+        c.handshake(S512),
+        dora(c),
+        c.handshake(S512),
+        metadata(c),
+        pause(1.2),
+        c.handshake(S512),
+        dora(c),
+        metadata(c),
     ],
     "authenticates again as another": lambda c: [
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"),
-        time.sleep(1.2), c.handshake("SCRAM-SHA-512"), c.scram("e=2Cv=3De", "comma, equals=", name="sha512"), c.end(),
+        c.handshake(S512),
+        dora(c),
+        pause(1.2),
+        c.handshake(S512),
+        c.scram("e=2Cv=3De", "comma, equals=", name="sha512"),
+        c.end(),
     ],
     "authenticates again otherwise": lambda c: [
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"),
-        time.sleep(1.2), c.handshake("PLAIN"), c.authenticate(plain("dora", "x")), c.end(),
+        c.handshake(S512),
+        dora(c),
+        pause(1.2),
+        c.handshake(PLAIN),
+        c.authenticate(plain("dora", "x")),
+        c.end(),
     ],
     "authenticates again, wrong password": lambda c: [
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"),
-        time.sleep(1.2), c.handshake("SCRAM-SHA-512"), c.scram("dora", "no", name="sha512"), c.end(),
+        c.handshake(S512),
+        dora(c),
+        pause(1.2),
+        c.handshake(S512),
+        c.scram("dora", "no", name="sha512"),
+        c.end(),
     ],
     "a session that has ended": lambda c: [
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"), metadata(c), time.sleep(2.7), metadata(c),
+        c.handshake(S512),
+        dora(c),
+        metadata(c),
+        pause(2.7),
+        metadata(c),
     ],
     "a session that has ended, again": lambda c: [
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"), time.sleep(2.7),
-        c.handshake("SCRAM-SHA-512"), c.scram("dora", "d secret", name="sha512"), metadata(c),
+        c.handshake(S512),
+        dora(c),
+        pause(2.7),
+        c.handshake(S512),
+        dora(c),
+        metadata(c),
     ],
-    "a large token": lambda c: [c.handshake("PLAIN"), c.authenticate(b"x" * 3000)],
-    "a large request after all": lambda c: [c.handshake("PLAIN"), c.authenticate(plain("alice", "a secret")), large(c)],
-    "a negative size": lambda c: [c.handshake("PLAIN"), c.socket.sendall(pack(">i", -5)), c.end()],
-    "an unknown API": lambda c: [c.socket.sendall(bytes.fromhex("0000000a7fff00000000000100000000")), c.end()],
-}  # fmt: skip
+    "a large token": lambda c: [c.handshake(PLAIN), c.authenticate(b"x" * 3000)],
+    "a large request after all": lambda c: [c.handshake(PLAIN), c.authenticate(ALICE), large(c)],
+    "a negative size": lambda c: [c.handshake(PLAIN), c.socket.sendall(pack(">i", -5)), c.end()],
+    "an unknown API": lambda c: [c.socket.sendall(UNKNOWN_API), c.end()],
+}
 
 
 def large(client: SaslClient) -> Any:

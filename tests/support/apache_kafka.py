@@ -101,9 +101,7 @@ class ApacheKafka(BrokerProcess):
         heap: str = "512m",
         bounded: bool = True,
     ) -> None:
-        super().__init__(
-            directory, port=port, settings=settings, secured=secured, bounded=bounded
-        )
+        super().__init__(directory, port=port, settings=settings, secured=secured, bounded=bounded)
         self.heap = heap
         self._controller_port = free_port()
 

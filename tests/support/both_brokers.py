@@ -44,9 +44,7 @@ class BothBrokers(NamedTuple):
         class_path()
         return cls(
             ApacheKafka(directory / "kafka", settings=settings, secured=secured),
-            Barnabas(
-                directory / "barnabas", settings={**settings, **of_barnabas}, secured=secured
-            ),
+            Barnabas(directory / "barnabas", settings={**settings, **of_barnabas}, secured=secured),
         )
 
     @classmethod

@@ -88,11 +88,7 @@ class SaslClient:
         The code and the mechanisms.
         """
         answer = self.ask(SaslHandshakeRequest(mechanism=mechanism), version)
-        return (
-            answer
-            if answer == CLOSED
-            else (answer.error_code, sorted(answer.mechanisms))
-        )
+        return answer if answer == CLOSED else (answer.error_code, sorted(answer.mechanisms))
 
     def authenticate(self, token: bytes, version: int = 2) -> Any:
         """
@@ -126,9 +122,7 @@ class SaslClient:
         except OSError:
             return CLOSED
 
-    def scram(
-        self, user: str, password: str, *, name: str = "sha256", extension: str = ""
-    ) -> Any:
+    def scram(self, user: str, password: str, *, name: str = "sha256", extension: str = "") -> Any:
         """
         The outcome of a whole exchange behind the handshake.
         """

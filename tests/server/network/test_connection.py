@@ -28,7 +28,6 @@ from barnabas.server.network.acceptor import LoopProtocol
 from barnabas.server.network.backlog import TURN_S, Backlog
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.registry import CROWD, ConnectionLimits, Connections
-from barnabas.server.security.security import Security
 from barnabas.server.network.request_memory import (
     FAR_OVER,
     IMPATIENCE_S,
@@ -41,6 +40,7 @@ from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests import client as requests_client
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.resources.descriptors import LEAST_FILES
+from barnabas.server.security.security import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles

@@ -22,9 +22,9 @@ from barnabas.server.requests.route import Route
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.server.requests.authenticating import RawToken
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
-    from barnabas.server.requests.authenticating import RawToken
 
 Answer: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Pending] | None"
 """

@@ -339,6 +339,8 @@ async def test_requests_may_come_in_any_pieces(
         length = int.from_bytes(await reader.readexactly(4))
         assert size == int.from_bytes((await reader.readexactly(length))[:4])
     writer.close()
+    with suppress(ConnectionError, ssl.SSLError):
+        await writer.wait_closed()
 
 
 def test_a_broker_says_goodbye_in_tls(broker: Barnabas, certificates: Certificates) -> None:

@@ -48,6 +48,7 @@ from barnabas.server.scheduling.workers import Workers
 from barnabas.server.security.security import Security
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
+from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
@@ -190,7 +191,7 @@ class Broker:
         coordinators.start()
         self._watch(log_manager)
         self._maintain(controller)
-        self.security.configure(configs.brokers.texts())
+        self._secure_as_stored(configs.brokers)
         self.parts = BrokerParts(
             node_id=self.node_id,
             cluster_id=cluster_id,
@@ -372,6 +373,16 @@ class Broker:
             server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
         )
 
+    def _secure_as_stored(self, brokers: BrokerConfigs) -> None:
+        """
+        Let stored options of listeners count. One that a file no longer goes with is no reason not
+        to start.
+        """
+        try:
+            self.security.configure(brokers.texts())
+        except ConfigError as error:
+            logger.error("Stored options of listeners are ignored: %s", error)
+
     def _scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
         from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it
             scram_credential,
@@ -446,11 +457,16 @@ class Broker:
                 loop.call_soon_threadsafe(self.connections.limit, limits)
 
         admin = ConfigAdmin(
-            node_id=self.node_id, controller=controller, configs=configs, log_manager=log_manager
+            node_id=self.node_id,
+            controller=controller,
+            configs=configs,
+            log_manager=log_manager,
+            security=self.security,
         )
         admin.on_broker_configs += [
             partial(configure_parts, log_manager=log_manager, workers=self._workers),
             limit_connections,
+            lambda brokers: self.security.configure(brokers.texts()),
         ]
         return admin
 

@@ -21,7 +21,13 @@ from confluent_kafka import Consumer, Producer
 from barnabas.protocol.messages.api_versions import ApiVersionsRequest
 from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.server.tools.healthcheck import check
 from tests.support.broker_process import Barnabas, wait_for
 from tests.support.certificates import Certificates
 from tests.support.sasl_client import CLOSED, SaslClient
@@ -391,6 +397,68 @@ def client_hello(certificates: Certificates) -> bytes:
     with suppress(ssl.SSLWantReadError):
         tls.do_handshake()
     return outgoing.read()
+
+
+def alter(broker: Barnabas, **options: str) -> tuple[int, str | None]:
+    """
+    Set options of the running broker; the code and the message.
+    """
+    changes = [
+        AlterableConfig(name=name, config_operation=0, value=value)
+        for name, value in options.items()
+    ]
+    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=changes)
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    with SaslClient(broker.port) as client:
+        (answered,) = client.ask(request, 1).responses
+    return answered.error_code, answered.error_message
+
+
+def serial(broker: Barnabas, certificates: Certificates) -> object:
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
+
+
+def test_a_key_store_is_replaced_while_connections_stay(
+    broker: Barnabas, certificates: Certificates, tmp_path: Path
+) -> None:
+    option = "listener.name.sasl_ssl.ssl.keystore.location"
+    first = serial(broker, certificates)
+    with Tls(broker, certificates.context(), "SASL_SSL") as old:
+        assert 0 == old.ask(VERSIONS, 3).error_code
+        bad = tmp_path / "bad.pem"
+        bad.write_text("nothing")
+        code, message = alter(broker, **{option: str(bad)})
+        assert (42, first) == (code, serial(broker, certificates))
+        assert "bad.pem: it has 0 private keys" in str(message)
+
+        renewed = certificates.issue("renewed", "localhost", "127.0.0.1")
+        assert (0, None) == alter(broker, **{option: str(renewed)})
+        assert first != serial(broker, certificates)
+        assert 0 == old.handshake("PLAIN")[0], "a connection from before goes on"
+
+    broker.restart()
+    assert first != serial(broker, certificates), "it is stored"
+
+
+def test_a_mechanism_is_added_while_the_broker_runs(
+    broker: Barnabas, certificates: Certificates
+) -> None:
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        assert 33 == client.handshake("SCRAM-SHA-512")[0]
+
+    assert 42 == alter(broker, **{"sasl.enabled.mechanisms": "KERBEROS"})[0]
+    assert 0 == alter(broker, **{"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512"})[0]
+
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        assert (0, ["PLAIN", "SCRAM-SHA-512"]) == client.handshake("SCRAM-SHA-512")
+
+
+def test_the_health_check_looks_through_tls(broker: Barnabas) -> None:
+    port = broker.ports["SASL_SSL"]
+
+    assert check("127.0.0.1", port, 5, has_tls=True) is None
+    assert check("127.0.0.1", port, 5) is not None
 
 
 def test_a_key_store_that_is_not_there_stops_the_start(tmp_path: Path) -> None:

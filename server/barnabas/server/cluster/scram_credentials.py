@@ -86,6 +86,13 @@ def check_iterations(iterations: int) -> None:
         raise UnacceptableCredential("Too many iterations")
 
 
+def salted_password(mechanism: int, password: str, salt: bytes, iterations: int) -> bytes:
+    """
+    What a client sends in place of a password. It takes some milliseconds.
+    """
+    return hashlib.pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, iterations)
+
+
 def credential_record(
     name: str, mechanism: int, *, salt: bytes, salted_password: bytes, iterations: int
 ) -> UserScramCredentialRecord:

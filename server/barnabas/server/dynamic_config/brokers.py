@@ -145,6 +145,14 @@ class BrokerConfigs:
         """
         return {**self.static.given, **self.stored(""), **self.stored(self._node)}
 
+    def texts_with(self, changed: Mapping[str, str], *, per_broker: bool) -> Mapping[str, str]:
+        """
+        The same with *changed* in place of the stored ones of this broker, or of all brokers.
+        """
+        every, this = self.stored(""), self.stored(self._node)
+        every, this = (every, changed) if per_broker else (changed, this)
+        return {**self.static.given, **every, **this}
+
     def supposing(self, changed: Mapping[str, str], *, per_broker: bool) -> BrokerConfigs:
         """
         These options with *changed* in place of the stored ones of this broker, or of all brokers.

@@ -31,7 +31,7 @@ def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext)
         token = authentication.evaluate(bytes(request.auth_bytes))
     except AuthenticationFailed as error:
         return _refuse(error, context)
-    become_authenticated(context.client)
+    become_authenticated(context.client, context.broker)
     return SaslAuthenticateResponse(
         error_code=ErrorCode.NONE,
         error_message="",

@@ -44,14 +44,17 @@ def check_allowed(
     raise CloseConnection(reason)
 
 
-def become_authenticated(client: Client) -> None:
+def become_authenticated(client: Client, broker: BrokerParts) -> None:
     """
     Give the client the principal that it has proved to be, if it has.
     """
     authentication = client.authentication
-    if authentication is None or authentication.principal is None:
+    if authentication is None or authentication.principal is None or authentication.is_in_exchange:
         return
     client.principal = authentication.principal
+    broker.metrics.counter(
+        "authentications", "Clients that have authenticated.", listener=client.listener.name
+    ).value += 1
     if authentication.is_final:
         client.authentication = None
 
@@ -60,6 +63,11 @@ async def wait_after_failure(client: Client, broker: BrokerParts) -> None:
     """
     Return when a client that has failed may hear of it (KIP-306).
     """
+    broker.metrics.counter(
+        "authentications_failed",
+        "Clients that failed to authenticate.",
+        listener=client.listener.name,
+    ).value += 1
     await broker.clock.sleep(broker.security.failure_delay_s(client.listener))
 
 
@@ -75,7 +83,7 @@ def serve_raw_token(
         token = authentication.evaluate(bytes(frame))
     except AuthenticationFailed as error:
         return RawToken(), _close_later(error, client, broker)
-    become_authenticated(client)
+    become_authenticated(client, broker)
     return [len(token).to_bytes(_SIZE_BYTES) + token]
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
+
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
     from barnabas.server.security.listeners import CredentialOf, ListenerSecurity
@@ -23,6 +25,7 @@ class Security:
         self._listeners = tuple(each for each in listeners if not each.is_plaintext)
         self._credential_of = credential_of
         self._secured: Mapping[str, ListenerSecurity] = {}
+        self._relevant: Mapping[str, str | None] = {}
 
     def configure(self, texts: Mapping[str, str | None]) -> None:
         """
@@ -35,6 +38,17 @@ class Security:
             from barnabas.server.security.listeners import secure_listeners
 
             self._secured = secure_listeners(self._listeners, texts, self._credential_of)
+            self._relevant = _relevant(texts)
+
+    def check(self, texts: Mapping[str, str | None]) -> None:
+        """
+        Raises:
+            ConfigError: these options are not acceptable, though others are now.
+        """
+        if self._listeners and _relevant(texts) != self._relevant:
+            from barnabas.server.security.listeners import secure_listeners
+
+            secure_listeners(self._listeners, texts, self._credential_of)
 
     def of(self, listener: Listener) -> ListenerSecurity | None:
         """
@@ -48,3 +62,15 @@ class Security:
         """
         security = self.of(listener)
         return 0.0 if security is None else security.failure_delay_s
+
+
+def _relevant(texts: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    """
+    The options that the security of listeners depends on.
+    """
+    known = SecurityOptions.options()
+    return {
+        name: text
+        for name, text in texts.items()
+        if name in known or name.startswith(LISTENER_PREFIX)
+    }

@@ -40,6 +40,7 @@ from barnabas.server.dynamic_config.brokers import (
     dynamic_option,
     known_option,
 )
+from barnabas.server.security.security import Security
 from barnabas.storage.config.option_values import ConfigError, OptionType, Update
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -96,7 +97,18 @@ class BrokerConfigKind(ConfigKind):
     This broker by its id, and all brokers by an empty name.
     """
 
-    def __init__(self, configs: BrokerConfigs, image: MetadataImage, node_id: int) -> None:
+    def __init__(
+        self,
+        configs: BrokerConfigs,
+        image: MetadataImage,
+        node_id: int,
+        security: Security | None = None,
+    ) -> None:
+        """
+        Args:
+            security: checks new options of listeners; None if there are no listeners.
+        """
+        self._security = security
         self._configs = configs
         self._image = image
         self._node_id = node_id
@@ -225,6 +237,8 @@ class BrokerConfigKind(ConfigKind):
                 option.parse(text)
             supposed = self._configs.supposing(known, per_broker=per_broker)
             check_transition(self._configs, supposed)
+            if self._security is not None:
+                self._security.check(self._configs.texts_with(configs, per_broker=per_broker))
         except ConfigError as error:
             raise InvalidRequest(str(error)) from error
 
@@ -263,13 +277,13 @@ def _is_of_one_broker(name: str) -> bool:
     option = known_option(name)
     if option is not None:
         return option.update is Update.PER_BROKER
-    return name in _WITHOUT_EFFECT - _OF_ALL_BROKERS
+    return name in _WITHOUT_EFFECT - _OF_ALL_BROKERS or name.startswith(LISTENER_PREFIX)
 
 
 def _is_fixed(name: str) -> bool:
     """
     Whether an option is read at the start only, or not at all.
     """
-    if name in _PER_LISTENER or name in _WITHOUT_EFFECT:
+    if name in _PER_LISTENER or name in _WITHOUT_EFFECT or name.startswith(LISTENER_PREFIX):
         return False
     return _is_kafkas(name) and dynamic_option(name) is None

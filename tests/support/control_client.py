@@ -100,9 +100,8 @@ class ControlledBroker:
         self.url = self._process.stdout.readline().strip()
         host, _, port = self.url.removeprefix("http://").rpartition(":")
         if not port:
-            self._process.wait(PATIENCE)
-            assert self._process.stderr is not None
-            raise AssertionError(self._process.stderr.read())
+            _, log = self._process.communicate(timeout=PATIENCE)
+            raise AssertionError(log)
         self.control = Control(host.strip("[]"), int(port))
 
     @property

@@ -26,6 +26,6 @@ def require_http() -> None:
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise MissingExtra(
-            f"{' and '.join(missing)} not installed: pip install 'barnabas[http]' brings what HTTP"
+            f"{' and '.join(missing)} cannot be found: pip install 'barnabas[http]' brings what HTTP"
             " needs"
         )

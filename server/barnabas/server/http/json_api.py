@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -62,7 +62,7 @@ class Operation(NamedTuple):
 
 
 def make_app(
-    operations: Iterable[Operation],
+    operations: Sequence[Operation],
     context: object,
     *,
     executor: Executor,
@@ -81,8 +81,7 @@ def make_app(
         by_path.setdefault(operation.path, {})[operation.method] = operation
     listed = [
         {"method": operation.method, "path": operation.path, "says": operation.says}
-        for methods in by_path.values()
-        for operation in methods.values()
+        for operation in operations
     ]
     run = _Runner(context, executor, refusal)
     routes = [Route("/", _constant(listed), methods=["GET"])]

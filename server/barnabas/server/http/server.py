@@ -85,9 +85,11 @@ class HttpServer:
 
     async def stop(self) -> None:
         """
-        Answer the requests in progress, and close all connections. Without effect before ``start``.
+        Answer the requests in progress, and close all connections and the address.
         """
-        if self._serving is not None:
+        if self._serving is None:
+            self._socket.close()
+        else:
             self._server.should_exit = True
             await self._serving
 

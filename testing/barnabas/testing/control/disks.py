@@ -30,7 +30,7 @@ Action: TypeAlias = Literal[
     "write",
 ]
 
-MOST_DELAY_S: Final = 60.0
+MOST_DELAY_S: Final = 60
 """
 For each operation of the disk: a start has hundreds.
 """

@@ -91,8 +91,8 @@ async def _serve(control: Control, options: Options) -> None:
         guard = Guard(app, [options.address.host, *options.hosts])
         server = HttpServer(guard, options.address)
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(executor, control.broker.start)
         try:
+            await loop.run_in_executor(executor, control.broker.start)
             await server.start()
             logger.info("test control on http://%s", server.address)
             # For the program that has started this one.

@@ -333,7 +333,7 @@ def test_groups_have_members_offsets_and_lag(running: ControlledBroker, control:
     consumer.subscribe(["orders"])
     message = consumer.poll(30)
     assert message is not None
-    consumer.commit(message, asynchronous=False)
+    consumer.commit(message=message, asynchronous=False)
 
     group = control.get("/v1/groups/a/b")
     consumer.close()

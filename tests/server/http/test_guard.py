@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableMapping
 from typing import Any
 
 import pytest
@@ -42,7 +42,7 @@ async def post(
     """
     The status, and the sentence if the request is refused.
     """
-    sent: list[dict[str, Any]] = []
+    sent: list[MutableMapping[str, Any]] = []
     coming = iter([*parts, None])
     following = next(coming)
 
@@ -56,7 +56,7 @@ async def post(
         more = forever or following is not None
         return {"type": "http.request", "body": part, "more_body": more}
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": headers}

@@ -25,7 +25,4 @@ def require_http() -> None:
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        raise MissingExtra(
-            f"{' and '.join(missing)} cannot be found: pip install 'barnabas[http]' brings what HTTP"
-            " needs"
-        )
+        raise MissingExtra(f"{' and '.join(missing)} cannot be found: pip install 'barnabas[http]'")

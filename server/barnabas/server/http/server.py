@@ -62,7 +62,7 @@ class HttpServer:
                 ws="none",
                 lifespan="off",
                 log_config=None,
-                log_level="warning",
+                log_level="error",  # Java's client asks for HTTP/2 first, of which it would warn.
                 access_log=False,
                 server_header=False,
                 proxy_headers=False,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 
 from barnabas.server.cli import EXIT_USAGE, main
 from barnabas.server.http.address import Address, BadAddress
+from barnabas.server.http.json_api import Operation
 from barnabas.testing import Broker
 from barnabas.testing.control.api import OPERATIONS
 from barnabas.testing.defaults import DEFAULTS
@@ -916,12 +918,15 @@ def test_a_missing_extra_says_what_to_install() -> None:
 # The page
 
 
-def test_every_path_is_on_the_page() -> None:
+def test_every_path_and_field_is_on_the_page() -> None:
     page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
-    section = page[page.index("## From other languages") :]
-    rows = re.findall(r"^\| `(GET|POST|PUT|DELETE) (/v1/[^`?]*)", section, re.MULTILINE)
+    rows = re.findall(r"^\| `(GET|POST|PUT|DELETE) (/v1/\S*)` \|([^|]*)\|", page, re.MULTILINE)
 
-    assert [(method, path.replace("ID", "{number}")) for method, path in rows] == [
-        (operation.method, re.sub(r"\{group:path\}", "{group}", operation.path))
+    assert [
+        (operation.method, operation.path.replace(":path", ""), _fields(operation))
         for operation in OPERATIONS
-    ]
+    ] == [(method, path, set(re.findall(r"`(\w+)`", cell))) for method, path, cell in rows]
+
+
+def _fields(operation: Operation) -> set[str]:
+    return {field.name for field in fields(operation.shape)}

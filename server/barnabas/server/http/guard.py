@@ -75,7 +75,11 @@ class Guard:
     def _check(self, method: str, headers: dict[bytes, str]) -> None:
         host = headers.get(b"host", "")
         if not self._knows(host):
-            raise Refused(403, f"nobody may ask for the host {host!r} here")
+            raise Refused(
+                403,
+                f"this server does not answer for the host {host!r}: only for localhost, addresses,"
+                " and the names that it was given",
+            )
         content_type = headers.get(b"content-type", "").partition(";")[0].strip().lower()
         if method in _WITH_BODY and content_type != "application/json":
             raise Refused(

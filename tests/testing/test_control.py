@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
-from barnabas.server.cli import EXIT_USAGE, main
+from barnabas.server.cli import EXIT_USAGE
 from barnabas.server.http.json_api import Operation
 from barnabas.testing import Broker
 from barnabas.testing.control.api import OPERATIONS
@@ -849,12 +849,32 @@ def test_a_directory_keeps_the_data(tmp_path: Path) -> None:
         assert [b"one"] == [record.value for record in broker.topic("orders").records()]
 
 
-def test_an_address_that_others_reach_needs_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    assert EXIT_USAGE == main(["serve", "--test-control", "0.0.0.0:8099"])
+def refused(*arguments: str) -> str:
+    """
+    What the command says when it is used wrongly. It is a process: it changes logging and garbage
+    collection.
+    """
+    done = subprocess.run(
+        [sys.executable, "-m", "barnabas.server", "serve", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (EXIT_USAGE, "") == (done.returncode, done.stdout)
+    return done.stderr
 
-    said = capsys.readouterr().err
+
+def test_an_address_that_others_reach_needs_a_name() -> None:
+    said = refused("--test-control", "0.0.0.0:8099")
+
     assert "0.0.0.0:8099 is not on the loopback interface" in said
     assert "--test-control-host NAME allows that" in said
+
+
+@pytest.mark.parametrize("alone", [["--test-control-host", "kafka"], ["--test-clock", "still"]])
+def test_options_of_the_control_need_one(alone: list[str]) -> None:
+    assert "need --test-control" in refused(*alone)
 
 
 def test_others_reach_the_control_by_the_names_that_are_allowed() -> None:
@@ -871,10 +891,9 @@ def test_others_reach_the_control_by_the_names_that_are_allowed() -> None:
     assert [200, 200, 403] == statuses
 
 
-def test_a_text_that_is_no_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert EXIT_USAGE == main(["serve", "--test-control", "localhost"])
+def test_a_text_that_is_no_address_is_refused() -> None:
+    said = refused("--test-control", "localhost")
 
-    said = capsys.readouterr().err
     assert "localhost: an address looks like 127.0.0.1:8099, or 8099 alone" in said
 
 

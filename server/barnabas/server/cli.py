@@ -152,7 +152,6 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     control.add_argument(
         "--test-clock",
         choices=("running", "still"),
-        default="running",
         help="whether the clock of the broker stands still between two moves",
     )
     parser.set_defaults(command=_serve)
@@ -165,6 +164,9 @@ def _serve(options: argparse.Namespace) -> int:
     from barnabas.server.log_setup import set_up_logging
     from barnabas.storage.config.option_values import ConfigError
 
+    if options.test_control is None and (options.test_control_host or options.test_clock):
+        print("barnabas: --test-control-host and --test-clock need --test-control", file=sys.stderr)
+        return EXIT_USAGE
     assignments = list(options.assignments)
     if options.data_dir is not None:
         assignments.append(f"log.dirs={options.data_dir}")
@@ -213,7 +215,7 @@ def _serve_with_control(options: argparse.Namespace, settings: Settings) -> int:
         Options(
             address,
             hosts=options.test_control_host,
-            clock=options.test_clock,
+            clock=options.test_clock or "running",
             ephemeral=options.ephemeral,
         ),
     )

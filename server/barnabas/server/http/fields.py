@@ -139,7 +139,7 @@ def _one_of(kind: Any, given: object, place: str) -> Any:
 
 def _is(kind: Any, given: object) -> bool:
     if get_origin(kind) is Literal:
-        return any(given is option or given == option for option in get_args(kind))
+        return given in get_args(kind)
     if kind is float:
         return isinstance(given, (int, float)) and not isinstance(given, bool)
     if kind is int:

@@ -9,6 +9,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 from typing import Any, NamedTuple
 
 from tests.support.broker_process import LONGEST_LIFE
@@ -87,20 +88,24 @@ class ControlledBroker:
     """
 
     def __init__(self, *arguments: str, address: str = "0") -> None:
+        # A pipe that nobody reads would stop the broker when it is full.
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115  # closed by close
         command = [sys.executable, "-c", _BOUNDED, str(LONGEST_LIFE), "serve"]
         with undisturbed():
             self._process = subprocess.Popen(
                 [*command, "--test-control", address, *_LISTENERS, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=self._log,
                 text=True,
             )
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().strip()
         host, _, port = self.url.removeprefix("http://").rpartition(":")
         if not port:
-            _, log = self._process.communicate(timeout=PATIENCE)
+            self._process.communicate(timeout=PATIENCE)
+            log = self._log_text()
+            self.close()
             raise AssertionError(log)
         self.control = Control(host.strip("[]"), int(port))
 
@@ -117,13 +122,18 @@ class ControlledBroker:
         Send a signal; return the exit status and the log.
         """
         self._process.send_signal(number)
-        _, log = self._process.communicate(timeout=PATIENCE)
-        return self._process.returncode, log
+        self._process.communicate(timeout=PATIENCE)
+        return self._process.returncode, self._log_text()
 
     def close(self) -> None:
         if self._process.poll() is None:
             self._process.kill()
             self._process.communicate()
+        self._log.close()
+
+    def _log_text(self) -> str:
+        self._log.seek(0)
+        return self._log.read()
 
 
 _LISTENERS = ("--set", "listeners=PLAINTEXT://127.0.0.1:0")

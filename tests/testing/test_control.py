@@ -4,7 +4,10 @@ The control of a broker over HTTP: what each path does, and what it says to a re
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,10 +26,12 @@ from barnabas.testing.control.api import OPERATIONS
 from barnabas.testing.defaults import DEFAULTS
 from tests.support.broker_process import answers
 from tests.support.control_client import JSON, Control, ControlledBroker
+from tests.support.maven import PrerequisiteMissing
 
 pytestmark = pytest.mark.interop
 
 DAY_MS = 86_400_000
+PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -921,9 +926,27 @@ def test_a_missing_extra_says_what_to_install() -> None:
 # The page
 
 
+def test_the_commands_of_the_page_work(running: ControlledBroker, control: Control) -> None:
+    if shutil.which("curl") is None:
+        raise PrerequisiteMissing("no curl on the path")
+    (commands,) = re.findall(r"```sh\n(json=.*?)```", PAGE, re.DOTALL)
+
+    done = subprocess.run(
+        ["bash", "-e", "-c", commands.replace("curl ", "curl --silent --fail ")],
+        env=os.environ | {"control": running.url},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stdout + done.stderr
+    assert {"records": [], "next": None} == json.loads(done.stdout.splitlines()[-1])
+    assert ["Produce"] == [fault["api"] for fault in control.get("/v1/faults")["faults"]]
+
+
 def test_every_path_and_field_is_on_the_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
-    rows = re.findall(r"^\| `(GET|POST|PUT|DELETE) (/v1/\S*)` \|([^|]*)\|", page, re.MULTILINE)
+    rows = re.findall(r"^\| `(GET|POST|PUT|DELETE) (/v1/\S*)` \|([^|]*)\|", PAGE, re.MULTILINE)
 
     assert [
         (operation.method, operation.path.replace(":path", ""), _fields(operation))

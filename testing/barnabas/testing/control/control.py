@@ -36,7 +36,7 @@ class Control:
             disk: the one of the broker; None if its files are in a directory.
         """
         self.broker = broker
-        self.faults: dict[int, OrderedFault] = {}
+        self.faults: dict[int, NumberedFault] = {}
         self.faults_so_far = 0
         self.chaos: Chaos | None = None
         self._disk = disk
@@ -58,12 +58,12 @@ class Control:
 
 
 @dataclass(frozen=True, slots=True)
-class OrderedFault:
+class NumberedFault:
     """
-    A fault, and the fields by which it was ordered.
+    A fault that has a number over HTTP, and the fields that describe it.
     """
 
-    order: dict[str, Any]
+    fields: dict[str, Any]
     fault: Fault
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from barnabas.server.http.guard import Refused
 from barnabas.server.http.json_api import CREATED, DONE, Answer, Nothing, Operation
-from barnabas.testing.control.control import Control, OrderedFault
+from barnabas.testing.control.control import Control, NumberedFault
 from barnabas.testing.faults import Chaos, Fault
 
 MOST_FAULTS: Final = 1000
@@ -77,14 +77,14 @@ def add(control: Control, given: NewFault) -> Answer:
         )
     fault = _order(control, given)
     control.faults_so_far += 1
-    order = {name: value for name, value in asdict(given).items() if value is not None}
-    control.faults[control.faults_so_far] = OrderedFault(order, fault)
+    fields = {name: value for name, value in asdict(given).items() if value is not None}
+    control.faults[control.faults_so_far] = NumberedFault(fields, fault)
     return Answer(_view(control, control.faults_so_far), CREATED)
 
 
 def _view(control: Control, number: int) -> dict[str, Any]:
-    ordered = control.faults[number]
-    return {"id": number, **ordered.order, "count": ordered.fault.count}
+    numbered = control.faults[number]
+    return {"id": number, **numbered.fields, "count": numbered.fault.count}
 
 
 def _expect(control: Control, text: str) -> int:

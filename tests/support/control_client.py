@@ -55,7 +55,8 @@ class Control:
             content = response.read()
         finally:
             connection.close()
-        return Reply(response.status, json.loads(content) if content else None)
+        is_json = response.headers.get_content_type() == "application/json"
+        return Reply(response.status, json.loads(content) if is_json else None)
 
     def get(self, path: str) -> Any:
         """

@@ -4,11 +4,13 @@ The control of a broker over HTTP: what each path does, and what it says to a re
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from base64 import b64encode
@@ -24,7 +26,7 @@ from barnabas.server.http.json_api import Operation
 from barnabas.testing import Broker
 from barnabas.testing.control.api import OPERATIONS
 from barnabas.testing.defaults import DEFAULTS
-from tests.support.broker_process import answers
+from tests.support.broker_process import answers, wait_for
 from tests.support.control_client import JSON, Control, ControlledBroker
 from tests.support.maven import PrerequisiteMissing
 
@@ -759,6 +761,21 @@ def test_a_body_that_is_too_large_is_refused(control: Control) -> None:
         "POST", "/v1/clock/advance", b"", headers=headers
     )
     assert control.get("/v1/broker")["running"]
+
+
+def test_connections_are_not_without_number(control: Control) -> None:
+    idle = [socket.create_connection((control.host, control.port)) for _ in range(100)]
+    try:
+        connection = http.client.HTTPConnection(control.host, control.port, timeout=30)
+        connection.request("GET", "/v1/broker")
+        status = connection.getresponse().status
+        connection.close()
+    finally:
+        for each in idle:
+            each.close()
+
+    assert 503 == status
+    wait_for(lambda: control.ask("GET", "/").status == 200, "connections to be closed", 30)
 
 
 def test_faults_are_not_without_number(control: Control) -> None:

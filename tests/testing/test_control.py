@@ -949,7 +949,7 @@ def test_the_commands_of_the_page_work(running: ControlledBroker, control: Contr
     (commands,) = re.findall(r"```sh\n(json=.*?)```", PAGE, re.DOTALL)
 
     done = subprocess.run(
-        ["bash", "-e", "-c", commands.replace("curl ", "curl --silent --fail ")],
+        ["bash", "-e", "-c", commands.replace("curl ", "curl --silent --fail-with-body ")],
         env=os.environ | {"control": running.url},
         capture_output=True,
         text=True,

@@ -75,7 +75,8 @@ class ManualTimer:
     @property
     def is_over(self) -> bool:
         """
-        Whether it is cancelled or has fired, or its loop is closed: that of a broker that has ended.
+        Whether it is cancelled or has fired, or its loop is closed, as that of a broker that has
+        ended is.
         """
         return self._callback is None or (self.loop is not None and self.loop.is_closed())
 

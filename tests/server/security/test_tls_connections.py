@@ -11,9 +11,10 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pytest
 from confluent_kafka import Consumer, Producer
@@ -27,9 +28,16 @@ from barnabas.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.metrics import Metrics
+from barnabas.server.network.acceptor import protocol_of
+from barnabas.server.network.registry import Connections
+from barnabas.server.security.security import Security
 from barnabas.server.tools.healthcheck import check
+from barnabas.testing.manual_clock import ManualClock
 from tests.support.broker_process import Barnabas, wait_for
 from tests.support.certificates import Certificates
+from tests.support.limits import stated
 from tests.support.sasl_client import CLOSED, SaslClient
 from tests.support.wire_client import request_frame
 
@@ -417,6 +425,43 @@ def alter(broker: Barnabas, **options: str) -> tuple[int, str | None]:
 def serial(broker: Barnabas, certificates: Certificates) -> object:
     with Tls(broker, certificates.context(), "SASL_SSL") as client:
         return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
+
+
+async def test_a_handshake_has_its_time(certificates: Certificates) -> None:
+    listener = Listener("SSL", "127.0.0.1", 0, "127.0.0.1", 0, "SSL")
+    security = Security([listener], lambda _mechanism, _user: None)
+    security.configure(certificates.settings())
+    clock, pool = ManualClock(), ThreadPoolExecutor(1)
+    connections = Connections(
+        BrokerConfig(), clock, pool, cast(Any, None), Metrics(), security=security
+    )
+    server = await asyncio.get_running_loop().create_server(
+        protocol_of(connections, listener), "127.0.0.1", 0
+    )
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    _, done = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=certificates.context(), server_hostname="localhost"
+    )
+    writer.write(client_hello(certificates)[:100])
+    await asyncio.sleep(0.2)
+    assert 2 == len(connections)
+
+    clock.advance(stated("tls-handshake") - 0.1)
+    await asyncio.sleep(0.1)
+    assert 2 == len(connections)
+    clock.advance(0.2)
+
+    with suppress(ConnectionError):
+        assert b"" == await asyncio.wait_for(reader.read(1), 10)
+    assert 1 == len(connections), "who has shaken hands stays"
+    for each in (writer, done):
+        each.close()
+        with suppress(ConnectionError, ssl.SSLError):
+            await each.wait_closed()
+    server.close()
+    await connections.drain(1)
+    pool.shutdown()
 
 
 def test_a_key_store_is_replaced_while_connections_stay(

@@ -91,7 +91,7 @@ class Listening:
         loop = asyncio.get_running_loop()
         for listener, bound in zip(self.listeners, self._sockets, strict=True):
             self._servers.append(
-                await loop.create_server(_protocol(connections, listener), sock=bound)
+                await loop.create_server(protocol_of(connections, listener), sock=bound)
             )
 
     def close(self) -> None:
@@ -107,7 +107,7 @@ class Listening:
             bound.close()
 
 
-def _protocol(connections: Connections, listener: Listener) -> Callable[[], LoopProtocol]:
+def protocol_of(connections: Connections, listener: Listener) -> Callable[[], LoopProtocol]:
     """
     Makes the protocol of each connection of a listener.
     """

@@ -306,7 +306,7 @@ class Connection:
             return
         self.client.is_closing = True
         if reason is not None:
-            self._resources.closings.note(self.client, reason)
+            logger.info("closing the connection of %s: %s", self.client, reason)
         if self._transport is not None and self._sender is not None:
             self._sender.end()
             self._transport.close()
@@ -316,7 +316,7 @@ class Connection:
         Close without sending anything more. A task goes on: what it changes is changed whole.
         """
         if reason is not None and not self.client.is_closing:
-            self._resources.closings.note(self.client, reason)
+            logger.info("closing the connection of %s: %s", self.client, reason)
         self.client.is_closing = True
         if self._transport is not None:
             self._transport.abort()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from barnabas.protocol.framing import FrameMemory
 from barnabas.server.network.backlog import Backlog
-from barnabas.server.network.closings import Closings
 from barnabas.server.network.request_memory import RequestMemory
 from barnabas.server.network.sender import BUFFER_BYTES
 from barnabas.server.network.splice import RecordPipe
@@ -131,7 +130,6 @@ class ConnectionResources:
         """What has just been read from a socket with TLS: it is decrypted at once."""
         self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
         self.outbox = Outbox()
-        self.closings = Closings(clock)
         self.backlog = Backlog()
         self.bytes_in = metrics.counter("network_bytes_in", "Bytes received from clients.")
         self.bytes_out = metrics.counter("network_bytes_out", "Bytes sent to clients.")

@@ -5,10 +5,7 @@ The packages that a user installs: what is in them, and a record through the bro
 from __future__ import annotations
 
 import hashlib
-import os
 import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
@@ -17,31 +14,7 @@ import pytest
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.support.broker_process import answers, free_port, wait_for
-from tests.support.maven import PrerequisiteMissing
-
-ROOT = Path(__file__).parents[2]
-
-
-def plain_wheel(folder: Path) -> Path:
-    """
-    The wheel of plain Python, as pip builds it.
-
-    Raises:
-        PrerequisiteMissing: the package index that has the build tools cannot be reached.
-    """
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(folder)]
-    done = subprocess.run(
-        [*command, str(ROOT)],
-        env=os.environ | {"BARNABAS_COMPILE": "0"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    if done.returncode:
-        raise PrerequisiteMissing(f"pip cannot build a wheel: {done.stderr[-200:]}")
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+from tests.support.wheel import environment, plain_wheel
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +53,7 @@ def test_an_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None
     """
     In a fresh environment, with nothing in it but what the wheel asks for.
     """
-    environment = tmp_path / "venv"
-    venv.create(environment, with_pip=True)
-    python, barnabas = (str(environment / "bin" / name) for name in ("python", "barnabas"))
-    install = [python, "-m", "pip", "install", "--quiet", str(wheel)]
-    if subprocess.run(install, check=False, timeout=300).returncode:
-        raise PrerequisiteMissing("pip cannot install what the wheel depends on")
+    barnabas = environment(tmp_path / "venv", str(wheel)) / "barnabas"
     says = subprocess.run(
         [barnabas, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path
     )

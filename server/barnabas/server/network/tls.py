@@ -130,7 +130,9 @@ class TlsTransport:
         rest = memoryview(data)
         try:
             while rest:
-                rest = rest[tls.write(rest[:WRITE_BYTES]) :]
+                # Not in the slice: mypyc evaluates the bounds of a slice twice.
+                count = tls.write(rest[:WRITE_BYTES])
+                rest = rest[count:]
                 self._flush()
         except ssl.SSLError as error:
             self._connection.close(f"TLS cannot send: {error.reason}")
@@ -214,7 +216,8 @@ class TlsTransport:
             ssl.SSLError: the peer does not go by the protocol.
         """
         connection = self._connection
-        tls = self._tls
+        # With a buffer it returns a number, which its type does not say.
+        tls: Any = self._tls
         while tls is not None and not self._is_paused and not self._is_closing:
             room = memoryview(connection.get_buffer(-1))
             size = len(room)
@@ -222,7 +225,7 @@ class TlsTransport:
             is_over = False
             try:
                 while filled < size:
-                    count = cast(int, tls.read(size - filled, room[filled:]))
+                    count: int = tls.read(size - filled, room[filled:])
                     if not count:
                         is_over = True
                         break

@@ -142,3 +142,17 @@ def test_the_configured_broker_is_asked_where_it_listens(
     assert ("127.0.0.1", 1) == configured_address(file, {})
     assert address == configured_address(None, {"KAFKA_LISTENERS": listeners})
     assert address == configured_address(file, {"KAFKA_LISTENERS": listeners})
+
+
+def test_a_broker_that_advertises_another_listener_is_asked_all_the_same(tmp_path: Path) -> None:
+    """
+    A container's script gives the advertised listeners to the broker alone.
+    """
+    file = tmp_path / "server.properties"
+    file.write_text("advertised.listeners=PLAINTEXT://far:2\n")
+    environment = {
+        "KAFKA_LISTENERS": "OUTSIDE://0.0.0.0:9093",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUTSIDE:PLAINTEXT",
+    }
+
+    assert ("127.0.0.1", 9093) == configured_address(file, environment)

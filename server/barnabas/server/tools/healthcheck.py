@@ -53,7 +53,10 @@ def configured_address(file: Path | None, environment: Mapping[str, str]) -> tup
     """
     from barnabas.server.config import load_settings  # noqa: PLC0415  # takes longer than the check
 
-    config = load_settings(file=file, environment=environment).config()
+    settings = load_settings(file=file, environment=environment)
+    # It is for others, and a script may give it to the broker alone.
+    settings.texts.pop("advertised.listeners", None)
+    config = settings.config()
     listener = config.client_listeners[0]
     return _LOOPBACK.get(listener.host, listener.host), listener.port
 

@@ -73,6 +73,8 @@ def compiled_wheel(target: str, out: Path) -> Path:
             *("build", "--wheel", "--outdir", folder, ROOT),
             BARNABAS_COMPILE="1",
             CC=str(compiler),
+            # Not the one of this Python, which may have the paths of this machine.
+            LDSHARED=f"{compiler} -shared",
             SETUPTOOLS_EXT_SUFFIX=suffix(machine),
         )
         (built,) = Path(folder).glob("*.whl")

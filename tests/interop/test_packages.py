@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import venv
@@ -16,7 +17,9 @@ import pytest
 
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
+from tests.interop.conftest import needs_program
 from tests.support.broker_process import answers, free_port, wait_for
+from tests.support.compiled import compilable
 from tests.support.maven import PrerequisiteMissing
 
 ROOT = Path(__file__).parents[2]
@@ -29,10 +32,20 @@ def plain_wheel(folder: Path) -> Path:
     Raises:
         PrerequisiteMissing: the package index that has the build tools cannot be reached.
     """
+    return built_wheel(ROOT, folder, BARNABAS_COMPILE="0")
+
+
+def built_wheel(source: Path, folder: Path, **environment: str) -> Path:
+    """
+    The wheel that pip builds from *source*.
+
+    Raises:
+        PrerequisiteMissing: the package index that has the build tools cannot be reached.
+    """
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(folder)]
     done = subprocess.run(
-        [*command, str(ROOT)],
-        env=os.environ | {"BARNABAS_COMPILE": "0"},
+        [*command, str(source)],
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         timeout=300,
@@ -70,6 +83,41 @@ def test_the_same_sources_make_the_same_wheel(wheel: Path, tmp_path: Path) -> No
     again = plain_wheel(tmp_path)
 
     assert digest(wheel) == digest(again)
+
+
+def test_the_same_sources_make_the_same_compiled_wheel(tmp_path: Path) -> None:
+    """
+    In whichever folder they are, and wherever the build tools are installed. Two modules stand for
+    all that are compiled, which would take minutes.
+    """
+    needs_program("cc")
+    wheels = []
+    for name in ("short", "a-longer-name-of-a-folder"):
+        source = tmp_path / name / "source"
+        source.mkdir(parents=True)
+        copy_sources(source, compiled={"varints.py", "xxhash32.py"})
+        wheels.append(
+            built_wheel(source, tmp_path / name, BARNABAS_COMPILE="1", BARNABAS_OPTIMIZATION="0")
+        )
+
+    names = zipfile.ZipFile(wheels[0]).namelist()
+    assert 3 == sum(name.endswith(".so") for name in names)
+    assert digest(wheels[0]) == digest(wheels[1])
+
+
+def copy_sources(folder: Path, compiled: set[str]) -> None:
+    """
+    Copy what a wheel is made of, and leave the mark of modules to compile to those of these names.
+    """
+    for package in ("protocol", "storage", "server", "pipeline", "testing"):
+        built = shutil.ignore_patterns("__pycache__", "*.so")
+        shutil.copytree(ROOT / package, folder / package, ignore=built)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for source in compilable():
+        if source.name not in compiled:
+            copy = folder / source.relative_to(ROOT)
+            copy.write_text(copy.read_text().replace("# Compiled: see hatch_build.py.\n", ""))
 
 
 def digest(path: Path) -> str:

@@ -13,13 +13,16 @@ import venv
 import zipfile
 from pathlib import Path
 
+import docker
 import pytest
+from docker.models.containers import Container
 
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.conftest import needs_program
 from tests.support.broker_process import answers, free_port, wait_for
 from tests.support.compiled import compilable
+from tests.support.docker_image import BASE
 from tests.support.maven import PrerequisiteMissing
 
 ROOT = Path(__file__).parents[2]
@@ -152,3 +155,45 @@ def test_an_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None
     assert says.stdout.endswith(" (plain Python)\n")
     assert [b"from a wheel"] == [each.value for each in seen]
     assert 0 == broker.returncode
+
+
+def test_a_wheel_serves_a_record_on_another_system(
+    engine: docker.DockerClient, wheel: Path
+) -> None:
+    """
+    The Python and the Debian of the container's base image.
+    """
+    port = free_port()
+    listeners = f"listeners=PLAINTEXT://127.0.0.1:{port}"
+    program = (
+        f"pip install --quiet --root-user-action=ignore /wheels/{wheel.name}"
+        f" && barnabas --version && exec barnabas serve --ephemeral --set {listeners}"
+    )
+    container = engine.containers.run(
+        BASE,
+        ["sh", "-c", program],
+        volumes={str(wheel.parent): {"bind": "/wheels", "mode": "ro"}},
+        network_mode="host",
+        detach=True,
+    )
+    try:
+        wait_for(lambda: answers(port) or ended(container), "the broker of the wheel", PATIENCE)
+        if ended(container):
+            raise PrerequisiteMissing(f"pip in a container: {container.logs().decode()[-1000:]}")
+        client = KafkaPython()
+        client.produce(f"127.0.0.1:{port}", "orders", [NewRecord(b"from a wheel")], "none")
+        seen = client.read(f"127.0.0.1:{port}", "orders", 1, 1)
+        container.stop(timeout=30)
+        status = container.wait()["StatusCode"]
+        says = container.logs().decode()
+    finally:
+        container.remove(force=True, v=True)
+
+    assert " (plain Python)\n" in says
+    assert [b"from a wheel"] == [each.value for each in seen]
+    assert 0 == status
+
+
+def ended(container: Container) -> bool:
+    container.reload()
+    return container.status == "exited"

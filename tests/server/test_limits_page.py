@@ -55,6 +55,7 @@ def test_largest_request() -> None:
     The page states the default of ``socket.request.max.bytes``.
     """
     assert stated("request-size") == BrokerConfig().socket_request_max_bytes
+    assert stated("unauthenticated-request") == BrokerConfig().sasl_server_max_receive_size
 
 
 def test_sizes_of_topics() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from struct import error, unpack
 from typing import Final
@@ -97,10 +97,11 @@ class ApacheKafka(BrokerProcess):
         *,
         port: int | None = None,
         settings: Mapping[str, str] | None = None,
+        secured: Sequence[str] = (),
         heap: str = "512m",
         bounded: bool = True,
     ) -> None:
-        super().__init__(directory, port=port, settings=settings, bounded=bounded)
+        super().__init__(directory, port=port, settings=settings, secured=secured, bounded=bounded)
         self.heap = heap
         self._controller_port = free_port()
 
@@ -136,14 +137,16 @@ class ApacheKafka(BrokerProcess):
 
     def _properties(self) -> dict[str, str]:
         node_id = self.settings.get("node.id", "1")
-        listener = f"PLAINTEXT://127.0.0.1:{self.port}"
         return {
             "process.roles": "broker,controller",
             "node.id": node_id,
-            "listeners": f"{listener},CONTROLLER://127.0.0.1:{self._controller_port}",
-            "advertised.listeners": listener,
+            "listeners": f"{self.listeners},CONTROLLER://127.0.0.1:{self._controller_port}",
+            "advertised.listeners": self.listeners,
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": ",".join(
+                f"{name}:{name}" for name in ("PLAINTEXT", *self.ports)
+            )
+            + ",CONTROLLER:PLAINTEXT",
             "controller.quorum.voters": f"{node_id}@127.0.0.1:{self._controller_port}",
             "log.dirs": str(self.data),
             "offsets.topic.replication.factor": "1",

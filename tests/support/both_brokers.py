@@ -5,7 +5,7 @@ Apache Kafka and Barnabas for one test: side by side, or in turn on one director
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -36,14 +36,15 @@ class BothBrokers(NamedTuple):
         settings: Mapping[str, str] = NO_SETTINGS,
         *,
         of_barnabas: Mapping[str, str] = NO_SETTINGS,
+        secured: Sequence[str] = (),
     ) -> Self:
         """
-        Each has a port and a directory of its own.
+        Each has ports and a directory of its own.
         """
         class_path()
         return cls(
-            ApacheKafka(directory / "kafka", settings=settings),
-            Barnabas(directory / "barnabas", settings={**settings, **of_barnabas}),
+            ApacheKafka(directory / "kafka", settings=settings, secured=secured),
+            Barnabas(directory / "barnabas", settings={**settings, **of_barnabas}, secured=secured),
         )
 
     @classmethod

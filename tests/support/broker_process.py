@@ -106,9 +106,16 @@ class BrokerProcess:
         port: int | None = None,
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
+        secured: Sequence[str] = (),
         bounded: bool = True,
     ) -> None:
+        """
+        Args:
+            secured: security protocols that it has a listener for beside the plain one, each on a
+                port of ``ports``.
+        """
         self.directory = directory
+        self.ports = {protocol: free_port() for protocol in secured}
         self.settings = dict(settings or {})
         self.environment = dict(environment or {})
         self.data = directory / "data"
@@ -116,6 +123,14 @@ class BrokerProcess:
         self.bounded = bounded
         self._process: subprocess.Popen[bytes] | None = None
         self._log_start = 0
+
+    @property
+    def listeners(self) -> str:
+        """
+        All listeners for clients, as the option has them.
+        """
+        ports = {"PLAINTEXT": self.port, **self.ports}
+        return ",".join(f"{protocol}://127.0.0.1:{port}" for protocol, port in ports.items())
 
     @property
     def bootstrap(self) -> str:
@@ -228,16 +243,22 @@ class Barnabas(BrokerProcess):
         port: int | None = None,
         settings: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
+        secured: Sequence[str] = (),
         ephemeral: bool = False,
         bounded: bool = True,
     ) -> None:
         super().__init__(
-            directory, port=port, settings=settings, environment=environment, bounded=bounded
+            directory,
+            port=port,
+            settings=settings,
+            environment=environment,
+            secured=secured,
+            bounded=bounded,
         )
         self.ephemeral = ephemeral
 
     def command(self) -> list[str]:
-        settings = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self.settings}
+        settings = {"listeners": self.listeners, **self.settings}
         assignments = [
             part for name, value in settings.items() for part in ("--set", f"{name}={value}")
         ]

@@ -331,6 +331,8 @@ def test_chaos_neither_loses_nor_repeats_a_record_of_an_idempotent_producer(seed
                 "reconnect.backoff.max.ms": 100,
                 # By default it forgets its only broker, and what it has asked it.
                 "metadata.recovery.strategy": "none",
+                # It asks for the topics again no sooner than this, and joins its group only then.
+                "topic.metadata.refresh.interval.ms": 1000,
             }
         )
         consumer.subscribe(["orders"])

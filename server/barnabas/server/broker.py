@@ -24,6 +24,7 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.cluster.lifecycle import Endpoint, ThisNode
 from barnabas.server.cluster.metadata_log import MetadataLog
 from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.config.listeners import SECURITY_PROTOCOLS
 from barnabas.server.coordinators import Coordinators
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.cleaner import cleaner_settings, watch_cleaner
@@ -44,8 +45,10 @@ from barnabas.server.resources.descriptors import most_open_files
 from barnabas.server.scheduling.background import Background
 from barnabas.server.scheduling.turns import Turns
 from barnabas.server.scheduling.workers import Workers
+from barnabas.server.security.security import Security
 from barnabas.server.topics.topics import Topics
 from barnabas.server.transactions.producer_ids import ProducerIds
+from barnabas.storage.config.option_values import ConfigError
 from barnabas.storage.fs.disk import DiskFiles
 from barnabas.storage.fs.failure import LogDirFailureChannel
 from barnabas.storage.fs.interface import Files
@@ -57,6 +60,7 @@ from barnabas.storage.uuids import random_uuid
 if TYPE_CHECKING:
     from barnabas.server.dynamic_config.admin import ConfigAdmin
     from barnabas.server.network.resources import Dispatch
+    from barnabas.server.security.sasl.scram import ScramCredential
 
 logger = logging.getLogger(__name__)
 
@@ -110,6 +114,7 @@ class Broker:
         )
         self.background = Background(self.clock)
         self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
+        self.security = Security(config.client_listeners, self._scram_credential)
         self._workers = Workers(config.background_threads)
         self._listening = Listening()
         self._log_manager: LogManager | None = None
@@ -158,11 +163,13 @@ class Broker:
 
         Raises:
             CannotListen: a listener's address cannot be taken.
+            ConfigError: the security of a listener cannot be had: its key store, its users.
             LogDirectoryLocked: another broker uses a log directory.
             KafkaError: the files in the directories cannot be served.
         """
         began = self.clock.monotonic()
-        # First, since it fails at once if another broker runs here.
+        self.security.configure(self.config.given)
+        # First of what others see, since it fails at once if another broker runs here.
         self._listening.bind(self.config.client_listeners, self.config)
         if (most := self.files.open_files.limit) is not None:
             logger.info("at most %d files of logs are open at a time", most)
@@ -184,6 +191,7 @@ class Broker:
         coordinators.start()
         self._watch(log_manager)
         self._maintain(controller)
+        self._secure_as_stored(configs.brokers)
         self.parts = BrokerParts(
             node_id=self.node_id,
             cluster_id=cluster_id,
@@ -204,6 +212,7 @@ class Broker:
             turns=self.turns,
             workers=self._workers,
             advertised_address=AdvertisedAddressCheck(self.clock),
+            security=self.security,
         )
         self.connections = Connections(
             configs.brokers.current(),
@@ -211,6 +220,7 @@ class Broker:
             self._workers.reads,
             self.dispatcher(self.parts),
             self.metrics,
+            security=self.security,
             open_files=self.files.open_files,
         )
         bytes_in = self.connections.resources.bytes_in
@@ -363,12 +373,35 @@ class Broker:
             server_version=lambda: metadata_log.image.feature_levels.get(TRANSACTION_VERSION, 0),
         )
 
+    def _secure_as_stored(self, brokers: BrokerConfigs) -> None:
+        """
+        Let stored options of listeners count. One that a file no longer goes with is no reason not
+        to start.
+        """
+        try:
+            self.security.configure(brokers.texts())
+        except ConfigError as error:
+            logger.error("Stored options of listeners are ignored: %s", error)
+
+    def _scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
+        from barnabas.server.cluster.scram_credentials import (  # noqa: PLC0415  # few need it
+            scram_credential,
+        )
+
+        assert self.parts is not None, "clients are served"
+        return scram_credential(self.parts.image, mechanism, user)
+
     def _this_node(self, log_manager: LogManager) -> ThisNode:
         return ThisNode(
             node_id=self.node_id,
             incarnation_id=random_uuid(),
             endpoints=[
-                Endpoint(listener.name, listener.advertised_host, listener.advertised_port)
+                Endpoint(
+                    listener.name,
+                    listener.advertised_host,
+                    listener.advertised_port,
+                    SECURITY_PROTOCOLS[listener.protocol],
+                )
                 for listener in self.listeners
             ],
             log_dirs=list(log_manager.directories.ids.values()),
@@ -424,11 +457,16 @@ class Broker:
                 loop.call_soon_threadsafe(self.connections.limit, limits)
 
         admin = ConfigAdmin(
-            node_id=self.node_id, controller=controller, configs=configs, log_manager=log_manager
+            node_id=self.node_id,
+            controller=controller,
+            configs=configs,
+            log_manager=log_manager,
+            security=self.security,
         )
         admin.on_broker_configs += [
             partial(configure_parts, log_manager=log_manager, workers=self._workers),
             limit_connections,
+            lambda brokers: self.security.configure(brokers.texts()),
         ]
         return admin
 

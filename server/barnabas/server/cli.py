@@ -164,12 +164,28 @@ def _serve(options: argparse.Namespace) -> int:
     return run(config, settings, ephemeral=options.ephemeral)
 
 
+def _add_format(parser: argparse.ArgumentParser) -> None:
+    from barnabas.server.tools.format import add_arguments
+
+    add_arguments(parser)
+    parser.set_defaults(command=_format)
+
+
+def _format(options: argparse.Namespace) -> int:
+    from barnabas.server.tools.format import run
+
+    return run(options)
+
+
 def _add_healthcheck(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Ask a broker for its API versions; exit 0 if it answers, 1 if not. Without an address, ask"
         " the one that --config and the KAFKA_* variables describe, on this machine."
     )
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT")
+    parser.add_argument(
+        "--tls", action="store_true", help="--bootstrap-server speaks TLS; any certificate will do"
+    )
     parser.add_argument("--config", type=Path, metavar="FILE", help="as for serve")
     parser.add_argument("--timeout", type=float, default=3.0, metavar="SECONDS")
     parser.set_defaults(command=_healthcheck)
@@ -187,12 +203,13 @@ def _healthcheck(options: argparse.Namespace) -> int:
     try:
         if options.bootstrap_server is not None:
             host, port = address_of(options.bootstrap_server)
+            has_tls = options.tls
         else:
-            host, port = configured_address(options.config, os.environ)
+            host, port, has_tls = configured_address(options.config, os.environ)
     except (BadAddress, ConfigError) as error:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE
-    failure = check(host, port, options.timeout)
+    failure = check(host, port, options.timeout, has_tls=has_tls)
     if failure is not None:
         print(f"barnabas: {host}:{port}: {failure}", file=sys.stderr)
         return 1
@@ -253,6 +270,7 @@ def _options(_options: argparse.Namespace) -> int:
 
 _COMMANDS: Final[Mapping[str, tuple[str, Callable[[argparse.ArgumentParser], None]]]] = {
     "serve": ("run a broker", _add_serve),
+    "format": ("prepare log directories, with the first users", _add_format),
     "healthcheck": ("ask a broker whether it answers", _add_healthcheck),
     "explain": ("explain why a log is as it is", _add_explain),
     "verify": ("check every file of a log directory", _add_verify),

@@ -16,6 +16,7 @@ from barnabas.server.config import BrokerConfig, Settings
 from barnabas.server.network.acceptor import CannotListen
 from barnabas.server.resources.collector import Collector
 from barnabas.server.resources.descriptors import raise_descriptor_limit
+from barnabas.storage.config.option_values import ConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
     raise_descriptor_limit()
     try:
         _run(_serve(Broker(config, ephemeral=ephemeral)))
-    except (CannotListen, KafkaError) as error:
+    except (CannotListen, ConfigError, KafkaError) as error:
         logger.error("the broker ends: %s", error)
         return 1
     except Exception:

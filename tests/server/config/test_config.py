@@ -181,14 +181,14 @@ def test_options_without_effect_are_taken_and_explained() -> None:
     settings = load_settings(
         environment={
             "KAFKA_CONTROLLER_QUORUM_BOOTSTRAP_SERVERS": "localhost:9093",
-            "KAFKA_LISTENER_NAME_EXTERNAL_SSL_KEYSTORE_LOCATION": "x",
+            "KAFKA_SSL_PROVIDER": "x",
         }
     )
 
     assert BrokerConfig() == settings.config()
     assert {
         "controller.quorum.bootstrap.servers",
-        "listener.name.external.ssl.keystore.location",
+        "ssl.provider",
     } == set(settings.ignored)
 
 
@@ -246,7 +246,7 @@ def test_what_is_advertised_is_what_was_said_or_where_the_broker_listens() -> No
         {"listeners": "PLAINTEXT://:99999"},
         {"listeners": "PLAINTEXT://:1,PLAINTEXT://:2"},
         {"listeners": "CONTROLLER://:9093"},
-        {"listeners": "SSL://:9093"},
+        {"listeners": "SSL://:9093", "listener.security.protocol.map": "SSL:TLS"},
         {"listeners": "INSIDE://:9093"},
         {"advertised.listeners": "OUTSIDE://host:1"},
         {"advertised.listeners": "PLAINTEXT://0.0.0.0:1"},

@@ -498,9 +498,8 @@ async def test_what_a_broker_cannot_be_told(
 @pytest.mark.parametrize(
     ("name", "option"),
     [
-        ("1", "sasl.enabled.mechanisms"),
         ("1", "sasl.login.refresh.window.jitter"),
-        ("1", "ssl.client.auth"),
+        ("1", "ssl.provider"),
         ("1", "principal.builder.class"),
         ("1", "metric.reporters"),
         ("", "metric.reporters"),

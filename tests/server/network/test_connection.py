@@ -40,6 +40,7 @@ from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests import client as requests_client
 from barnabas.server.requests.errors import CloseConnection
 from barnabas.server.resources.descriptors import LEAST_FILES
+from barnabas.server.security.security import Security
 from barnabas.storage.fs.disk import MAPS_KEEP_DESCRIPTORS
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.storage.fs.open_files import OpenFiles
@@ -184,6 +185,7 @@ class Server:
             ThreadPoolExecutor(1),
             cast(Any, self.desk),
             self.metrics,
+            security=Security((), lambda _mechanism, _user: None),
             open_files=open_files,
         )
         self.port = 0

@@ -123,15 +123,15 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("listeners", "address"),
     [
-        ("PLAINTEXT://0.0.0.0:9092", ("127.0.0.1", 9092)),
-        ("PLAINTEXT://[::]:9092", ("::1", 9092)),
-        ("PLAINTEXT://:9093", ("127.0.0.1", 9093)),
-        ("PLAINTEXT://10.0.0.7:9092", ("10.0.0.7", 9092)),
-        ("CONTROLLER://0.0.0.0:9093,PLAINTEXT://0.0.0.0:9094", ("127.0.0.1", 9094)),
+        ("PLAINTEXT://0.0.0.0:9092", ("127.0.0.1", 9092, False)),
+        ("PLAINTEXT://[::]:9092", ("::1", 9092, False)),
+        ("PLAINTEXT://:9093", ("127.0.0.1", 9093, False)),
+        ("PLAINTEXT://10.0.0.7:9092", ("10.0.0.7", 9092, False)),
+        ("CONTROLLER://0.0.0.0:9093,PLAINTEXT://0.0.0.0:9094", ("127.0.0.1", 9094, False)),
     ],
 )
 def test_the_configured_broker_is_asked_where_it_listens(
-    tmp_path: Path, listeners: str, address: tuple[str, int]
+    tmp_path: Path, listeners: str, address: tuple[str, int, bool]
 ) -> None:
     """
     From its own machine, by the first listener for clients; the environment wins over the file.
@@ -139,7 +139,7 @@ def test_the_configured_broker_is_asked_where_it_listens(
     file = tmp_path / "server.properties"
     file.write_text("listeners=PLAINTEXT://127.0.0.1:1\nadvertised.listeners=PLAINTEXT://far:2\n")
 
-    assert ("127.0.0.1", 1) == configured_address(file, {})
+    assert ("127.0.0.1", 1, False) == configured_address(file, {})
     assert address == configured_address(None, {"KAFKA_LISTENERS": listeners})
     assert address == configured_address(file, {"KAFKA_LISTENERS": listeners})
 
@@ -155,4 +155,12 @@ def test_a_broker_that_advertises_another_listener_is_asked_all_the_same(tmp_pat
         "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUTSIDE:PLAINTEXT",
     }
 
-    assert ("127.0.0.1", 9093) == configured_address(file, environment)
+    assert ("127.0.0.1", 9093, False) == configured_address(file, environment)
+
+
+def test_a_listener_without_tls_is_asked_if_there_is_one() -> None:
+    both = "SSL://127.0.0.1:1,SASL_PLAINTEXT://127.0.0.1:2"
+
+    assert ("127.0.0.1", 2, False) == configured_address(None, {"KAFKA_LISTENERS": both})
+    one = {"KAFKA_LISTENERS": "SASL_SSL://127.0.0.1:3"}
+    assert ("127.0.0.1", 3, True) == configured_address(None, one)

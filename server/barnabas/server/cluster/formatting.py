@@ -38,7 +38,13 @@ NO_TIMESTAMP: Final = 0
 
 
 def prepare_directories(
-    log_dirs: Sequence[Path], *, node_id: int, cluster_id: str | None, files: Files, now_ms: int
+    log_dirs: Sequence[Path],
+    *,
+    node_id: int,
+    cluster_id: str | None,
+    files: Files,
+    now_ms: int,
+    users: Sequence[records.UserScramCredentialRecord] = (),
 ) -> str:
     """
     Format the new log directories, check that all belong to one cluster, and return its id.
@@ -48,6 +54,7 @@ def prepare_directories(
     Args:
         cluster_id: the expected id; None accepts that of the directories, or generates one if all
             are new.
+        users: the first users of a new cluster.
 
     Returns:
         The id of the cluster.
@@ -64,7 +71,7 @@ def prepare_directories(
         _check_fresh(log_dir, files)
     cluster_id = cluster_id or ensemble.cluster_id or uuid_text(random_uuid())
     for log_dir in ensemble.empty:
-        files.write_atomically(log_dir / BOOTSTRAP_CHECKPOINT, _bootstrap(now_ms))
+        files.write_atomically(log_dir / BOOTSTRAP_CHECKPOINT, _bootstrap(now_ms, users))
         logger.info("Formatted %s for cluster %s", log_dir, cluster_id)
     ensemble.complete(cluster_id, node_id, now_ms)
     return cluster_id
@@ -104,10 +111,14 @@ def _check_fresh(log_dir: Path, files: Files) -> None:
         )
 
 
-def _bootstrap(now_ms: int) -> bytes:
+def _bootstrap(now_ms: int, users: Sequence[records.UserScramCredentialRecord]) -> bytes:
     return b"".join(
         snapshot_batches(
-            default_bootstrap(), epoch=0, now_ms=now_ms, last_contained_ms=NO_TIMESTAMP, quorum={}
+            [*default_bootstrap(), *((user, 0) for user in users)],
+            epoch=0,
+            now_ms=now_ms,
+            last_contained_ms=NO_TIMESTAMP,
+            quorum={},
         )
     )
 

@@ -64,6 +64,12 @@ class KeptRecords:
         else:
             self._by_type[kind][key] = record
 
+    def get(self, kind: type[Message], key: Hashable) -> Message | None:
+        """
+        The kept record of one type with a *key*; None if there is none.
+        """
+        return self._by_type[kind].get(key)
+
     def of_type(self, kind: type[Message]) -> Iterator[Message]:
         """
         The kept records of one type.

@@ -17,6 +17,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.protocol.internal_topics.metadata_records import UserScramCredentialRecord
 from barnabas.server.cluster.image import MetadataImage
+from barnabas.server.security.sasl.scram import ScramCredential
 
 MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
@@ -48,6 +49,20 @@ def scram_credentials(image: MetadataImage) -> dict[str, dict[int, UserScramCred
     return found
 
 
+def scram_credential(image: MetadataImage, mechanism: str, user: str) -> ScramCredential | None:
+    """
+    The credential of a *user* for the *mechanism* with this name; None if there is none.
+    """
+    number = ScramMechanism[mechanism.replace("-", "_")]
+    record = image.kept.get(UserScramCredentialRecord, (number, user))
+    if record is None:
+        return None
+    assert isinstance(record, UserScramCredentialRecord)
+    return ScramCredential(
+        bytes(record.salt), bytes(record.stored_key), bytes(record.server_key), record.iterations
+    )
+
+
 def check_user(name: str, mechanism: int) -> None:
     """
     Raises:
@@ -69,6 +84,13 @@ def check_iterations(iterations: int) -> None:
         raise UnacceptableCredential("Too few iterations")
     if iterations > MAX_ITERATIONS:
         raise UnacceptableCredential("Too many iterations")
+
+
+def salted_password(mechanism: int, password: str, salt: bytes, iterations: int) -> bytes:
+    """
+    What a client sends in place of a password. It takes some milliseconds.
+    """
+    return hashlib.pbkdf2_hmac(_HASHES[mechanism], password.encode(), salt, iterations)
 
 
 def credential_record(

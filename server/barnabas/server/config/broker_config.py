@@ -16,6 +16,7 @@ from barnabas.server.config.listeners import Listener, parse_listeners
 from barnabas.server.config.log import CleanerOptions, LogOptions, RecordOptions, TopicOptions
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
 from barnabas.server.config.own import OwnOptions
+from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
 from barnabas.storage.config.option_values import InvalidValue
 from barnabas.storage.config.options import table
 from barnabas.storage.units import MiB
@@ -28,6 +29,7 @@ _NOT_USED: Final = "-1"
 class BrokerConfig(
     ClusterOptions,
     NetworkOptions,
+    SecurityOptions,
     LogOptions,
     RecordOptions,
     CleanerOptions,
@@ -42,7 +44,8 @@ class BrokerConfig(
     Invariants:
 
     1. Every value is in its option's range, and the values are consistent.
-    2. ``given`` has the names that are set, with their text; all others have their default.
+    2. ``given`` has the names that are set, with their text; all others have their default. The
+       options of single listeners, ``listener.name....``, are in it alone.
     """
 
     given: Mapping[str, str] = MappingProxyType({})
@@ -87,7 +90,9 @@ class BrokerConfig(
     @classmethod
     def parse(cls, texts: Mapping[str, str | None]) -> Self:
         texts = _with_both_ids(texts)
-        config = super().parse(texts)
+        config = super().parse(
+            {name: text for name, text in texts.items() if not name.startswith(LISTENER_PREFIX)}
+        )
         given = {name: text for name, text in texts.items() if text is not None}
         return config.replaced(given=given)
 

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import Final
 
 _INERT: Final[Mapping[str, str]] = {
-    "SASL is not supported yet": """
-        connection.failed.authentication.delay.ms connections.max.reauth.ms
-        sasl.client.callback.handler.class sasl.enabled.mechanisms sasl.jaas.config
+    "the broker is no SASL client, and has neither Kerberos nor OAuth": """
+        sasl.client.callback.handler.class
         sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
         sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name
         sasl.kerberos.ticket.renew.jitter sasl.kerberos.ticket.renew.window.factor
@@ -43,18 +42,12 @@ _INERT: Final[Mapping[str, str]] = {
         sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope
         sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
         sasl.oauthbearer.token.endpoint.url sasl.server.callback.handler.class
-        sasl.server.max.receive.size
     """,
-    "TLS is not supported yet": """
+    "TLS is OpenSSL's": """
         principal.builder.class security.providers ssl.allow.dn.changes
-        ssl.allow.san.changes ssl.cipher.suites ssl.client.auth ssl.enabled.protocols
-        ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password
-        ssl.keymanager.algorithm ssl.keystore.certificate.chain ssl.keystore.key
-        ssl.keystore.location ssl.keystore.password ssl.keystore.type
-        ssl.principal.mapping.rules ssl.protocol ssl.provider
+        ssl.allow.san.changes ssl.endpoint.identification.algorithm ssl.engine.factory.class
+        ssl.keymanager.algorithm ssl.protocol ssl.provider
         ssl.secure.random.implementation ssl.trustmanager.algorithm
-        ssl.truststore.certificates ssl.truststore.location ssl.truststore.password
-        ssl.truststore.type
     """,
     "delegation tokens are not supported": """
         delegation.token.expiry.check.interval.ms delegation.token.expiry.time.ms
@@ -181,11 +174,6 @@ INERT_OPTIONS: Final[Mapping[str, str]] = {
 }
 """
 The options without an effect, with the reason.
-"""
-
-INERT_PREFIXES: Final = ("listener.name.",)
-"""
-Options of single listeners, which only configure SASL and TLS.
 """
 
 REFUSED_OPTIONS: Final[Mapping[str, str]] = {

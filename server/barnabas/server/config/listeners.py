@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from barnabas.protocol.structs import struct
 from barnabas.server.config.network import ClusterOptions, NetworkOptions
@@ -20,6 +21,11 @@ _ENDPOINT = re.compile(
     r"(?P<name>[A-Za-z0-9_.-]+)://(?:\[(?P<v6>[^\]]*)\]|(?P<host>[^\[\]/:]*)):(?P<port>-?\d+)"
 )
 _EVERY_INTERFACE = ("", "0.0.0.0", "::")
+PLAINTEXT: Final = "PLAINTEXT"
+SECURITY_PROTOCOLS: Final = {PLAINTEXT: 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+"""
+The security protocols, with their numbers in records (Kafka ``SecurityProtocol``).
+"""
 
 
 @struct
@@ -33,6 +39,29 @@ class Listener:
     port: int
     advertised_host: str
     advertised_port: int
+    protocol: str = PLAINTEXT
+    """One of ``SECURITY_PROTOCOLS``."""
+
+    @property
+    def is_plaintext(self) -> bool:
+        """
+        Whether clients need neither TLS nor SASL.
+        """
+        return self.protocol == PLAINTEXT
+
+    @property
+    def has_tls(self) -> bool:
+        """
+        Whether all bytes are encrypted.
+        """
+        return self.protocol.endswith("SSL")
+
+    @property
+    def has_sasl(self) -> bool:
+        """
+        Whether clients have to authenticate by SASL.
+        """
+        return self.protocol.startswith("SASL_")
 
     def __str__(self) -> str:
         return f"{self.name}://{_bracketed(self.host)}:{self.port}"
@@ -69,9 +98,10 @@ def parse_listeners(network: NetworkOptions, cluster: ClusterOptions) -> tuple[L
     }
     _check_names(endpoints, advertised, controllers)
     protocols = _protocols(network.listener_security_protocol_map)
-    for endpoint in endpoints:
-        _check_protocol(endpoint.name, protocols)
-    return tuple(_listener(endpoint, advertised.get(endpoint.name)) for endpoint in endpoints)
+    return tuple(
+        _listener(endpoint, advertised.get(endpoint.name), _protocol_of(endpoint.name, protocols))
+        for endpoint in endpoints
+    )
 
 
 def _endpoints(option: str, texts: Iterable[str]) -> list[_Endpoint]:
@@ -117,22 +147,25 @@ def _protocols(text: str) -> dict[str, str]:
     return protocols
 
 
-def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
+def _protocol_of(name: str, protocols: Mapping[str, str]) -> str:
     option = "listener.security.protocol.map"
     if name not in protocols:
         raise InvalidValue(option, ",".join(protocols), f"it has no protocol for listener {name}")
-    if protocols[name] != "PLAINTEXT":
+    if protocols[name] not in SECURITY_PROTOCOLS:
         raise InvalidValue(
-            option, f"{name}:{protocols[name]}", "only PLAINTEXT is supported so far"
+            option,
+            f"{name}:{protocols[name]}",
+            f"the security protocols are {', '.join(SECURITY_PROTOCOLS)}",
         )
+    return protocols[name]
 
 
-def _listener(endpoint: _Endpoint, advertised: _Endpoint | None) -> Listener:
+def _listener(endpoint: _Endpoint, advertised: _Endpoint | None, protocol: str) -> Listener:
     host = advertised.host if advertised is not None else endpoint.host
     if host in _EVERY_INTERFACE:
         host = socket.gethostname()
     port = advertised.port if advertised is not None else endpoint.port
-    return Listener(endpoint.name, endpoint.host, endpoint.port, host, port)
+    return Listener(endpoint.name, endpoint.host, endpoint.port, host, port, protocol)
 
 
 def _bracketed(host: str) -> str:

@@ -18,6 +18,7 @@ from barnabas.storage.config.options import Options
 _TITLES = {
     "ClusterOptions": "The node and its metadata",
     "NetworkOptions": "Network",
+    "SecurityOptions": "TLS and SASL",
     "LogOptions": "Logs",
     "RecordOptions": "Records",
     "CleanerOptions": "Compaction",

@@ -20,9 +20,9 @@ from barnabas.protocol.structs import fresh, struct
 from barnabas.server.config.broker_config import BrokerConfig
 from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
-    INERT_PREFIXES,
     REFUSED_OPTIONS,
 )
+from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.storage.config.option_values import ConfigError, InvalidValue, UnknownOption
 from barnabas.storage.properties import read_properties
 
@@ -72,15 +72,13 @@ class Settings:
             UnknownOption: the option does not exist.
             InvalidValue: the option is not supported, and it would be unsafe to ignore it.
         """
-        if name in BrokerConfig.options():
+        if name in BrokerConfig.options() or name.startswith(LISTENER_PREFIX):
             self.texts[name] = text
         elif name in REFUSED_OPTIONS:
             if text:
                 raise InvalidValue(name, text, REFUSED_OPTIONS[name])
         elif name in INERT_OPTIONS:
             self.ignored[name] = INERT_OPTIONS[name]
-        elif name.startswith(INERT_PREFIXES):
-            self.ignored[name] = "options of single listeners configure SASL and TLS"
         else:
             raise UnknownOption(name, _known_names())
 
@@ -159,7 +157,7 @@ def _known_names() -> list[str]:
 
 
 def _is_close(name: str) -> bool:
-    if name.startswith(INERT_PREFIXES):
+    if name.startswith(LISTENER_PREFIX):
         return True
     import difflib  # noqa: PLC0415  # only for what may be a mistake
 

@@ -139,6 +139,20 @@ class BrokerConfigs:
         """
         return _combined(self.static, self.of_all_brokers, self.of_this_broker)
 
+    def texts(self) -> Mapping[str, str]:
+        """
+        All options that are set, with their texts; those of single listeners, too.
+        """
+        return {**self.static.given, **self.stored(""), **self.stored(self._node)}
+
+    def texts_with(self, changed: Mapping[str, str], *, per_broker: bool) -> Mapping[str, str]:
+        """
+        The same with *changed* in place of the stored ones of this broker, or of all brokers.
+        """
+        every, this = self.stored(""), self.stored(self._node)
+        every, this = (every, changed) if per_broker else (changed, this)
+        return {**self.static.given, **every, **this}
+
     def supposing(self, changed: Mapping[str, str], *, per_broker: bool) -> BrokerConfigs:
         """
         These options with *changed* in place of the stored ones of this broker, or of all brokers.

@@ -50,6 +50,8 @@ def api_versions(request: ApiVersionsRequest, context: RequestContext) -> ApiVer
         if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST, api_keys=[])
         context.client.software = ClientSoftware(name, version)
+    if context.client.authentication is not None:
+        context.client.authentication.note_versions_told()
     levels = {METADATA_VERSION: context.broker.image.metadata_version} | {
         name: level
         for name, level in context.broker.image.feature_levels.items()

@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from barnabas.protocol.structs import replace
 from barnabas.server.config import BrokerConfig, Listener
 from barnabas.server.network.connection import Connection
 from barnabas.server.network.registry import Connections
+
+if TYPE_CHECKING:
+    from barnabas.server.network.tls import TlsTransport
 
 SYSTEM_DEFAULT = -1
 
@@ -38,7 +42,7 @@ class LoopProtocol(asyncio.BufferedProtocol):
         "resume_writing",
     )
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection | TlsTransport) -> None:
         for name in self.__slots__:
             setattr(self, name, getattr(connection, name))
 
@@ -87,12 +91,7 @@ class Listening:
         loop = asyncio.get_running_loop()
         for listener, bound in zip(self.listeners, self._sockets, strict=True):
             self._servers.append(
-                await loop.create_server(
-                    lambda listener=listener: LoopProtocol(
-                        Connection(connections.resources, listener)
-                    ),  # type: ignore[misc]  # mypy knows no default of a lambda
-                    sock=bound,
-                )
+                await loop.create_server(protocol_of(connections, listener), sock=bound)
             )
 
     def close(self) -> None:
@@ -106,6 +105,23 @@ class Listening:
     def close_sockets(self) -> None:
         for bound in self._sockets:
             bound.close()
+
+
+def protocol_of(connections: Connections, listener: Listener) -> Callable[[], LoopProtocol]:
+    """
+    Makes the protocol of each connection of a listener.
+    """
+    resources = connections.resources
+    if not listener.has_tls:
+        return lambda: LoopProtocol(Connection(resources, listener))
+    from barnabas.server.network.tls import TlsTransport  # noqa: PLC0415  # ssl is large
+
+    def encrypted() -> LoopProtocol:
+        security = resources.security.of(listener)
+        assert security is not None, "a listener with TLS has security"
+        return LoopProtocol(TlsTransport(Connection(resources, listener), resources, security))
+
+    return encrypted
 
 
 def _bind(listener: Listener, config: BrokerConfig) -> socket.socket:

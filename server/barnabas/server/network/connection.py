@@ -92,11 +92,20 @@ class Connection:
 
     def __init__(self, resources: ConnectionResources, listener: Listener) -> None:
         self.client = Client(listener)
+        security = resources.security.of(listener)
+        if security is not None:
+            self.client.authentication = security.authentication(resources.clock)
         self.last_active = 0.0
         self.held_bytes = 0
         self._resources = resources
         self._memory: RequestMemory = resources.request_memory
         self._receiver = FrameReceiver(resources.max_frame_bytes, resources.frame_memory)
+        self._is_limited = security is not None and self.client.authentication is not None
+        """Whether it may send small requests only, since it is not authenticated yet."""
+        if security is not None and self._is_limited:
+            self._receiver.max_frame_bytes = min(
+                security.max_receive_bytes, resources.max_frame_bytes
+            )
         self._transport: asyncio.Transport | None = None
         self._sender: Sender | None = None
         self._outbox: Outbox = resources.outbox
@@ -402,8 +411,11 @@ class Connection:
         try:
             answer = self._resources.dispatch(frame, self.client)
         except CloseConnection as error:
-            self.close(str(error))
+            self._close_with(error, None)
             return
+        if self._is_limited and self.client.is_authenticated:
+            self._is_limited = False
+            self._receiver.max_frame_bytes = self._resources.max_frame_bytes
         if answer is None:
             return
         if isinstance(answer, list):
@@ -473,7 +485,7 @@ class Connection:
         try:
             parts = slot.context.buffers(outcome)
         except CloseConnection as error:
-            self.close(str(error))
+            self._close_with(error, slot)
             without_frames(error)
             return
         if parts is None or isinstance(parts, list):
@@ -481,6 +493,18 @@ class Connection:
             self._proceed()
         else:
             self._encode(slot, parts)
+
+    def _close_with(self, error: CloseConnection, slot: Slot | None) -> None:
+        """
+        Close the connection, after the last answer if there is one.
+
+        Args:
+            slot: the place of that answer; None if it is behind all others.
+        """
+        slots = self._slots
+        if error.last and self._sender is not None and (not slots or slots[0] is slot):
+            self._sender.put(error.last)
+        self.close(str(error))
 
     def _encode(self, slot: Slot, parts: asyncio.Future[list[Buffer]]) -> None:
         """

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
     from barnabas.server.network.resources import Dispatch
+    from barnabas.server.security.security import Security
 
 A_MOMENT = 0.001  # not worth another timer
 CROWD = 200
@@ -91,6 +92,7 @@ class Connections:
         dispatch: Dispatch,
         metrics: Metrics,
         *,
+        security: Security,
         open_files: OpenFiles | None = None,
     ) -> None:
         """
@@ -98,7 +100,14 @@ class Connections:
             open_files: those of logs, which have the descriptors that connections leave.
         """
         self.resources = ConnectionResources(
-            config, clock, io, dispatch, metrics, owner=self, freed=self._trim_heap
+            config,
+            clock,
+            io,
+            dispatch,
+            metrics,
+            security=security,
+            owner=self,
+            freed=self._trim_heap,
         )
         self._accepted = metrics.counter("connections_accepted", "Connections ever accepted.")
         self._refused = metrics.counter("connections_refused", "Connections over a limit.")

@@ -21,11 +21,12 @@ from barnabas.server.resources.memory import memory_bytes
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
-    from barnabas.server.clock import ServerClock
+    from barnabas.server.clock import ServerClock, Timer
     from barnabas.server.config import BrokerConfig
     from barnabas.server.metrics import Metrics
     from barnabas.server.purgatory import Delayed, Outcome
     from barnabas.server.requests.client import Client
+    from barnabas.server.security.security import Security
 
 Pending: TypeAlias = "Delayed | Awaitable[Outcome | Delayed]"
 """
@@ -41,6 +42,14 @@ Handles the request in a frame.
 """
 
 PART_OF_MEMORY = 64
+TLS_READ_BYTES = 64 * 1024
+"""
+So much is read from a socket with TLS at once: four records.
+"""
+HANDSHAKE_S = 30.0
+"""
+A TLS handshake that takes longer is given up.
+"""
 MOST_REQUEST_BYTES = 512 * 1024 * 1024
 
 
@@ -93,6 +102,7 @@ class ConnectionResources:
         dispatch: Dispatch,
         metrics: Metrics,
         *,
+        security: Security,
         owner: ConnectionOwner,
         freed: Callable[[], None],
     ) -> None:
@@ -102,6 +112,8 @@ class ConnectionResources:
             freed: called when much of the memory for requests has been given back.
         """
         self.dispatch = dispatch
+        self.security = security
+        self.clock = clock
         self.io = io
         self.owner = owner
         self.max_frame_bytes = config.socket_request_max_bytes
@@ -114,6 +126,8 @@ class ConnectionResources:
         self.now: Callable[[], float] = clock.monotonic
         self.tasks: set[asyncio.Future[Any]] = set()
         self.send_buffer = memoryview(bytearray(BUFFER_BYTES))
+        self.tls_buffer = memoryview(bytearray(TLS_READ_BYTES))
+        """What has just been read from a socket with TLS: it is decrypted at once."""
         self.record_pipe = RecordPipe(config.socket_send_buffer_bytes)
         self.outbox = Outbox()
         self.backlog = Backlog()
@@ -124,6 +138,12 @@ class ConnectionResources:
             "Memory of requests that are not answered, and of answers that are not read.",
             lambda: self.request_memory.used_bytes,
         )
+
+    def handshake_deadline(self, give_up: Callable[[], None]) -> Timer:
+        """
+        Call *give_up* unless the timer is cancelled before a handshake has to be done.
+        """
+        return self.clock.call_later(HANDSHAKE_S, give_up)
 
 
 def _request_memory_bytes(config: BrokerConfig) -> int:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barnabas.server.scheduling.background import Background
     from barnabas.server.scheduling.turns import Turns
     from barnabas.server.scheduling.workers import Workers
+    from barnabas.server.security.security import Security
     from barnabas.server.topics.topics import Topics
     from barnabas.server.transactions.coordinator import TransactionCoordinator
     from barnabas.server.transactions.markers import MarkerWriter
@@ -57,6 +58,7 @@ class BrokerParts:
     workers: Workers
     turns: Turns
     advertised_address: AdvertisedAddressCheck
+    security: Security
 
     @property
     def groups(self) -> GroupCoordinator:

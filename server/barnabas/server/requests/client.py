@@ -6,10 +6,13 @@ The client at the other end of a connection, as requests know it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from barnabas.server.security.principal import ANONYMOUS
 
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
+    from barnabas.server.security.sasl.authentication import Authentication
 
 
 class ClientSoftware(NamedTuple):
@@ -19,21 +22,6 @@ class ClientSoftware(NamedTuple):
 
     name: str
     version: str
-
-
-class KafkaPrincipal(NamedTuple):
-    """
-    Who a client is (Kafka ``KafkaPrincipal``).
-    """
-
-    type: str
-    name: str
-
-
-ANONYMOUS: Final = KafkaPrincipal("User", "ANONYMOUS")
-"""
-The principal of a client that has not authenticated itself.
-"""
 
 
 class Client:
@@ -46,6 +34,7 @@ class Client:
 
     __slots__ = (
         "address",
+        "authentication",
         "client_id",
         "has_worked",
         "is_closing",
@@ -67,6 +56,8 @@ class Client:
         self.address = address
         self.peer = peer
         self.principal = ANONYMOUS
+        self.authentication: Authentication | None = None
+        """How far it has come; None if it needs no SASL, or none any more."""
         self.client_id: str | None = None
         """The client id of the last request."""
         self.software: ClientSoftware | None = None
@@ -75,6 +66,13 @@ class Client:
         self.is_closing = False
         """Whether the client receives no further answers."""
         self.queue_place = -1.0
+
+    @property
+    def is_authenticated(self) -> bool:
+        """
+        Whether it has shown who it is, or need not.
+        """
+        return self.authentication is None or self.authentication.principal is not None
 
     def __str__(self) -> str:
         client = repr(self.client_id) if self.client_id is not None else "a client"

@@ -35,7 +35,7 @@ from barnabas.protocol.errors import (
 )
 from barnabas.server.purgatory import Delayed, Outcome
 from barnabas.server.requests.error_response import error_response
-from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.requests.errors import AnswerAndClose, CloseConnection
 from barnabas.server.requests.release import released
 from barnabas.server.scheduling.turns import Steps
 
@@ -247,6 +247,8 @@ class RequestContext:
         """
         if outcome is None or isinstance(outcome, list):
             return outcome
+        if isinstance(outcome, AnswerAndClose):
+            raise self._last(outcome)
         if not (self.is_large or isinstance(outcome, Exception)):
             try:
                 return frame_of(outcome, self.route, self.correlation_id)
@@ -256,6 +258,25 @@ class RequestContext:
                 outcome = error
         work: Work[list[Buffer]] = self.broker.turns.start(self._buffers_in_steps([outcome]))
         return work.result() if work.is_done else work.future()
+
+    def _last(self, outcome: AnswerAndClose) -> CloseConnection:
+        response = outcome.response
+        last = None if response is None else frame_of(response, self.route, self.correlation_id)
+        return CloseConnection(str(outcome), last)
+
+    def refuse(self, frame: memoryview, position: int, error: KafkaError, reason: str) -> None:
+        """
+        Answer the request at *position* of *frame* with an *error*, and close the connection.
+
+        Raises:
+            CloseConnection: always.
+        """
+        try:
+            self.request, _ = self.route.request_codec.read(frame, position, ENTRIES_AT_ONCE)
+            buffers = self.buffers(error)
+        except (TooManyEntries, DecodeError):
+            buffers = None
+        raise CloseConnection(reason, buffers if isinstance(buffers, list) else None)
 
     def _buffers_in_steps(self, box: list[Message | Exception]) -> Steps[list[Buffer]]:
         """

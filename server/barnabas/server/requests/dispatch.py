@@ -22,10 +22,11 @@ from barnabas.server.requests.route import Route
 
 if TYPE_CHECKING:
     from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.server.requests.authenticating import RawToken
     from barnabas.server.requests.broker_parts import BrokerParts
     from barnabas.server.requests.client import Client
 
-Answer: TypeAlias = "list[Buffer] | tuple[RequestContext, Pending] | None"
+Answer: TypeAlias = "list[Buffer] | tuple[RequestContext | RawToken, Pending] | None"
 """
 The buffers of an answer; or a request and what is going to give its answer; or no answer.
 """
@@ -50,6 +51,11 @@ class Dispatcher:
         Raises:
             CloseConnection: the request cannot be answered.
         """
+        authentication = client.authentication
+        if authentication is not None and authentication.takes_raw_tokens:
+            from barnabas.server.requests.authenticating import serve_raw_token
+
+            return serve_raw_token(frame, client, self._broker)
         try:
             header, position = decode_request_header(frame)
         except DecodeError as error:
@@ -63,6 +69,10 @@ class Dispatcher:
             client.has_worked = True
             self._broker.advertised_address.worked(client)
         context = RequestContext(self._broker, client, header, route, len(frame))
+        if authentication is not None:
+            from barnabas.server.requests.authenticating import check_allowed
+
+            check_allowed(authentication, context, frame, position)
         answer = context.serve(frame, position)
         return answer if answer is None or isinstance(answer, list) else (context, answer)
 

@@ -4,8 +4,32 @@ What ends a connection instead of being answered.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.protocol.codec.schema import Message
+
 
 class CloseConnection(Exception):
     """
-    The only answer to a request is to close its connection. The text is for the log.
+    A request ends its connection. The text is for the log.
     """
+
+    def __init__(self, reason: str, last: list[Buffer] | None = None) -> None:
+        """
+        Args:
+            last: the buffers of an answer that is sent before; None to answer nothing.
+        """
+        super().__init__(reason)
+        self.last = last
+
+
+class AnswerAndClose(Exception):
+    """
+    A request is answered, and its connection is closed. The text is for the log.
+    """
+
+    def __init__(self, reason: str, response: Message | None) -> None:
+        super().__init__(reason)
+        self.response = response

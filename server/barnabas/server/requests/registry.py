@@ -53,16 +53,11 @@ class Registration:
         return self.request.__name__.removesuffix("Request")
 
 
-_NOT_SERVED: Final = (apis.SASL_HANDSHAKE, apis.SASL_AUTHENTICATE)
 _NAMED_OTHERWISE: Final = {
     api.key: "acls" for api in (apis.DESCRIBE_ACLS, apis.CREATE_ACLS, apis.DELETE_ACLS)
 }
 
-SERVED: Final = {
-    key: _NAMED_OTHERWISE.get(key, name)
-    for key, name in apis.MODULES.items()
-    if apis.APIS[key] not in _NOT_SERVED
-}
+SERVED: Final = {key: _NAMED_OTHERWISE.get(key, name) for key, name in apis.MODULES.items()}
 """
 The modules of the handlers by API key. A handler is in the module of its API's name, but for a few.
 """

@@ -44,9 +44,10 @@ def address_of(text: str) -> tuple[str, int]:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
-def configured_address(file: Path | None, environment: Mapping[str, str]) -> tuple[str, int]:
+def configured_address(file: Path | None, environment: Mapping[str, str]) -> tuple[str, int, bool]:
     """
-    The address of a broker with this configuration, for connections from its own machine.
+    The address of a broker with this configuration, for connections from its own machine, and
+    whether it speaks TLS there.
 
     Raises:
         ConfigError: an option of the configuration is not acceptable.
@@ -56,20 +57,33 @@ def configured_address(file: Path | None, environment: Mapping[str, str]) -> tup
     settings = load_settings(file=file, environment=environment)
     # It is for others, and a script may give it to the broker alone.
     settings.texts.pop("advertised.listeners", None)
-    config = settings.config()
-    listener = config.client_listeners[0]
-    return _LOOPBACK.get(listener.host, listener.host), listener.port
+    # Each of them answers the question; without TLS it costs less.
+    listener = min(settings.config().client_listeners, key=lambda each: each.has_tls)
+    return _LOOPBACK.get(listener.host, listener.host), listener.port, listener.has_tls
 
 
-def check(host: str, port: int, seconds: float) -> str | None:
+def _encrypted(plain: socket.socket) -> socket.socket:
+    import ssl  # noqa: PLC0415  # takes longer than the check
+
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context.wrap_socket(plain)
+
+
+def check(host: str, port: int, seconds: float, *, has_tls: bool = False) -> str | None:
     """
     The problem of the broker at *host* and *port*, ``None`` if it is healthy.
 
     Args:
         seconds: the timeout of each step: connecting, and reading.
+        has_tls: whether it speaks TLS. Its certificate is not looked at.
     """
     try:
-        with socket.create_connection((host, port), timeout=seconds) as connection:
+        with (
+            socket.create_connection((host, port), timeout=seconds) as plain,
+            _encrypted(plain) if has_tls else plain as connection,
+        ):
             connection.sendall(_request())
             size, correlation_id = struct.unpack(">ii", _exactly(connection, 8))
             if correlation_id != _CORRELATION_ID or not 4 <= size <= _MOST:

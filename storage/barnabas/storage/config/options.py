@@ -35,6 +35,7 @@ Short = Annotated[int, OptionType.SHORT]
 Long = Annotated[int, OptionType.LONG]
 Double = Annotated[float, OptionType.DOUBLE]
 Names = Annotated[tuple[str, ...], OptionType.LIST]
+Password = Annotated[str, OptionType.PASSWORD]
 
 
 class _Declared(NamedTuple):
@@ -98,6 +99,7 @@ _TYPES: Final = {
     "Long": OptionType.LONG,
     "Double": OptionType.DOUBLE,
     "Names": OptionType.LIST,
+    "Password": OptionType.PASSWORD,
 }
 """
 The types as annotations name them. There are hundreds of options, and to have Python evaluate an
@@ -193,7 +195,11 @@ class Options:
         return hash(tuple(self._items()))
 
     def __repr__(self) -> str:
-        changed = (f"{k}={v!r}" for k, v in self._items() if v != self._fields[k].default)
+        changed = (
+            f"{k}={'[hidden]' if self._fields[k].annotation.startswith('Password') else repr(v)}"
+            for k, v in self._items()
+            if v != self._fields[k].default
+        )
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __setattr__(self, name: str, _value: Any) -> NoReturn:

@@ -27,6 +27,7 @@ from barnabas.server.dynamic_config.admin.topics import TopicConfigKind
 from barnabas.server.dynamic_config.brokers import BrokerConfigs
 from barnabas.server.dynamic_config.topics import TopicConfigs
 from barnabas.server.scheduling.turns import Steps
+from barnabas.server.security.security import Security
 from barnabas.storage.manager.manager import LogManager
 
 logger = logging.getLogger(__name__)
@@ -57,6 +58,7 @@ class ConfigAdmin:
         controller: Controller,
         configs: TopicConfigs,
         log_manager: LogManager,
+        security: Security | None = None,
     ) -> None:
         self.on_broker_configs: list[Listener] = []
         self._controller = controller
@@ -66,7 +68,7 @@ class ConfigAdmin:
         self._loggers = BrokerLoggers(node_id)
         self._kinds: dict[int, ConfigKind] = {
             ResourceType.TOPIC: TopicConfigKind(configs, self._image),
-            ResourceType.BROKER: BrokerConfigKind(configs.brokers, self._image, node_id),
+            ResourceType.BROKER: BrokerConfigKind(configs.brokers, self._image, node_id, security),
             ResourceType.GROUP: GroupConfigKind(configs.brokers, self._image),
             ResourceType.CLIENT_METRICS: ClientMetricsKind(self._image),
         }

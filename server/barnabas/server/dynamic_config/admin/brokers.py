@@ -21,9 +21,9 @@ from barnabas.server.cluster.image import MetadataImage
 from barnabas.server.config import BrokerConfig
 from barnabas.server.config.compatibility import (
     INERT_OPTIONS,
-    INERT_PREFIXES,
     REFUSED_OPTIONS,
 )
+from barnabas.server.config.security import LISTENER_PREFIX
 from barnabas.server.dynamic_config.admin.changes import (
     AlterResource,
     Change,
@@ -40,6 +40,7 @@ from barnabas.server.dynamic_config.brokers import (
     dynamic_option,
     known_option,
 )
+from barnabas.server.security.security import Security
 from barnabas.storage.config.option_values import ConfigError, OptionType, Update
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -64,8 +65,6 @@ _WITHOUT_EFFECT: Final = frozenset(
     [
         "metric.reporters",
         "principal.builder.class",
-        "sasl.enabled.mechanisms",
-        "sasl.jaas.config",
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
         "sasl.kerberos.principal.to.local.rules",
@@ -77,9 +76,6 @@ _WITHOUT_EFFECT: Final = frozenset(
         "sasl.login.refresh.window.factor",
         "sasl.login.refresh.window.jitter",
         "sasl.mechanism.inter.broker.protocol",
-        "ssl.cipher.suites",
-        "ssl.client.auth",
-        "ssl.enabled.protocols",
         "ssl.endpoint.identification.algorithm",
         "ssl.engine.factory.class",
         "ssl.keymanager.algorithm",
@@ -101,7 +97,18 @@ class BrokerConfigKind(ConfigKind):
     This broker by its id, and all brokers by an empty name.
     """
 
-    def __init__(self, configs: BrokerConfigs, image: MetadataImage, node_id: int) -> None:
+    def __init__(
+        self,
+        configs: BrokerConfigs,
+        image: MetadataImage,
+        node_id: int,
+        security: Security | None = None,
+    ) -> None:
+        """
+        Args:
+            security: checks new options of listeners; None if there are no listeners.
+        """
+        self._security = security
         self._configs = configs
         self._image = image
         self._node_id = node_id
@@ -216,7 +223,7 @@ class BrokerConfigKind(ConfigKind):
                 "These security configs can be dynamically updated only per-listener using the"
                 f" listener prefix: [{', '.join(sorted(bare))}]"
             )
-        of_one = [name for name in configs if name in _WITHOUT_EFFECT - _OF_ALL_BROKERS]
+        of_one = [name for name in configs if _is_of_one_broker(name)]
         if of_one and not per_broker:
             raise InvalidRequest(
                 "Cannot update these configs at default cluster level, broker id must be"
@@ -230,6 +237,8 @@ class BrokerConfigKind(ConfigKind):
                 option.parse(text)
             supposed = self._configs.supposing(known, per_broker=per_broker)
             check_transition(self._configs, supposed)
+            if self._security is not None:
+                self._security.check(self._configs.texts_with(configs, per_broker=per_broker))
         except ConfigError as error:
             raise InvalidRequest(str(error)) from error
 
@@ -257,14 +266,24 @@ def _is_kafkas(name: str) -> bool:
         known_option(name) is not None
         or name in INERT_OPTIONS
         or name in REFUSED_OPTIONS
-        or name.startswith(INERT_PREFIXES)
+        or name.startswith(LISTENER_PREFIX)
     )
+
+
+def _is_of_one_broker(name: str) -> bool:
+    """
+    Whether an option cannot be set for all brokers at once.
+    """
+    option = known_option(name)
+    if option is not None:
+        return option.update is Update.PER_BROKER
+    return name in _WITHOUT_EFFECT - _OF_ALL_BROKERS or name.startswith(LISTENER_PREFIX)
 
 
 def _is_fixed(name: str) -> bool:
     """
     Whether an option is read at the start only, or not at all.
     """
-    if name in _PER_LISTENER or name in _WITHOUT_EFFECT:
+    if name in _PER_LISTENER or name in _WITHOUT_EFFECT or name.startswith(LISTENER_PREFIX):
         return False
     return _is_kafkas(name) and dynamic_option(name) is None

@@ -1,0 +1,160 @@
+"""
+Options of TLS and SASL, of the broker and of each of its listeners.
+
+Each of them can be set for one listener: ``listener.name.<name in lower case>.<option>`` comes
+before ``<option>`` (Kafka ``AbstractConfig.valuesWithPrefixOverride``). Options of one mechanism on
+one listener have the mechanism in their prefix, too:
+``listener.name.<name>.<mechanism in lower case>.sasl.jaas.config``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from barnabas.storage.config.option_values import Update
+from barnabas.storage.config.options import (
+    Int,
+    Long,
+    Names,
+    Options,
+    Password,
+    Text,
+    option,
+    section,
+    table,
+)
+from barnabas.storage.units import KiB
+
+LISTENER_PREFIX: Final = "listener.name."
+STORE_TYPES: Final = ("JKS", "PKCS12", "PEM")
+MECHANISM_OPTIONS: Final = ("sasl.jaas.config", "connections.max.reauth.ms")
+"""
+The options that a mechanism of a listener may have for itself.
+"""
+
+
+@section
+class SecurityOptions(Options):
+    """
+    TLS and SASL.
+    """
+
+    sasl_enabled_mechanisms: Names = option(
+        ("GSSAPI",),
+        "The SASL mechanisms that clients may choose: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.",
+        update=Update.PER_BROKER,
+    )
+    sasl_jaas_config: Password | None = option(
+        None,
+        "The users of PLAIN; only with the prefix listener.name.<listener>.<mechanism>.",
+        update=Update.PER_BROKER,
+    )
+    sasl_server_max_receive_size: Int = option(
+        512 * KiB, "The largest request of a client that has not authenticated.", at_least=1
+    )
+    connections_max_reauth_ms: Long = option(
+        0,
+        "Close the connection of a client that does not authenticate again within this time; 0 "
+        "never does.",
+        at_least=0,
+    )
+    connection_failed_authentication_delay_ms: Int = option(
+        100, "How long a client that failed to authenticate waits for its answer.", at_least=0
+    )
+    ssl_enabled_protocols: Names = option(
+        ("TLSv1.2", "TLSv1.3"),
+        "The versions of TLS.",
+        one_of=("TLSv1.2", "TLSv1.3"),
+        update=Update.PER_BROKER,
+    )
+    ssl_cipher_suites: Names = option(
+        (),
+        "The cipher suites by their IANA names; empty for those of OpenSSL.",
+        update=Update.PER_BROKER,
+    )
+    ssl_client_auth: Text = option(
+        "none",
+        "Whether clients have to present a certificate.",
+        one_of=("required", "requested", "none"),
+        update=Update.PER_BROKER,
+    )
+    ssl_principal_mapping_rules: Text = option(
+        "DEFAULT",
+        "How the subject of a client's certificate becomes a principal: rules "
+        "RULE:pattern/replacement/[LU], separated by commas, or DEFAULT.",
+    )
+    ssl_keystore_type: Text = option(
+        "JKS", "The format of the key store.", one_of=STORE_TYPES, update=Update.PER_BROKER
+    )
+    ssl_keystore_location: Text | None = option(
+        None, "The file with the broker's key and certificates.", update=Update.PER_BROKER
+    )
+    ssl_keystore_password: Password | None = option(
+        None, "The password of a JKS or PKCS12 key store.", update=Update.PER_BROKER
+    )
+    ssl_keystore_key: Password | None = option(
+        None, "The broker's key as PEM, in place of a file.", update=Update.PER_BROKER
+    )
+    ssl_keystore_certificate_chain: Password | None = option(
+        None, "The broker's certificates as PEM, its own one first.", update=Update.PER_BROKER
+    )
+    ssl_key_password: Password | None = option(
+        None, "The password of the key, if it has one of its own.", update=Update.PER_BROKER
+    )
+    ssl_truststore_type: Text = option(
+        "JKS", "The format of the trust store.", one_of=STORE_TYPES, update=Update.PER_BROKER
+    )
+    ssl_truststore_location: Text | None = option(
+        None,
+        "The file with the certificates that clients' ones are verified by.",
+        update=Update.PER_BROKER,
+    )
+    ssl_truststore_password: Password | None = option(
+        None, "The password of a JKS or PKCS12 trust store.", update=Update.PER_BROKER
+    )
+    ssl_truststore_certificates: Password | None = option(
+        None,
+        "The certificates of the trust store as PEM, in place of a file.",
+        update=Update.PER_BROKER,
+    )
+
+
+@table
+class ListenerSecurityOptions(SecurityOptions):
+    """
+    What holds for one listener.
+    """
+
+
+def listener_options(name: str, texts: Mapping[str, str | None]) -> ListenerSecurityOptions:
+    """
+    The options of the listener *name*: those with its prefix before those of the broker.
+
+    Raises:
+        InvalidValue: a value is not of its option's type or range.
+    """
+    known = ListenerSecurityOptions.options()
+    prefix = listener_prefix(name)
+    values = {option: texts[option] for option in known if option in texts}
+    for full, text in texts.items():
+        option = full.removeprefix(prefix)
+        if full.startswith(prefix) and option in known:
+            values[option] = text
+    return ListenerSecurityOptions.parse(values)
+
+
+def mechanism_option(
+    name: str, mechanism: str, option: str, texts: Mapping[str, str | None]
+) -> str | None:
+    """
+    The text of an option for one mechanism of a listener; None where it is not set for it.
+    """
+    return texts.get(f"{listener_prefix(name)}{mechanism.lower()}.{option}")
+
+
+def listener_prefix(name: str) -> str:
+    """
+    The beginning of the names of a listener's own options.
+    """
+    return f"{LISTENER_PREFIX}{name.lower()}."

@@ -1,0 +1,52 @@
+"""
+SaslAuthenticate: a client proves who it is (KIP-152, KIP-368).
+
+A failure is answered only after ``connection.failed.authentication.delay.ms`` (KIP-306).
+"""
+
+from __future__ import annotations
+
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from barnabas.server.requests.authenticating import become_authenticated, wait_after_failure
+from barnabas.server.requests.context import RequestContext
+from barnabas.server.requests.errors import AnswerAndClose
+from barnabas.server.requests.registry import Answer, handles
+from barnabas.server.security.errors import AuthenticationFailed
+
+
+@handles(SaslAuthenticateRequest)
+def sasl_authenticate(request: SaslAuthenticateRequest, context: RequestContext) -> Answer:
+    authentication = context.client.authentication
+    if authentication is None or not authentication.is_in_exchange:
+        return SaslAuthenticateResponse(
+            error_code=ErrorCode.ILLEGAL_SASL_STATE,
+            error_message="SaslAuthenticate request received after successful authentication",
+            auth_bytes=b"",
+        )
+    try:
+        token = authentication.evaluate(bytes(request.auth_bytes))
+    except AuthenticationFailed as error:
+        return _refuse(error, context)
+    become_authenticated(context.client, context.broker)
+    return SaslAuthenticateResponse(
+        error_code=ErrorCode.NONE,
+        error_message="",
+        auth_bytes=token,
+        session_lifetime_ms=authentication.session_lifetime_ms,
+    )
+
+
+async def _refuse(error: AuthenticationFailed, context: RequestContext) -> SaslAuthenticateResponse:
+    await wait_after_failure(context.client, context.broker)
+    raise AnswerAndClose(
+        f"it is not authenticated: {error}",
+        SaslAuthenticateResponse(
+            error_code=ErrorCode.SASL_AUTHENTICATION_FAILED,
+            error_message=error.message,
+            auth_bytes=b"",
+        ),
+    )

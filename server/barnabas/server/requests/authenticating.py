@@ -1,0 +1,107 @@
+"""
+What clients may do before they are authenticated, and what they become then (Kafka
+``SaslServerAuthenticator``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Final
+
+from barnabas.protocol.errors import IllegalSaslState
+from barnabas.server.requests.errors import CloseConnection
+from barnabas.server.security.errors import AuthenticationFailed
+from barnabas.server.security.sasl.authentication import Authentication, Verdict
+
+if TYPE_CHECKING:
+    from barnabas.protocol.codec.primitives import Buffer
+    from barnabas.server.purgatory import Outcome
+    from barnabas.server.requests.broker_parts import BrokerParts
+    from barnabas.server.requests.client import Client
+    from barnabas.server.requests.context import RequestContext
+
+_SIZE_BYTES: Final = 4
+
+
+def check_allowed(
+    authentication: Authentication, context: RequestContext, frame: memoryview, position: int
+) -> None:
+    """
+    Let a request pass only if its client may ask it now.
+
+    Raises:
+        CloseConnection: it may not.
+    """
+    verdict = authentication.verdict(context.route.registration.key)
+    if verdict is Verdict.PASS:
+        return
+    name = context.route.name
+    if authentication.principal is not None and verdict is Verdict.CLOSE:
+        raise CloseConnection(f"{name} after the end of its session")
+    reason = f"{name} before it has authenticated"
+    if verdict is Verdict.REFUSE:
+        context.refuse(frame, position, IllegalSaslState(reason), reason)
+    raise CloseConnection(reason)
+
+
+def become_authenticated(client: Client, broker: BrokerParts) -> None:
+    """
+    Give the client the principal that it has proved to be, if it has.
+    """
+    authentication = client.authentication
+    if authentication is None or authentication.principal is None or authentication.is_in_exchange:
+        return
+    client.principal = authentication.principal
+    broker.metrics.counter(
+        "authentications", "Clients that have authenticated.", listener=client.listener.name
+    ).value += 1
+    if authentication.is_final:
+        client.authentication = None
+
+
+async def wait_after_failure(client: Client, broker: BrokerParts) -> None:
+    """
+    Return when a client that has failed may hear of it (KIP-306).
+    """
+    broker.metrics.counter(
+        "authentications_failed",
+        "Clients that failed to authenticate.",
+        listener=client.listener.name,
+    ).value += 1
+    await broker.clock.sleep(broker.security.failure_delay_s(client.listener))
+
+
+def serve_raw_token(
+    frame: memoryview, client: Client, broker: BrokerParts
+) -> list[Buffer] | tuple[RawToken, Awaitable[None]]:
+    """
+    The answer to a token that came as a frame without a header, as after SaslHandshake v0.
+    """
+    authentication = client.authentication
+    assert authentication is not None, "the client authenticates itself"
+    try:
+        token = authentication.evaluate(bytes(frame))
+    except AuthenticationFailed as error:
+        return RawToken(), _close_later(error, client, broker)
+    become_authenticated(client, broker)
+    return [len(token).to_bytes(_SIZE_BYTES) + token]
+
+
+class RawToken:
+    """
+    A token that has failed: the connection is closed after a while, without an answer.
+    """
+
+    held_bytes = 0
+
+    def buffers(self, outcome: Outcome) -> list[Buffer] | None:
+        """
+        Raises:
+            CloseConnection: always.
+        """
+        raise CloseConnection(str(outcome))
+
+
+async def _close_later(error: AuthenticationFailed, client: Client, broker: BrokerParts) -> None:
+    await wait_after_failure(client, broker)
+    raise CloseConnection(f"it is not authenticated: {error}")

@@ -1,0 +1,3 @@
+"""
+Who a client is: TLS, SASL, and the principals that they give.
+"""

@@ -1,0 +1,4 @@
+"""
+SASL: mechanisms, and the order in which a client has to use them (Kafka
+``SaslServerAuthenticator``).
+"""

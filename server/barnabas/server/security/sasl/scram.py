@@ -1,0 +1,148 @@
+"""
+SCRAM: a proof that the client knows the password, without telling it (RFC 5802; Kafka
+``ScramSaslServer``).
+
+::
+
+    client: n,,n=user,r=nonce
+    server: r=nonce and its own,s=salt,i=iterations
+    client: c=biws,r=both nonces,p=proof
+    server: v=signature
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from barnabas.server.security.errors import OTHER_USER, AuthenticationFailed
+
+SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+"""
+The hash functions of the mechanisms.
+"""
+MIN_ITERATIONS: Final = 4096
+_NONCE_BYTES: Final = 24
+_FIRST: Final = re.compile(
+    rb"(?P<header>n,(?:a=(?P<authzid>[^,=]*(?:=(?:2C|3D)[^,=]*)*))?,)"
+    rb"(?P<bare>n=(?P<user>[^,=]*(?:=(?:2C|3D)[^,=]*)*),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)"
+    rb"(?P<extensions>(?:,[A-Za-z]+=[^,]+)*))"
+)
+_FINAL: Final = re.compile(
+    rb"(?P<bare>c=(?P<channel>[A-Za-z0-9+/=]+),r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+)"
+    rb"(?:,[A-Za-z]+=[^,]+)*),p=(?P<proof>[A-Za-z0-9+/=]+)"
+)
+_NOBODY: Final = secrets.token_bytes(32)
+"""
+Makes salts for users that do not exist: the same one each time, so that nobody learns who exists.
+"""
+
+
+class ScramCredential(NamedTuple):
+    """
+    What the broker knows of a password.
+    """
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+
+class ScramSaslServer:
+    """
+    Takes two tokens.
+    """
+
+    expires_ms = None
+
+    def __init__(
+        self, mechanism: str, credential_of: Callable[[str], ScramCredential | None]
+    ) -> None:
+        """
+        Args:
+            credential_of: the credential of a user, None if there is none.
+        """
+        self._hash = SCRAM_HASHES[mechanism]
+        self._credential_of = credential_of
+        self._credential: ScramCredential | None = None
+        self._said: _Said | None = None
+        self.user: str | None = None
+
+    def evaluate(self, token: bytes) -> bytes:
+        if self._said is None:
+            return self._begin(token)
+        return self._end(token, self._said)
+
+    def _begin(self, token: bytes) -> bytes:
+        match = _FIRST.fullmatch(token)
+        if match is None:
+            raise AuthenticationFailed("its first message is no SCRAM")
+        user = _name(match["user"])
+        if match["authzid"] and _name(match["authzid"]) != user:
+            raise AuthenticationFailed(f"{user} asks to act for another user", OTHER_USER)
+        # The name is then that of a delegation token, of which there are none.
+        is_token = b",tokenauth=true" in match["extensions"]
+        self._credential = None if is_token else self._credential_of(user)
+        shown = self._credential or self._nobody(user)
+        nonce = match["nonce"] + base64.b64encode(secrets.token_bytes(_NONCE_BYTES))
+        answer = b"r=%b,s=%b,i=%d" % (nonce, base64.b64encode(shown.salt), shown.iterations)
+        self._said = _Said(user, match["header"], match["bare"], nonce, answer)
+        return answer
+
+    def _end(self, token: bytes, said: _Said) -> bytes:
+        match = _FINAL.fullmatch(token)
+        if match is None:
+            raise AuthenticationFailed("its second message is no SCRAM")
+        if match["nonce"] != said.nonce or _decoded(match["channel"]) != said.header:
+            raise AuthenticationFailed("its second message does not belong to its first")
+        credential = self._credential
+        if credential is None:
+            raise AuthenticationFailed(f"there is no user {said.user} for this mechanism")
+        message = b"%b,%b,%b" % (said.bare, said.answer, match["bare"])
+        signature = hmac.digest(credential.stored_key, message, self._hash)
+        proof = _decoded(match["proof"])
+        if len(proof) != len(signature):
+            raise AuthenticationFailed(f"the proof of {said.user} has another length")
+        client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
+        stored_key = hashlib.new(self._hash, client_key).digest()
+        if not hmac.compare_digest(stored_key, credential.stored_key):
+            raise AuthenticationFailed(f"the password of {said.user} is wrong")
+        self.user = said.user
+        return b"v=" + base64.b64encode(hmac.digest(credential.server_key, message, self._hash))
+
+    def _nobody(self, user: str) -> ScramCredential:
+        salt = hmac.digest(_NOBODY, user.encode(), "sha256")[:_NONCE_BYTES]
+        return ScramCredential(salt, b"", b"", MIN_ITERATIONS)
+
+
+class _Said(NamedTuple):
+    """
+    What the first two messages have said.
+    """
+
+    user: str
+    header: bytes
+    bare: bytes
+    nonce: bytes
+    answer: bytes
+
+
+def _name(text: bytes) -> str:
+    try:
+        return text.replace(b"=2C", b",").replace(b"=3D", b"=").decode()
+    except UnicodeDecodeError:
+        raise AuthenticationFailed("the name of its user is no UTF-8") from None
+
+
+def _decoded(text: bytes) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise AuthenticationFailed("a value of its message is no base64") from None

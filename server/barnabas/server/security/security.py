@@ -1,0 +1,76 @@
+"""
+The security of a broker, as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
+
+if TYPE_CHECKING:
+    from barnabas.server.config import Listener
+    from barnabas.server.security.listeners import CredentialOf, ListenerSecurity
+
+
+class Security:
+    """
+    Has the ``ListenerSecurity`` of each listener that has any.
+
+    A broker whose listeners are all PLAINTEXT loads nothing of TLS and SASL.
+    """
+
+    def __init__(self, listeners: Iterable[Listener], credential_of: CredentialOf) -> None:
+        self._listeners = tuple(each for each in listeners if not each.is_plaintext)
+        self._credential_of = credential_of
+        self._secured: Mapping[str, ListenerSecurity] = {}
+        self._relevant: Mapping[str, str | None] = {}
+
+    def configure(self, texts: Mapping[str, str | None]) -> None:
+        """
+        Go by these options from now on. Connections stay as they are.
+
+        Raises:
+            ConfigError: the options are not acceptable; nothing has changed.
+        """
+        if self._listeners:
+            from barnabas.server.security.listeners import secure_listeners
+
+            self._secured = secure_listeners(self._listeners, texts, self._credential_of)
+            self._relevant = _relevant(texts)
+
+    def check(self, texts: Mapping[str, str | None]) -> None:
+        """
+        Raises:
+            ConfigError: these options are not acceptable, though others are now.
+        """
+        if self._listeners and _relevant(texts) != self._relevant:
+            from barnabas.server.security.listeners import secure_listeners
+
+            secure_listeners(self._listeners, texts, self._credential_of)
+
+    def of(self, listener: Listener) -> ListenerSecurity | None:
+        """
+        The security of a listener; None if it is PLAINTEXT.
+        """
+        return self._secured.get(listener.name)
+
+    def failure_delay_s(self, listener: Listener) -> float:
+        """
+        How long a client that failed to authenticate waits for its answer.
+        """
+        security = self.of(listener)
+        return 0.0 if security is None else security.failure_delay_s
+
+
+def _relevant(texts: Mapping[str, str | None]) -> Mapping[str, str | None]:
+    """
+    The options that the security of listeners depends on.
+    """
+    known = SecurityOptions.options()
+    return {
+        name: text
+        for name, text in texts.items()
+        if name in known or name.startswith(LISTENER_PREFIX)
+    }

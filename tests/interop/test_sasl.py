@@ -1,0 +1,290 @@
+"""
+Clients that authenticate themselves in every order get the same answers from Apache Kafka and here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from struct import pack
+from typing import Any, Final
+
+import pytest
+
+from barnabas.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.support.both_brokers import BothBrokers
+from tests.support.broker_process import BrokerProcess
+from tests.support.sasl_client import NONCE, SaslClient
+
+PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+LISTENER: Final = "SASL_PLAINTEXT"
+PREFIX: Final = "listener.name.sasl_plaintext"
+USERS: Final = (
+    f'{PLAIN_MODULE} required user_alice="a secret" user_bob="it is \\"b\\"" user_carol=plain-word;'
+)
+SETTINGS: Final = {
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    f"{PREFIX}.plain.sasl.jaas.config": USERS,
+    f"{PREFIX}.scram-sha-256.sasl.jaas.config": f"{SCRAM_MODULE} required;",
+    f"{PREFIX}.scram-sha-512.sasl.jaas.config": f"{SCRAM_MODULE} required;",
+    f"{PREFIX}.scram-sha-512.connections.max.reauth.ms": "2500",
+    "sasl.server.max.receive.size": "2000",
+}
+SCRAM_USERS: Final = {"dora": "d secret", "e,v=e": "comma, equals="}
+HASHES: Final = {1: "sha256", 2: "sha512"}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BothBrokers]:
+    directory = tmp_path_factory.mktemp("sasl")
+    brokers = BothBrokers.side_by_side(directory, SETTINGS, secured=[LISTENER])
+    # A file has an escape in front of each backslash, an option of the command line has none.
+    brokers.kafka.settings[f"{PREFIX}.plain.sasl.jaas.config"] = USERS.replace("\\", "\\\\")
+    with brokers:
+        brokers.start()
+        for broker in brokers:
+            add_users(broker)
+        yield brokers
+
+
+def add_users(broker: BrokerProcess) -> None:
+    for number, hash_name in HASHES.items():
+        upsertions = [
+            ScramCredentialUpsertion(
+                name=name,
+                mechanism=number,
+                iterations=4096,
+                salt=b"salt of " + name.encode(),
+                salted_password=hashlib.pbkdf2_hmac(
+                    hash_name, password.encode(), b"salt of " + name.encode(), 4096
+                ),
+            )
+            for name, password in SCRAM_USERS.items()
+        ]
+        request = AlterUserScramCredentialsRequest(deletions=[], upsertions=upsertions)
+        with SaslClient(broker.port) as client:
+            answer = client.ask(request, 0)
+            assert {0} == {result.error_code for result in answer.results}
+    time.sleep(0.5)  # Apache Kafka answers a moment before its broker knows.
+
+
+def plain(user: str, password: str, authorization_id: str = "") -> bytes:
+    return f"{authorization_id}\0{user}\0{password}".encode()
+
+
+def versions(client: SaslClient, version: int = 3, name: str = "t") -> Any:
+    request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
+    answer = client.ask(request, version)
+    return answer if isinstance(answer, str) else answer.error_code
+
+
+def metadata(client: SaslClient) -> Any:
+    answer = client.ask(MetadataRequest(topics=[]), 8)
+    return answer if isinstance(answer, str) else len(answer.brokers)
+
+
+PLAIN: Final = "PLAIN"
+S256: Final = "SCRAM-SHA-256"
+S512: Final = "SCRAM-SHA-512"
+ALICE: Final = plain("alice", "a secret")
+UNKNOWN_API: Final = bytes.fromhex("0000000a7fff00000000000100000000")
+FIRST: Final = f"n=dora,r={NONCE}".encode()
+
+
+def pause(seconds: float) -> str:
+    time.sleep(seconds)
+    return "a pause"
+
+
+def dora(client: SaslClient) -> Any:
+    return client.scram("dora", "d secret", name="sha512")
+
+
+Script = Callable[[SaslClient], list[Any]]
+SCRIPTS: Final[dict[str, Script]] = {
+    "plain": lambda c: [versions(c), c.handshake(PLAIN), c.authenticate(ALICE), metadata(c)],
+    "plain, without versions": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("bob", 'it is "b"')),
+        metadata(c),
+    ],
+    "plain, a word without quotes": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("carol", "plain-word"), 0),
+        metadata(c),
+    ],
+    "plain, acting as oneself": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "a secret", "alice"), 1),
+    ],
+    "plain, acting as another": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "a secret", "bob")),
+        c.end(),
+    ],
+    "plain, wrong password": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "no")),
+        c.end(),
+    ],
+    "plain, unknown user": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("nobody", "no")),
+        c.end(),
+    ],
+    "plain, no user": lambda c: [c.handshake(PLAIN), c.authenticate(plain("", "x")), c.end()],
+    "plain, no password": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(plain("alice", "")),
+        c.end(),
+    ],
+    "plain, two parts": lambda c: [c.handshake(PLAIN), c.authenticate(b"a\0b"), c.end()],
+    "plain, many parts": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(b"a\0b\0c\0d\0e\0f"),
+        c.end(),
+    ],
+    "plain, nothing": lambda c: [c.handshake(PLAIN), c.authenticate(b""), c.end()],
+    "plain, raw": lambda c: [c.handshake(PLAIN, 0), c.raw(ALICE), metadata(c)],
+    "plain, raw, wrong": lambda c: [c.handshake(PLAIN, 0), c.raw(plain("alice", "no")), c.end()],
+    "no mechanism of that name": lambda c: [versions(c), c.handshake("plain"), c.end()],
+    "kerberos": lambda c: [c.handshake("GSSAPI"), c.end()],
+    "metadata first": lambda c: [metadata(c)],
+    "metadata after versions": lambda c: [versions(c), metadata(c)],
+    "versions twice": lambda c: [versions(c), versions(c)],
+    "unknown versions, then known ones": lambda c: [
+        versions(c, 3, "?!"),
+        versions(c),
+        c.handshake(PLAIN),
+    ],
+    "tokens first": lambda c: [c.authenticate(ALICE)],
+    "metadata between handshake and token": lambda c: [c.handshake(PLAIN), metadata(c), c.end()],
+    "handshake twice": lambda c: [c.handshake(PLAIN), c.handshake(PLAIN), c.end()],
+    "handshake after all": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(ALICE),
+        c.handshake(PLAIN),
+        metadata(c),
+    ],
+    "token after all": lambda c: [
+        c.handshake(PLAIN),
+        c.authenticate(ALICE),
+        c.authenticate(b"x")[0],
+        metadata(c),
+    ],
+    "scram": lambda c: [versions(c), c.handshake(S256), c.scram("dora", "d secret"), metadata(c)],
+    "scram, long": lambda c: [c.handshake(S512), dora(c), metadata(c)],
+    "scram, a name with signs": lambda c: [
+        c.handshake(S256),
+        c.scram("e=2Cv=3De", "comma, equals="),
+        metadata(c),
+    ],
+    "scram, wrong password": lambda c: [c.handshake(S256), c.scram("dora", "no"), c.end()],
+    "scram, unknown user": lambda c: [c.handshake(S256), c.scram("nobody", "no"), c.end()],
+    "scram, acting as oneself": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"n,a=dora," + FIRST)[0],
+    ],
+    "scram, acting as another": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"n,a=alice," + FIRST),
+        c.end(),
+    ],
+    "scram, channel binding": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"p=tls-unique,," + FIRST),
+        c.end(),
+    ],
+    "scram, might bind": lambda c: [c.handshake(S256), c.authenticate(b"y,," + FIRST), c.end()],
+    "scram, no message": lambda c: [c.handshake(S256), c.authenticate(b"\xff\0"), c.end()],
+    "scram, another nonce": lambda c: [
+        c.handshake(S256),
+        c.authenticate(b"n,," + FIRST)[0],
+        c.authenticate(b"c=biws,r=x,p=AAAA"),
+        c.end(),
+    ],
+    "scram, a token that is none": lambda c: [
+        c.handshake(S256),
+        c.scram("dora", "d secret", extension=",tokenauth=true"),
+        c.end(),
+    ],
+    "authenticates again": lambda c: [
+        c.handshake(S512),
+        dora(c),
+        c.handshake(S512),
+        dora(c),
+        c.handshake(S512),
+        metadata(c),
+        pause(1.2),
+        c.handshake(S512),
+        dora(c),
+        metadata(c),
+    ],
+    "authenticates again as another": lambda c: [
+        c.handshake(S512),
+        dora(c),
+        pause(1.2),
+        c.handshake(S512),
+        c.scram("e=2Cv=3De", "comma, equals=", name="sha512"),
+        c.end(),
+    ],
+    "authenticates again otherwise": lambda c: [
+        c.handshake(S512),
+        dora(c),
+        pause(1.2),
+        c.handshake(PLAIN),
+        c.authenticate(plain("dora", "x")),
+        c.end(),
+    ],
+    "authenticates again, wrong password": lambda c: [
+        c.handshake(S512),
+        dora(c),
+        pause(1.2),
+        c.handshake(S512),
+        c.scram("dora", "no", name="sha512"),
+        c.end(),
+    ],
+    "a session that has ended": lambda c: [
+        c.handshake(S512),
+        dora(c),
+        metadata(c),
+        pause(2.7),
+        metadata(c),
+    ],
+    "a session that has ended, again": lambda c: [
+        c.handshake(S512),
+        dora(c),
+        pause(2.7),
+        c.handshake(S512),
+        dora(c),
+        metadata(c),
+    ],
+    "a large token": lambda c: [c.handshake(PLAIN), c.authenticate(b"x" * 3000)],
+    "a large request after all": lambda c: [c.handshake(PLAIN), c.authenticate(ALICE), large(c)],
+    "a negative size": lambda c: [c.handshake(PLAIN), c.socket.sendall(pack(">i", -5)), c.end()],
+    "an unknown API": lambda c: [c.socket.sendall(UNKNOWN_API), c.end()],
+}
+
+
+def large(client: SaslClient) -> Any:
+    request = SaslHandshakeRequest(mechanism="x" * 10_000)
+    answer = client.ask(request, 1)
+    return answer if isinstance(answer, str) else answer.error_code
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_both_answer_the_same(both: BothBrokers, script: str) -> None:
+    seen = []
+    for broker in both:
+        with SaslClient(broker.ports[LISTENER]) as client:
+            seen.append(SCRIPTS[script](client))
+    kafka, barnabas = seen
+    assert kafka == barnabas

@@ -1,0 +1,49 @@
+"""
+The text in which options have the users of a mechanism.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from barnabas.server.security.jaas import LoginModule, parse_jaas
+
+
+def test_a_login_module_has_options() -> None:
+    text = 'a.B required username="me" user_x=\'it is "x"\' user_y=plain user_z="a \\"b\\" \\\\";'
+
+    assert [
+        LoginModule(
+            "a.B",
+            "required",
+            {"username": "me", "user_x": 'it is "x"', "user_y": "plain", "user_z": 'a "b" \\'},
+        )
+    ] == parse_jaas(text)
+
+
+def test_there_may_be_several_and_comments() -> None:
+    text = "// first\na.B Required; /* and\n another */ a.C optional k = v ;"
+
+    assert [("a.B", "required"), ("a.C", "optional")] == [
+        (module.name, module.flag) for module in parse_jaas(text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no login module"),
+        ("a.B", "has to be one of required"),
+        ("a.B always;", "has to be one of required"),
+        ("a.B required", "ends with ;"),
+        ("a.B required user", "no = behind user"),
+        ("a.B required user_a=", "no value behind user_a="),
+        ("a.B required user_a=;", "no value behind user_a="),
+        ('a.B required user_a="secret', "quotation mark"),
+    ],
+)
+def test_what_is_malformed_is_refused_without_a_secret(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as refused:
+        parse_jaas(text)
+
+    assert "secret" not in str(refused.value)

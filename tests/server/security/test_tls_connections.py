@@ -1,0 +1,522 @@
+"""
+A listener with TLS: what goes through it, and what does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from barnabas.protocol.messages.api_versions import ApiVersionsRequest
+from barnabas.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.protocol.messages.metadata import MetadataRequest
+from barnabas.server.config import BrokerConfig, Listener
+from barnabas.server.metrics import Metrics
+from barnabas.server.network.acceptor import protocol_of
+from barnabas.server.network.registry import Connections
+from barnabas.server.security.security import Security
+from barnabas.server.tools.healthcheck import check
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.broker_process import Barnabas, wait_for
+from tests.support.certificates import Certificates
+from tests.support.limits import stated
+from tests.support.sasl_client import CLOSED, SaslClient
+from tests.support.wire_client import request_frame
+
+SECRET: Final = b"the treasure is under the old oak"
+VERSIONS: Final = ApiVersionsRequest(client_software_name="t", client_software_version="1")
+PLAIN_USERS: Final = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="wonderland";'
+)
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return Certificates(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def broker(
+    certificates: Certificates, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Barnabas]:
+    broker = Barnabas(
+        tmp_path_factory.mktemp("broker"),
+        settings={
+            **certificates.settings(),
+            "sasl.enabled.mechanisms": "PLAIN",
+            "listener.name.sasl_ssl.plain.sasl.jaas.config": PLAIN_USERS,
+            "listener.name.ssl.ssl.client.auth": "requested",
+            "listener.name.ssl.ssl.principal.mapping.rules": "RULE:^CN=(nobody)$/$1/,"
+            "RULE:^CN=alice,.*$/alice/",
+        },
+        secured=["SSL", "SASL_SSL"],
+    )
+    try:
+        broker.start()
+        yield broker
+    finally:
+        broker.close()
+        print(broker.log_text()[-8000:])
+
+
+class Tls(SaslClient):
+    """
+    A connection with TLS.
+    """
+
+    def __init__(self, broker: Barnabas, context: ssl.SSLContext, protocol: str = "SSL") -> None:
+        super().__init__(
+            broker.ports[protocol],
+            lambda plain: context.wrap_socket(plain, server_hostname="localhost"),
+        )
+
+
+def last_line(broker: Barnabas, pattern: str) -> str:
+    """
+    The line of the log that has *pattern*, as soon as it is there.
+    """
+    found: list[str] = []
+
+    def look() -> bool:
+        found[:] = [line for line in broker.log_text().splitlines() if re.search(pattern, line)]
+        return bool(found)
+
+    wait_for(look, f"a line with {pattern}", 10)
+    return found[-1]
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_requests_go_through_both_versions(
+    broker: Barnabas, certificates: Certificates, version: ssl.TLSVersion
+) -> None:
+    with Tls(broker, certificates.context(version=version)) as client:
+        assert 0 == client.ask(VERSIONS, 3).error_code
+        (node,) = client.ask(MetadataRequest(topics=[]), 12).brokers
+        assert broker.ports["SSL"] == node.port, "the endpoint of the listener that was asked"
+
+
+@pytest.mark.parametrize(
+    ("listener", "data", "reason"),
+    [
+        ("SSL", request_frame(VERSIONS, 3), "does not speak TLS, and the listener SSL does"),
+        ("SSL", b"GET / HTTP/1.1\r\n\r\n", "HTTP request on the listener SSL"),
+        ("SSL", b"\x16\x03\x01\x00\x05hello", "TLS handshake failed"),
+        ("SASL_SSL", b"\0" * 100, "does not speak TLS, and the listener SASL_SSL does"),
+        ("PLAINTEXT", b"\x16\x03\x01\x02\x00" + b"x" * 600, "listener that does not speak TLS"),
+        ("PLAINTEXT", b"GET / HTTP/1.1\r\n\r\n", "an HTTP request on a listener"),
+    ],
+)
+def test_who_speaks_something_else_is_told_apart_in_the_log(
+    broker: Barnabas, listener: str, data: bytes, reason: str
+) -> None:
+    port = {"PLAINTEXT": broker.port, **broker.ports}[listener]
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
+        peer.sendall(data)
+        answer = b""
+        with suppress(ConnectionError):
+            while more := peer.recv(1000):
+                answer += more
+
+    assert listener == "PLAINTEXT" or answer[:1] in (b"", b"\x15"), "nothing, or an alert of TLS"
+    assert reason in last_line(broker, reason)
+
+
+def test_a_client_that_distrusts_the_broker_is_named(broker: Barnabas) -> None:
+    with pytest.raises(ssl.SSLCertVerificationError):
+        Tls(broker, ssl.create_default_context())
+
+    assert "does not trust the certificate of the listener SSL" in last_line(broker, "not trust")
+
+
+def test_a_certificate_of_nobody_knows_whom_is_refused(
+    broker: Barnabas, certificates: Certificates, tmp_path: Path
+) -> None:
+    others = Certificates(tmp_path).client("alice")
+
+    with Tls(broker, certificates.context(others)) as client:
+        assert CLOSED == _asked(client)
+
+    assert "its certificate is refused" in last_line(broker, "certificate is refused")
+
+
+def test_a_certificate_without_a_rule_is_refused(
+    broker: Barnabas, certificates: Certificates
+) -> None:
+    with Tls(broker, certificates.context(certificates.client("alice"))) as client:
+        assert 0 == client.ask(VERSIONS, 3).error_code
+    with Tls(broker, certificates.context(certificates.client("mallory"))) as client:
+        assert CLOSED == _asked(client)
+
+    assert "no rule of ssl.principal.mapping.rules" in last_line(broker, "no rule of")
+
+
+def _asked(client: SaslClient) -> Any:
+    """
+    In TLS 1.3 a client hears of its refusal only when it reads.
+    """
+    try:
+        return client.ask(VERSIONS, 3)
+    except (ssl.SSLError, OSError):
+        return CLOSED
+
+
+def test_the_password_goes_through_tls(broker: Barnabas, certificates: Certificates) -> None:
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        assert CLOSED == client.ask(MetadataRequest(topics=[]), 8)
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        assert 0 == client.handshake("PLAIN")[0]
+        assert 0 == client.authenticate(b"\0alice\0wonderland")[0]
+        assert client.ask(MetadataRequest(topics=[]), 8).brokers
+
+
+def test_nothing_leaves_unencrypted(broker: Barnabas, certificates: Certificates) -> None:
+    """
+    Neither small answers nor large ones, which on a plain listener go from the page cache to the
+    socket without the transport.
+    """
+    with SaslClient(broker.port) as client:
+        topic = CreatableTopic(
+            name="secrets", num_partitions=1, replication_factor=1, assignments=[], configs=[]
+        )
+        client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=9000), 2)
+    tap = Tap(broker.ports["SSL"])
+    settings = {
+        "bootstrap.servers": f"127.0.0.1:{broker.ports['SSL']}",
+        "security.protocol": "SSL",
+        "ssl.ca.location": str(certificates.ca),
+    }
+    try:
+        producer = Producer(settings)
+        for number in range(300):
+            producer.produce("secrets", SECRET * (1 + number % 300), partition=0)
+        assert 0 == producer.flush(30)
+        with Tls(tap, certificates.context()) as client:  # type: ignore[arg-type]  # it has ports
+            fetched = fetch_all(client)
+    finally:
+        tap.close()
+    consumer = Consumer({**settings, "group.id": "g", "auto.offset.reset": "earliest"})
+    consumer.subscribe(["secrets"])
+    read: list[bytes | None] = []
+    while len(read) < 300:
+        message = consumer.poll(20)
+        assert message is not None
+        read.append(message.value())
+    consumer.close()
+
+    assert [SECRET * (1 + number % 300) for number in range(300)] == read
+    assert SECRET in fetched
+    assert tap.seen > len(fetched)
+    assert SECRET not in tap.data
+
+
+def fetch_all(client: SaslClient) -> bytes:
+    """
+    The records of the topic, as they are in the answer.
+    """
+    fetched, offset = b"", 0
+    while True:
+        partition = FetchPartition(
+            partition=0, fetch_offset=offset, partition_max_bytes=1 << 20, log_start_offset=-1
+        )
+        request = FetchRequest(
+            replica_id=-1,
+            max_wait_ms=0,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            topics=[FetchTopic(topic="secrets", partitions=[partition])],
+        )
+        (answered,) = client.ask(request, 4).responses[0].partitions
+        records = bytes(answered.records or b"")
+        if not records:
+            return fetched
+        fetched += records
+        at = 0
+        while at + 61 <= len(records):
+            size = int.from_bytes(records[at + 8 : at + 12]) + 12
+            if at + size > len(records):
+                break
+            base, delta = (
+                int.from_bytes(records[at : at + 8]),
+                int.from_bytes(records[at + 23 : at + 27]),
+            )
+            offset = base + delta + 1
+            at += size
+
+
+class Tap:
+    """
+    Passes on what goes to and from a port, and keeps it.
+    """
+
+    def __init__(self, port: int) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.ports = {"SSL": self._listening.getsockname()[1]}
+        self._port = port
+        self.data = bytearray()
+        self._sockets = [self._listening]
+        self._threads = [threading.Thread(target=self._serve, daemon=True)]
+        self._threads[0].start()
+
+    @property
+    def seen(self) -> int:
+        return len(self.data)
+
+    def _serve(self) -> None:
+        with suppress(OSError):
+            near, _ = self._listening.accept()
+            far = socket.create_connection(("127.0.0.1", self._port))
+            self._sockets += [near, far]
+            for source, target in ((near, far), (far, near)):
+                thread = threading.Thread(target=self._pass, args=(source, target), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _pass(self, source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self.data += data
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        for thread in self._threads:
+            thread.join(10)
+        for each in self._sockets:
+            each.close()
+
+
+async def test_a_peer_that_does_not_read_is_not_read_from(
+    broker: Barnabas, certificates: Certificates
+) -> None:
+    """
+    And gets all answers, in order, once it reads.
+    """
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", broker.ports["SSL"], ssl=certificates.context(), server_hostname="localhost"
+    )
+    count = 10_000
+    frame = request_frame(VERSIONS, 3, 0, client_id="c" * 1000)
+    sent = 0
+
+    async def send() -> None:
+        nonlocal sent
+        for number in range(count):
+            writer.write(frame[:8] + number.to_bytes(4) + frame[12:])
+            await writer.drain()
+            sent += 1
+
+    sending = asyncio.create_task(send())
+    await asyncio.sleep(1.5)
+    stuck = sent
+    for number in range(count):
+        size = int.from_bytes(await reader.readexactly(4))
+        answer = await reader.readexactly(size)
+        assert number == int.from_bytes(answer[:4])
+    await sending
+    writer.close()
+    with suppress(ConnectionError, ssl.SSLError):
+        await writer.wait_closed()
+
+    assert stuck < count, "the broker has read no more than it can hold"
+
+
+async def test_requests_may_come_in_any_pieces(
+    broker: Barnabas, certificates: Certificates
+) -> None:
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", broker.ports["SSL"], ssl=certificates.context(), server_hostname="localhost"
+    )
+    for size in (1, 2, 3, 7, 30):
+        frame = request_frame(VERSIONS, 3, size)
+        for at in range(0, len(frame), size):
+            writer.write(frame[at : at + size])
+            await writer.drain()
+            await asyncio.sleep(0)
+        length = int.from_bytes(await reader.readexactly(4))
+        assert size == int.from_bytes((await reader.readexactly(length))[:4])
+    writer.close()
+    with suppress(ConnectionError, ssl.SSLError):
+        await writer.wait_closed()
+
+
+def test_a_broker_says_goodbye_in_tls(broker: Barnabas, certificates: Certificates) -> None:
+    """
+    So that nobody can cut off an answer unseen.
+    """
+    context = certificates.context()
+    with Tls(broker, context) as client:
+        client.socket.suppress_ragged_eofs = False  # type: ignore[union-attr]  # it has TLS
+        client.ask(VERSIONS, 3)
+        client.socket.sendall(b"\xff\xff\xff\xff")
+
+        assert b"" == client.socket.recv(1)
+
+
+def test_peers_that_never_finish_a_handshake_cost_little(
+    broker: Barnabas, certificates: Certificates
+) -> None:
+    """
+    Those that say nothing, and those that begin.
+    """
+
+    def resident() -> int:
+        pages = Path(f"/proc/{broker.pid}/statm").read_text().split()[1]
+        return int(pages) * 4096
+
+    hello = client_hello(certificates)
+    before = resident()
+    peers = [socket.create_connection(("127.0.0.1", broker.ports["SSL"])) for _ in range(1000)]
+    try:
+        for number, peer in enumerate(peers):
+            if number % 2:
+                peer.sendall(hello if number % 4 == 1 else hello[:100])
+        began = time.monotonic()
+        with Tls(broker, certificates.context()) as client:
+            assert 0 == client.ask(VERSIONS, 3).error_code
+        took = time.monotonic() - began
+        assert resident() - before < 64 * 1024 * 1024
+        assert took < 5
+    finally:
+        for peer in peers:
+            peer.close()
+
+
+def client_hello(certificates: Certificates) -> bytes:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = certificates.context().wrap_bio(incoming, outgoing, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+def alter(broker: Barnabas, **options: str) -> tuple[int, str | None]:
+    """
+    Set options of the running broker; the code and the message.
+    """
+    changes = [
+        AlterableConfig(name=name, config_operation=0, value=value)
+        for name, value in options.items()
+    ]
+    resource = AlterConfigsResource(resource_type=4, resource_name="1", configs=changes)
+    request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=False)
+    with SaslClient(broker.port) as client:
+        (answered,) = client.ask(request, 1).responses
+    return answered.error_code, answered.error_message
+
+
+def serial(broker: Barnabas, certificates: Certificates) -> object:
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        return client.socket.getpeercert()["serialNumber"]  # type: ignore[union-attr]
+
+
+async def test_a_handshake_has_its_time(certificates: Certificates) -> None:
+    listener = Listener("SSL", "127.0.0.1", 0, "127.0.0.1", 0, "SSL")
+    security = Security([listener], lambda _mechanism, _user: None)
+    security.configure(certificates.settings())
+    clock, pool = ManualClock(), ThreadPoolExecutor(1)
+    connections = Connections(
+        BrokerConfig(), clock, pool, cast(Any, None), Metrics(), security=security
+    )
+    server = await asyncio.get_running_loop().create_server(
+        protocol_of(connections, listener), "127.0.0.1", 0
+    )
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    _, done = await asyncio.open_connection(
+        "127.0.0.1", port, ssl=certificates.context(), server_hostname="localhost"
+    )
+    writer.write(client_hello(certificates)[:100])
+    await asyncio.sleep(0.2)
+    assert 2 == len(connections)
+
+    clock.advance(stated("tls-handshake") - 0.1)
+    await asyncio.sleep(0.1)
+    assert 2 == len(connections)
+    clock.advance(0.2)
+
+    with suppress(ConnectionError):
+        assert b"" == await asyncio.wait_for(reader.read(1), 10)
+    assert 1 == len(connections), "who has shaken hands stays"
+    for each in (writer, done):
+        each.close()
+        with suppress(ConnectionError, ssl.SSLError):
+            await each.wait_closed()
+    server.close()
+    await connections.drain(1)
+    pool.shutdown()
+
+
+def test_a_key_store_is_replaced_while_connections_stay(
+    broker: Barnabas, certificates: Certificates, tmp_path: Path
+) -> None:
+    option = "listener.name.sasl_ssl.ssl.keystore.location"
+    first = serial(broker, certificates)
+    with Tls(broker, certificates.context(), "SASL_SSL") as old:
+        assert 0 == old.ask(VERSIONS, 3).error_code
+        bad = tmp_path / "bad.pem"
+        bad.write_text("nothing")
+        code, message = alter(broker, **{option: str(bad)})
+        assert (42, first) == (code, serial(broker, certificates))
+        assert "bad.pem: it has 0 private keys" in str(message)
+
+        renewed = certificates.issue("renewed", "localhost", "127.0.0.1")
+        assert (0, None) == alter(broker, **{option: str(renewed)})
+        assert first != serial(broker, certificates)
+        assert 0 == old.handshake("PLAIN")[0], "a connection from before goes on"
+
+    broker.restart()
+    assert first != serial(broker, certificates), "it is stored"
+
+
+def test_a_mechanism_is_added_while_the_broker_runs(
+    broker: Barnabas, certificates: Certificates
+) -> None:
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        assert 33 == client.handshake("SCRAM-SHA-512")[0]
+
+    assert 42 == alter(broker, **{"sasl.enabled.mechanisms": "KERBEROS"})[0]
+    assert 0 == alter(broker, **{"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-512"})[0]
+
+    with Tls(broker, certificates.context(), "SASL_SSL") as client:
+        assert (0, ["PLAIN", "SCRAM-SHA-512"]) == client.handshake("SCRAM-SHA-512")
+
+
+def test_the_health_check_looks_through_tls(broker: Barnabas) -> None:
+    port = broker.ports["SASL_SSL"]
+
+    assert check("127.0.0.1", port, 5, has_tls=True) is None
+    assert check("127.0.0.1", port, 5) is not None
+
+
+def test_a_key_store_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
+    broker = Barnabas(
+        tmp_path,
+        settings={"ssl.keystore.type": "PEM", "ssl.keystore.location": "/nowhere.pem"},
+        secured=["SSL"],
+    )
+
+    with pytest.raises(AssertionError, match="ended at once"):
+        broker.start()
+
+    assert (
+        "listener SSL: ssl.keystore.location: /nowhere.pem cannot be read: No such file"
+        in broker.log_text()
+    )

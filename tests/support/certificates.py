@@ -1,0 +1,70 @@
+"""
+Certificates for tests: an authority, a broker and its clients.
+"""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Final
+
+import trustme
+
+HOST: Final = "127.0.0.1"
+
+
+class Certificates:
+    """
+    Files in a directory: ``ca.pem``, ``broker.pem``, and ``<name>.pem`` for each client.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.directory = directory
+        self._authority = trustme.CA()
+        self.ca = directory / "ca.pem"
+        self._authority.cert_pem.write_to_path(self.ca)
+        self.broker = self.issue("broker", HOST, "localhost")
+
+    def issue(self, name: str, *identities: str, common_name: str | None = None) -> Path:
+        """
+        A file with a key and its certificate.
+        """
+        issued = self._authority.issue_cert(*identities, common_name=common_name)
+        path = self.directory / f"{name}.pem"
+        issued.private_key_and_cert_chain_pem.write_to_path(path)
+        return path
+
+    def client(self, name: str) -> Path:
+        """
+        A certificate with the subject CN=*name*.
+        """
+        return self.issue(name, f"{name}@example.org", common_name=name)
+
+    def settings(self) -> dict[str, str]:
+        """
+        The options of a broker.
+        """
+        return {
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": str(self.broker),
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": str(self.ca),
+        }
+
+    def context(
+        self, client: Path | None = None, version: ssl.TLSVersion | None = None
+    ) -> ssl.SSLContext:
+        """
+        What a client connects with.
+
+        Args:
+            client: its certificate.
+            version: the only one that it speaks.
+        """
+        context = ssl.create_default_context(cafile=self.ca)
+        if client is not None:
+            context.load_cert_chain(client)
+        if version is not None:
+            context.minimum_version = context.maximum_version = version
+        return context

@@ -1,0 +1,149 @@
+"""
+A client that authenticates itself by hand, in whatever order a test wants.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import socket
+from contextlib import suppress
+from struct import pack, unpack
+from typing import Any, Self
+
+from barnabas.protocol.codec.codec import decode
+from barnabas.protocol.codec.schema import Message
+from barnabas.protocol.messages import RESPONSES
+from barnabas.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from barnabas.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.support.wire_client import API_VERSIONS, request_frame
+
+CLOSED = "closed"
+SILENT = "silent"
+NONCE = "fyko+d2lbbFgONRv9qkxdawL"
+
+
+class SaslClient:
+    """
+    One connection. What a test sees of each answer is short and comparable.
+    """
+
+    def __init__(self, port: int, wrap: Any = None) -> None:
+        """
+        Args:
+            wrap: makes another socket of the plain one, such as one with TLS.
+        """
+        plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self.socket = plain if wrap is None else wrap(plain)
+        self._correlation_id = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self.socket.close()
+
+    def send(self, request: Message, version: int) -> None:
+        self._correlation_id += 1
+        self.socket.sendall(request_frame(request, version, self._correlation_id))
+
+    def frame(self) -> bytes | None:
+        """
+        The next frame, without its size; None if the connection ends.
+        """
+        head = self._exactly(4)
+        return None if head is None else self._exactly(unpack(">i", head)[0])
+
+    def _exactly(self, size: int) -> bytes | None:
+        data = b""
+        while len(data) < size:
+            try:
+                more = self.socket.recv(size - len(data))
+            except ConnectionError:
+                return None
+            if not more:
+                return None
+            data += more
+        return data
+
+    def ask(self, request: Message, version: int) -> Any:
+        """
+        The answer to a request; ``CLOSED`` if the connection ends instead.
+        """
+        try:
+            self.send(request, version)
+        except ConnectionError:
+            return CLOSED
+        frame = self.frame()
+        if frame is None:
+            return CLOSED
+        response = RESPONSES[request.api.key]
+        has_tags = response.api.is_flexible(version) and response.api.key != API_VERSIONS
+        return decode(response, version, frame[5 if has_tags else 4 :])
+
+    def handshake(self, mechanism: str, version: int = 1) -> Any:
+        """
+        The code and the mechanisms.
+        """
+        answer = self.ask(SaslHandshakeRequest(mechanism=mechanism), version)
+        return answer if answer == CLOSED else (answer.error_code, sorted(answer.mechanisms))
+
+    def authenticate(self, token: bytes, version: int = 2) -> Any:
+        """
+        The code, the message, and the broker's token.
+        """
+        answer = self.ask(SaslAuthenticateRequest(auth_bytes=token), version)
+        if answer == CLOSED:
+            return answer
+        return answer.error_code, answer.error_message, bytes(answer.auth_bytes)
+
+    def raw(self, token: bytes) -> Any:
+        """
+        The broker's token to one that is sent without a header.
+        """
+        try:
+            self.socket.sendall(pack(">i", len(token)) + token)
+        except ConnectionError:
+            return CLOSED
+        frame = self.frame()
+        return CLOSED if frame is None else frame
+
+    def end(self, seconds: float = 3.0) -> str:
+        """
+        ``CLOSED`` if the broker closes the connection, ``SILENT`` if it does not.
+        """
+        self.socket.settimeout(seconds)
+        try:
+            return CLOSED if not self.socket.recv(1) else "an answer"
+        except TimeoutError:
+            return SILENT
+        except OSError:
+            return CLOSED
+
+    def scram(self, user: str, password: str, *, name: str = "sha256", extension: str = "") -> Any:
+        """
+        The outcome of a whole exchange behind the handshake.
+        """
+        bare = f"n={user},r={NONCE}{extension}"
+        told = self.authenticate(f"n,,{bare}".encode())
+        if told == CLOSED or told[0]:
+            return told
+        server = told[2]
+        values = dict(part.split("=", 1) for part in server.decode().split(","))
+        final = f"c=biws,r={values['r']}"
+        salted = hashlib.pbkdf2_hmac(
+            name, password.encode(), base64.b64decode(values["s"]), int(values["i"])
+        )
+        key = hmac.digest(salted, b"Client Key", name)
+        message = f"{bare},{server.decode()},{final}".encode()
+        signature = hmac.digest(hashlib.new(name, key).digest(), message, name)
+        proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+        told = self.authenticate(f"{final},p={base64.b64encode(proof).decode()}".encode())
+        if told != CLOSED and not told[0]:
+            server_key = hmac.digest(salted, b"Server Key", name)
+            expected = base64.b64encode(hmac.digest(server_key, message, name))
+            assert told[2] == b"v=" + expected, "the broker knows the password, too"
+            return (told[0], told[1], b"v=...")
+        return told

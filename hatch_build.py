@@ -50,7 +50,9 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
 
     def dependencies(self) -> list[str]:
         # What is compiled is checked first, and for that what it imports has to be there.
-        return [*NEEDED, *self.metadata.core.dependencies] if wanted() else []
+        core = self.metadata.core
+        imported = [*core.dependencies, *core.optional_dependencies["security"]]
+        return [*NEEDED, *imported] if wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="barnabas-compile-"))

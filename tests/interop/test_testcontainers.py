@@ -218,6 +218,40 @@ def test_the_port_of_the_network_is_not_for_the_host() -> None:
         BarnabasContainer(NAME, 9092)
 
 
+def test_topics_are_not_created_over_a_listener_with_security() -> None:
+    with pytest.raises(ValueError, match="topics are created with PLAINTEXT only, not SASL_SSL"):
+        BarnabasContainer(NAME, security_protocol="SASL_SSL", topics={"orders": 1})
+
+
+def test_a_listener_asks_for_users() -> None:
+    """
+    Those of its options.
+    """
+    prefix = "listener.name.plaintext"
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+    config = {
+        f"{prefix}.sasl.enabled.mechanisms": "PLAIN",
+        f"{prefix}.plain.sasl.jaas.config": f'{module} user_ann="secret";',
+    }
+    user = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "ann",
+    }
+
+    with BarnabasContainer(NAME, security_protocol="SASL_PLAINTEXT", config=config) as container:
+        bootstrap = container.get_bootstrap_server()
+        admin = kafka.KafkaAdminClient(
+            bootstrap_servers=bootstrap, sasl_plain_password="secret", **user
+        )
+        topics = admin.list_topics()
+        admin.close()
+        with pytest.raises(kafka.errors.KafkaError):
+            kafka.KafkaAdminClient(bootstrap_servers=bootstrap, sasl_plain_password="wrong", **user)
+
+    assert [] == topics
+
+
 @pytest.mark.parametrize(
     ("container", "cluster"),
     [

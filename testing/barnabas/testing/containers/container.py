@@ -78,14 +78,20 @@ class BarnabasContainer(DockerContainer):
             port: the port inside of the container; the host gets a free one for it.
             wait_strategy_check_string: a pattern that the log has when the broker serves clients.
             listener_name: the name of the listener for clients on the host.
-            security_protocol: its security protocol.
+            security_protocol: its security protocol; *config* has the stores and users for it.
             config: options of the broker, such as ``{"log.retention.ms": 60_000}``.
             topics: topics to create unless they exist, with their numbers of partitions.
             kwargs: what ``DockerContainer`` takes: ``env``, ``network``, ``volumes``, ...
 
         Raises:
-            ValueError: the *port* is that for clients in the network of the container.
+            ValueError: the *port* is that for clients in the network of the container, or there
+                are topics to create and no PLAINTEXT to do it with.
         """
+        if topics and security_protocol != "PLAINTEXT":
+            raise ValueError(
+                f"topics are created with PLAINTEXT only, not {security_protocol}: create them with"
+                " a client"
+            )
         if port == NETWORK_PORT:
             raise ValueError(
                 f"port {port} is for clients in the network of the container: choose another one"

@@ -16,7 +16,8 @@ RUN python -m venv --without-pip /opt/barnabas \
 # The dependencies come first: they change less often than the source.
 WORKDIR /source
 COPY pyproject.toml ./
-RUN python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" > /tmp/dependencies \
+RUN python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+      print(*project['dependencies'], *project['optional-dependencies']['security'], sep='\n')" > /tmp/dependencies \
  && pip --python /opt/barnabas/bin/python install --no-cache-dir --requirement /tmp/dependencies
 
 COPY . .

@@ -247,9 +247,16 @@ def test_a_listener_asks_for_users() -> None:
         topics = admin.list_topics()
         admin.close()
         with pytest.raises(kafka.errors.KafkaError):
-            kafka.KafkaAdminClient(bootstrap_servers=bootstrap, sasl_plain_password="wrong", **user)
+            kafka.KafkaAdminClient(
+                bootstrap_servers=bootstrap,
+                sasl_plain_password="wrong",
+                bootstrap_timeout_ms=1000,
+                **user,
+            )
+        log = container.get_logs()[1].decode()
 
     assert [] == topics
+    assert "Invalid username or password" in log
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,8 @@ RUN python -m venv --without-pip /opt/barnabas \
 WORKDIR /source
 COPY pyproject.toml ./
 RUN python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-      print(*project['dependencies'], *project['optional-dependencies']['security'], sep='\n')" > /tmp/dependencies \
+      extras = project['optional-dependencies']; \
+      print(*project['dependencies'], *extras['http'], *extras['security'], sep='\n')" > /tmp/dependencies \
  && pip --python /opt/barnabas/bin/python install --no-cache-dir --requirement /tmp/dependencies
 
 COPY . .

@@ -100,7 +100,7 @@ $(VENV)/.python:
 $(INSTALLED): pyproject.toml hatch_build.py $(COMPILED) | $(VENV)/.python
 	@echo "Installing Barnabas and what it runs on, with BARNABAS_COMPILE=$(BARNABAS_COMPILE)"
 	@rm -f $(VENV)/.installed-*
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(BIN)/python -m pip install --quiet --editable '.[http]'
 	@$(BIN)/python -m compileall -q protocol storage server testing
 	@$(BIN)/python -c "import barnabas.protocol.records.record as r; compiled = not r.__file__.endswith('.py'); \
 	  print('The inner loops are compiled' if compiled else 'The inner loops run as plain Python, slower')"

@@ -51,7 +51,8 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
     def dependencies(self) -> list[str]:
         # What is compiled is checked first, and for that what it imports has to be there.
         core = self.metadata.core
-        imported = [*core.dependencies, *core.optional_dependencies["security"]]
+        extras = core.optional_dependencies
+        imported = [*core.dependencies, *extras["http"], *extras["security"]]
         return [*NEEDED, *imported] if wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

@@ -5,11 +5,8 @@ The packages that a user installs: what is in them, and a record through the bro
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
@@ -24,40 +21,7 @@ from tests.support.broker_process import answers, free_port, wait_for
 from tests.support.compiled import compilable
 from tests.support.docker_image import BASE
 from tests.support.maven import PrerequisiteMissing
-
-ROOT = Path(__file__).parents[2]
-
-
-def plain_wheel(folder: Path) -> Path:
-    """
-    The wheel of plain Python, as pip builds it.
-
-    Raises:
-        PrerequisiteMissing: the package index that has the build tools cannot be reached.
-    """
-    return built_wheel(ROOT, folder, BARNABAS_COMPILE="0")
-
-
-def built_wheel(source: Path, folder: Path, **environment: str) -> Path:
-    """
-    The wheel that pip builds from *source*.
-
-    Raises:
-        PrerequisiteMissing: the package index that has the build tools cannot be reached.
-    """
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(folder)]
-    done = subprocess.run(
-        [*command, str(source)],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    if done.returncode:
-        raise PrerequisiteMissing(f"pip cannot build a wheel: {done.stderr[-200:]}")
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+from tests.support.wheel import ROOT, built_wheel, environment, plain_wheel
 
 
 @pytest.fixture(scope="module")
@@ -131,12 +95,7 @@ def test_an_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None
     """
     In a fresh environment, with nothing in it but what the wheel asks for.
     """
-    environment = tmp_path / "venv"
-    venv.create(environment, with_pip=True)
-    python, barnabas = (str(environment / "bin" / name) for name in ("python", "barnabas"))
-    install = [python, "-m", "pip", "install", "--quiet", str(wheel)]
-    if subprocess.run(install, check=False, timeout=300).returncode:
-        raise PrerequisiteMissing("pip cannot install what the wheel depends on")
+    barnabas = environment(tmp_path / "venv", str(wheel)) / "barnabas"
     says = subprocess.run(
         [barnabas, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path
     )

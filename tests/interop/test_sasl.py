@@ -4,7 +4,9 @@ Clients that authenticate themselves in every order get the same answers from Ap
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterator
 from struct import pack
@@ -25,13 +27,17 @@ from tests.support.sasl_client import NONCE, SaslClient
 
 PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+BEARER_MODULE: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 LISTENER: Final = "SASL_PLAINTEXT"
 PREFIX: Final = "listener.name.sasl_plaintext"
 USERS: Final = (
     f'{PLAIN_MODULE} required user_alice="a secret" user_bob="it is \\"b\\"" user_carol=plain-word;'
 )
 SETTINGS: Final = {
-    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER",
+    f"{PREFIX}.oauthbearer.sasl.jaas.config": f"{BEARER_MODULE} required"
+    ' unsecuredLoginStringClaim_sub="broker" unsecuredValidatorRequiredScope="read write"'
+    ' unsecuredValidatorAllowableClockSkewMs="3000";',
     f"{PREFIX}.plain.sasl.jaas.config": USERS,
     f"{PREFIX}.scram-sha-256.sasl.jaas.config": f"{SCRAM_MODULE} required;",
     f"{PREFIX}.scram-sha-512.sasl.jaas.config": f"{SCRAM_MODULE} required;",
@@ -106,6 +112,94 @@ def pause(seconds: float) -> str:
 
 def dora(client: SaslClient) -> Any:
     return client.scram("dora", "d secret", name="sha512")
+
+
+BEARER: Final = "OAUTHBEARER"
+SCOPE: Final = ["read", "write", "more"]
+
+
+def unsecured(header: Any = None, **claims: Any) -> str:
+    """
+    A token without a signature. Times are in seconds from now.
+    """
+    now = time.time()
+    times = {name: now + claims[name] for name in ("exp", "iat") if name in claims}
+    parts: list[Any] = [{"alg": "none"} if header is None else header, {**claims, **times}]
+    encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
+    return ".".join(part.decode().rstrip("=") for part in encoded) + "."
+
+
+def bearer(client: SaslClient, token: str, name: str = "", extension: str = "") -> list[Any]:
+    """
+    What both messages are answered.
+    """
+    first = f"n,{name},\x01auth=Bearer {token}\x01{extension}\x01"
+    answers = [client.handshake(BEARER), client.authenticate(first.encode())]
+    if isinstance(answers[1], tuple) and answers[1][0] == 0 and answers[1][2]:
+        answers.append(client.authenticate(b"\x01"))
+        answers.append(client.end())
+    else:
+        answers.append(metadata(client))
+    return answers
+
+
+GOOD: Final = {"sub": "gil", "exp": 600, "iat": -1, "scope": SCOPE}
+TOKENS: Final[dict[str, Callable[[], str]]] = {
+    "good": lambda: unsecured(**GOOD),
+    "without iat": lambda: unsecured(sub="gil", exp=600, scope=SCOPE),
+    "of no one": lambda: unsecured(exp=600, scope=SCOPE),
+    "of a blank": lambda: unsecured(sub=" ", exp=600, scope=SCOPE),
+    "of a number": lambda: unsecured(sub=5, exp=600, scope=SCOPE),
+    "without end": lambda: unsecured(sub="gil", scope=SCOPE),
+    "that has ended": lambda: unsecured(**{**GOOD, "exp": -5, "iat": -10}),
+    "that has just ended": lambda: unsecured(**{**GOOD, "exp": -1, "iat": -10}),
+    "that begins later": lambda: unsecured(**{**GOOD, "iat": 60}),
+    "that begins soon": lambda: unsecured(**{**GOOD, "iat": 1}),
+    "that ends before it begins": lambda: unsecured(**{**GOOD, "exp": 1, "iat": 2}),
+    "not before": lambda: unsecured(**GOOD, nbf=9_999_999_999),
+    "without a scope": lambda: unsecured(sub="gil", exp=600),
+    "with another scope": lambda: unsecured(sub="gil", exp=600, scope=["read"]),
+    "with a signature": lambda: unsecured({"alg": "HS256"}, **GOOD) + "c2ln",
+    "with a signature of none": lambda: unsecured(**GOOD) + "c2ln",
+    "with two parts": lambda: "a.b",
+    "with four parts": lambda: "a.b.c.d",
+    "of no JSON": lambda: "YQ.YQ.",
+    "of no base64": lambda: "a.b.",
+}
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_both_take_the_same_tokens(both: BothBrokers, token: str) -> None:
+    text = TOKENS[token]()
+    seen = []
+    for broker in both:
+        with SaslClient(broker.ports[LISTENER]) as client:
+            seen.append(bearer(client, text))
+    kafka, barnabas = seen
+    assert kafka == barnabas
+
+
+@pytest.mark.parametrize(
+    ("name", "extension"),
+    [
+        ("a=gil", ""),
+        ("a=other", ""),
+        ("b=gil", ""),
+        ("", "key=value\x01"),
+        ("", "k1=value\x01"),
+        ("", "auth=Bearer x\x01"),
+        ("", "key=\x01"),
+        ("", "key=a=b\x01"),
+    ],
+)
+def test_both_take_the_same_first_messages(both: BothBrokers, name: str, extension: str) -> None:
+    text = unsecured(**GOOD)
+    seen = []
+    for broker in both:
+        with SaslClient(broker.ports[LISTENER]) as client:
+            seen.append(bearer(client, text, name, extension))
+    kafka, barnabas = seen
+    assert kafka == barnabas
 
 
 Script = Callable[[SaslClient], list[Any]]

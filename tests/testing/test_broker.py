@@ -51,6 +51,24 @@ def test_brokers_do_not_know_each_other() -> None:
         assert not other.topic("orders").exists
 
 
+@pytest.mark.parametrize("process", [False, True])
+def test_several_listeners_keep_their_ports_over_a_restart(process: bool) -> None:
+    config = {
+        "listener.security.protocol.map": "ONE:PLAINTEXT,TWO:PLAINTEXT",
+        "listeners": "ONE://127.0.0.1:0,TWO://127.0.0.1:0",
+        "advertised.listeners": "ONE://localhost:0,TWO://broker:29092",
+    }
+    with Broker(process=process, config=config) as broker:
+        before = broker.listeners
+
+        broker.restart()
+
+        assert before == broker.listeners
+        assert {"ONE": f"localhost:{broker.port}", "TWO": "broker:29092"} == before
+        assert f"localhost:{broker.port}" == broker.bootstrap_servers
+        assert answers(broker.port)
+
+
 def test_a_broker_leaves_no_threads() -> None:
     with Broker():
         pass

@@ -48,6 +48,26 @@ def test_a_killed_broker_has_lost_nothing(kind: type[MemoryFiles]) -> None:
         assert (port, [b"one"]) == (broker.port, values(broker))
 
 
+def test_what_is_synced_before_a_kill_survives_a_power_loss_after_it() -> None:
+    """
+    The rest of what was written does not: a kill leaves it to the system, which loses it.
+    """
+    with Broker(disk=CrashableFiles()) as broker:
+        safe = broker.topic("safe").create(config={"flush.messages": 1}).append(["one"])
+        orders = broker.topic("orders").create().append(["one"])
+
+        broker.kill()
+        broker.start()
+        found = [len(topic.records()) for topic in (safe, orders)]
+        orders.append(["two"])
+        broker.power_loss(keep="nothing")
+        broker.start()
+
+        assert [1, 1] == found
+        assert [b"one"] == [record.value for record in safe.records()]
+        assert b"two" not in values(broker)
+
+
 def test_a_killed_process_leaves_its_directory(tmp_path: Path) -> None:
     with Broker(tmp_path, process=True, topics={"orders": 1}, start_ms=0) as broker:
         broker.topic("orders").append(["one"])

@@ -15,6 +15,7 @@ from barnabas.storage.errors import KafkaStorageError
 from barnabas.storage.fs.interface import WouldBlock
 from barnabas.testing.disks.crashable import EVERYTHING, NOTHING, CrashableFiles, Crashed
 from barnabas.testing.disks.failing import FailingFiles
+from barnabas.testing.disks.faulty import FaultyFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from tests.support.disk import RecordingFiles
 
@@ -308,3 +309,19 @@ def test_the_machine_stops_at_the_given_step() -> None:
     files.crash(lambda most: most)
 
     assert ["a.tmp"] == files.names(D)
+
+
+def test_a_disk_with_all_faults_fails_and_crashes() -> None:
+    files = FaultyFiles()
+    on(files)
+    files.write_atomically(A, b"kept")
+    files.fail(only={"write"})
+
+    with pytest.raises(KafkaStorageError):
+        write(files, A, b"refused")
+    files.crash_before(1)
+    with pytest.raises(Crashed):
+        files.write_atomically(A, b"never")
+    files.crash(NOTHING)
+
+    assert b"kept" == files.read_bytes(A)

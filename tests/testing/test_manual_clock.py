@@ -183,6 +183,23 @@ async def test_a_coroutine_sleeps_until_its_time() -> None:
     task.cancel()
 
 
+def test_a_timer_of_a_loop_that_is_closed_does_not_fire() -> None:
+    """
+    A broker that is killed cancels none.
+    """
+    clock = ManualClock()
+    seen: list[str] = []
+
+    async def set_a_timer() -> None:
+        clock.call_later(1.0, seen.append, "closed")
+
+    asyncio.run(set_a_timer())
+    clock.call_later(2.0, seen.append, "open")
+    clock.advance(3.0)
+
+    assert ["open"] == seen
+
+
 async def test_a_callback_runs_on_its_loop_also_when_another_thread_moves_the_clock() -> None:
     clock = ManualClock()
     threads: list[threading.Thread] = []

@@ -114,7 +114,7 @@ class Broker:
         )
         self.background = Background(self.clock)
         self.files: Files = files or DiskFiles(OpenFiles(most_open_files()))
-        self.security = Security(config.client_listeners, self._scram_credential)
+        self.security = Security(config.client_listeners, self._scram_credential, self.clock)
         self._workers = Workers(config.background_threads)
         self._listening = Listening()
         self._log_manager: LogManager | None = None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from barnabas.server.config import Settings
     from barnabas.storage.clock import Clock
     from barnabas.storage.explain.known import Cluster
     from barnabas.storage.fs.interface import Files
@@ -131,6 +132,28 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         "--ephemeral", action="store_true", help="keep the data only while the broker runs"
     )
     parser.add_argument("--log-level", metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR")
+    control = parser.add_argument_group(
+        "for tests in other languages (docs/testing.md); needs the extra http"
+    )
+    control.add_argument(
+        "--test-control",
+        metavar="[HOST:]PORT",
+        help="let a test move the clock, order faults, and seed and read topics, over HTTP on this"
+        " address; the data are in memory unless a log directory is given",
+    )
+    control.add_argument(
+        "--test-control-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="allow that other machines reach the control, which they call by this name; may be"
+        " repeated",
+    )
+    control.add_argument(
+        "--test-clock",
+        choices=("running", "still"),
+        help="whether the clock of the broker stands still between two moves",
+    )
     parser.set_defaults(command=_serve)
 
 
@@ -141,6 +164,9 @@ def _serve(options: argparse.Namespace) -> int:
     from barnabas.server.log_setup import set_up_logging
     from barnabas.storage.config.option_values import ConfigError
 
+    if options.test_control is None and (options.test_control_host or options.test_clock):
+        print("barnabas: --test-control-host and --test-clock need --test-control", file=sys.stderr)
+        return EXIT_USAGE
     assignments = list(options.assignments)
     if options.data_dir is not None:
         assignments.append(f"log.dirs={options.data_dir}")
@@ -155,6 +181,8 @@ def _serve(options: argparse.Namespace) -> int:
         print(f"barnabas: {error}", file=sys.stderr)
         return EXIT_USAGE
     set_up_logging(config.barnabas_log_level, config.barnabas_log_format)
+    if options.test_control is not None:
+        return _serve_with_control(options, settings)
 
     from barnabas.server.network.event_loop import load_event_loop
 
@@ -162,6 +190,35 @@ def _serve(options: argparse.Namespace) -> int:
     from barnabas.server.process import run
 
     return run(config, settings, ephemeral=options.ephemeral)
+
+
+def _serve_with_control(options: argparse.Namespace, settings: Settings) -> int:
+    from barnabas.server.http.address import Address, BadAddress
+    from barnabas.server.http.extra import MissingExtra, require_http
+
+    try:
+        address = Address.parse(options.test_control)
+        if not address.is_loopback and not options.test_control_host:
+            raise BadAddress(
+                f"{address} is not on the loopback interface, and whoever reaches it controls the"
+                " broker; --test-control-host NAME allows that, for clients that ask for"
+                f" http://NAME:{address.port}"
+            )
+        require_http()
+    except (BadAddress, MissingExtra) as error:
+        print(f"barnabas: --test-control: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    from barnabas.testing.control.process import Options, run
+
+    return run(
+        settings,
+        Options(
+            address,
+            hosts=options.test_control_host,
+            clock=options.test_clock or "running",
+            ephemeral=options.ephemeral,
+        ),
+    )
 
 
 def _add_format(parser: argparse.ArgumentParser) -> None:

@@ -38,11 +38,7 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
     Returns:
         0 after a signal, 1 if the broker could not start or has failed.
     """
-    for name, reason in settings.ignored.items():
-        logger.warning("%s has no effect here: %s", name, reason)
-    for variable in settings.unknown:
-        logger.warning("%s is no option of the broker", variable)
-    raise_descriptor_limit()
+    prepare(settings)
     try:
         _run(_serve(Broker(config, ephemeral=ephemeral)))
     except (CannotListen, ConfigError, KafkaError) as error:
@@ -52,6 +48,17 @@ def run(config: BrokerConfig, settings: Settings, *, ephemeral: bool = False) ->
         logger.exception("the broker ends")
         return 1
     return 0
+
+
+def prepare(settings: Settings) -> None:
+    """
+    Log the ignored and the unknown options, and take all the descriptors that the system gives.
+    """
+    for name, reason in settings.ignored.items():
+        logger.warning("%s has no effect here: %s", name, reason)
+    for variable in settings.unknown:
+        logger.warning("%s is no option of the broker", variable)
+    raise_descriptor_limit()
 
 
 def _run(serving: Coroutine[Any, Any, None]) -> None:
@@ -67,7 +74,10 @@ def _run(serving: Coroutine[Any, Any, None]) -> None:
         run(serving)
 
 
-async def _serve(broker: Broker) -> None:
+def stop_on_signals() -> asyncio.Event:
+    """
+    An event that the first signal sets; a second one ends the process.
+    """
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
 
@@ -79,6 +89,12 @@ async def _serve(broker: Broker) -> None:
 
     for number in SIGNALS:
         loop.add_signal_handler(number, asked, number)
+    return stop
+
+
+async def _serve(broker: Broker) -> None:
+    stop = stop_on_signals()
+    loop = asyncio.get_running_loop()
     collector = Collector(loop, lambda: broker.turns.activity())  # noqa: PLW0108  # it changes
     broker.turns.on_busy = collector.be_busy
     broker.turns.on_pause = collector.pause

@@ -5,7 +5,7 @@ A broker inside a test.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from random import Random
@@ -27,6 +27,7 @@ from barnabas.testing.waiting import wait_until, wait_until_async
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from barnabas.server.config import Listener
     from barnabas.storage.fs.interface import Files
     from barnabas.testing.defaults import Config
     from barnabas.testing.views import Group
@@ -181,12 +182,13 @@ class Broker:
     @property
     def bootstrap_servers(self) -> str:
         """
-        The address for clients, ``127.0.0.1:port``.
+        The address for clients, ``127.0.0.1:port``, or the one that the first of the ``listeners``
+        in the configuration advertises.
 
         Raises:
             NotRunning: the broker is not started yet.
         """
-        return f"127.0.0.1:{self.port}"
+        return self._listeners()[0].bootstrap
 
     @property
     def port(self) -> int:
@@ -196,10 +198,30 @@ class Broker:
         Raises:
             NotRunning: the broker is not started yet.
         """
-        port = self._host.port
-        if port is None:
+        return self._listeners()[0].port
+
+    @property
+    def listeners(self) -> dict[str, str]:
+        """
+        The addresses for clients, by the names of the listeners.
+
+        Raises:
+            NotRunning: the broker is not started yet.
+        """
+        return {listener.name: listener.bootstrap for listener in self._listeners()}
+
+    @property
+    def is_running(self) -> bool:
+        """
+        Whether it is started and not stopped.
+        """
+        return self._host.is_running
+
+    def _listeners(self) -> Sequence[Listener]:
+        listeners = self._host.listeners
+        if not listeners:
             raise not_running(self._host)
-        return port
+        return listeners
 
     # What tests see and do
 

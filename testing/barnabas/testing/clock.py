@@ -56,12 +56,16 @@ class Clock:
         expiry of offsets, and fetches that wait.
 
         Raises:
-            ValueError: the sum is negative.
+            ValueError: the sum is negative, or leads beyond the year 9999.
             TimeoutError: the work of one moment takes longer than 30 s of real time.
         """
-        step = timedelta(
-            days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds
-        )
+        try:
+            step = timedelta(
+                days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds
+            )
+            self.now() + step
+        except OverflowError:
+            raise ValueError("the clock ends with the year 9999") from None
         if step < timedelta(0):
             raise ValueError(f"the clock moves forward only, not by {step}")
         self._host.advance(step.total_seconds())

@@ -4,9 +4,10 @@ The configuration of a broker in a test.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
+from barnabas.server.config import Listener
 from barnabas.server.config.sources import Settings
 from barnabas.storage.config.option_values import ConfigError
 from barnabas.testing.errors import InvalidConfig
@@ -48,20 +49,28 @@ More of them, for a broker whose files are in memory.
 """
 
 
-def settings_of(given: Config, *, log_dir: str, port: int, in_memory: bool) -> Settings:
+def settings_of(
+    given: Config, *, log_dir: str, listeners: Sequence[Listener], in_memory: bool
+) -> Settings:
     """
-    The settings of a broker that listens on *port* of 127.0.0.1, 0 for any free one.
+    The settings of a broker in a test.
+
+    Args:
+        listeners: those of an earlier start, whose ports it keeps; without any it has those that
+            are *given*, or a free port of 127.0.0.1.
 
     Raises:
         InvalidConfig: an option is unknown, or its value is not acceptable.
     """
     texts = {
-        "listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": log_dir,
         **DEFAULTS,
         **(IN_MEMORY if in_memory else {}),
         **{name: as_text(value) for name, value in given.items()},
     }
+    if listeners:
+        texts["listeners"] = ",".join(map(str, listeners))
     settings = Settings()
     try:
         for name, text in texts.items():

@@ -24,6 +24,20 @@ class BrokerError(Exception):
     The broker cannot do what the test asks for.
     """
 
+    def __init__(self, sentence: str, hint: str = "") -> None:
+        """
+        Args:
+            sentence: what is wrong.
+            hint: what to do about it in Python; other languages have their own.
+        """
+        # All arguments, or a copy of the error that went through a pipe would lack them.
+        super().__init__(*filter(None, (sentence, hint)))
+        self.sentence = sentence
+        self._hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.sentence}; {self._hint}" if self._hint else self.sentence
+
 
 class NotRunning(BrokerError):
     """

@@ -74,7 +74,11 @@ class ManualTimer:
 
     @property
     def is_over(self) -> bool:
-        return self._callback is None
+        """
+        Whether it is cancelled or has fired, or its loop is closed, as that of a broker that has
+        ended is.
+        """
+        return self._callback is None or (self.loop is not None and self.loop.is_closed())
 
     def cancel(self) -> None:
         # The callback is released at once; the queue drops the timer at its due time.

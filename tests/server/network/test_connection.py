@@ -185,7 +185,7 @@ class Server:
             ThreadPoolExecutor(1),
             cast(Any, self.desk),
             self.metrics,
-            security=Security((), lambda _mechanism, _user: None),
+            security=Security((), lambda _mechanism, _user: None, self.clock),
             open_files=open_files,
         )
         self.port = 0

@@ -429,9 +429,9 @@ def serial(broker: Barnabas, certificates: Certificates) -> object:
 
 async def test_a_handshake_has_its_time(certificates: Certificates) -> None:
     listener = Listener("SSL", "127.0.0.1", 0, "127.0.0.1", 0, "SSL")
-    security = Security([listener], lambda _mechanism, _user: None)
-    security.configure(certificates.settings())
     clock, pool = ManualClock(), ThreadPoolExecutor(1)
+    security = Security([listener], lambda _mechanism, _user: None, clock)
+    security.configure(certificates.settings())
     connections = Connections(
         BrokerConfig(), clock, pool, cast(Any, None), Metrics(), security=security
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _INERT: Final[Mapping[str, str]] = {
-    "the broker is no SASL client, and has neither Kerberos nor OAuth": """
+    "the broker is no SASL client, and has no Kerberos": """
         sasl.client.callback.handler.class
         sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin
         sasl.kerberos.principal.to.local.rules sasl.kerberos.service.name
@@ -34,14 +34,12 @@ _INERT: Final[Mapping[str, str]] = {
         sasl.oauthbearer.assertion.template.file
         sasl.oauthbearer.client.credentials.client.id
         sasl.oauthbearer.client.credentials.client.secret
-        sasl.oauthbearer.clock.skew.seconds sasl.oauthbearer.expected.audience
-        sasl.oauthbearer.expected.issuer sasl.oauthbearer.jwks.endpoint.refresh.ms
         sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms
         sasl.oauthbearer.jwks.endpoint.retry.backoff.ms
-        sasl.oauthbearer.jwks.endpoint.url sasl.oauthbearer.jwt.retriever.class
+        sasl.oauthbearer.jwt.retriever.class
         sasl.oauthbearer.jwt.validator.class sasl.oauthbearer.scope
-        sasl.oauthbearer.scope.claim.name sasl.oauthbearer.sub.claim.name
-        sasl.oauthbearer.token.endpoint.url sasl.server.callback.handler.class
+        sasl.oauthbearer.scope.claim.name
+        sasl.oauthbearer.token.endpoint.url
     """,
     "TLS is OpenSSL's": """
         principal.builder.class security.providers ssl.allow.dn.changes

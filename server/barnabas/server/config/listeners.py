@@ -66,6 +66,13 @@ class Listener:
     def __str__(self) -> str:
         return f"{self.name}://{_bracketed(self.host)}:{self.port}"
 
+    @property
+    def bootstrap(self) -> str:
+        """
+        The advertised address, as clients take it: ``host:port``.
+        """
+        return f"{_bracketed(self.advertised_host)}:{self.advertised_port}"
+
 
 @struct
 class _Endpoint:

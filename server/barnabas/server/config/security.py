@@ -14,6 +14,7 @@ from typing import Final
 
 from barnabas.storage.config.option_values import Update
 from barnabas.storage.config.options import (
+    Class,
     Int,
     Long,
     Names,
@@ -24,14 +25,10 @@ from barnabas.storage.config.options import (
     section,
     table,
 )
-from barnabas.storage.units import KiB
+from barnabas.storage.units import HOURS, KiB
 
 LISTENER_PREFIX: Final = "listener.name."
 STORE_TYPES: Final = ("JKS", "PKCS12", "PEM")
-MECHANISM_OPTIONS: Final = ("sasl.jaas.config", "connections.max.reauth.ms")
-"""
-The options that a mechanism of a listener may have for itself.
-"""
 
 
 @section
@@ -42,7 +39,8 @@ class SecurityOptions(Options):
 
     sasl_enabled_mechanisms: Names = option(
         ("GSSAPI",),
-        "The SASL mechanisms that clients may choose: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512.",
+        "The SASL mechanisms that clients may choose: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, "
+        "OAUTHBEARER.",
         update=Update.PER_BROKER,
     )
     sasl_jaas_config: Password | None = option(
@@ -58,6 +56,29 @@ class SecurityOptions(Options):
         "Close the connection of a client that does not authenticate again within this time; 0 "
         "never does.",
         at_least=0,
+    )
+    sasl_server_callback_handler_class: Class | None = option(
+        None,
+        "OAuthBearerValidatorCallbackHandler of Apache Kafka verifies the signatures of "
+        "OAUTHBEARER's tokens; without it tokens have none.",
+    )
+    sasl_oauthbearer_jwks_endpoint_url: Text | None = option(
+        None, "The keys of the issuer of tokens, as JSON Web Key Set: https:// or file://."
+    )
+    sasl_oauthbearer_jwks_endpoint_refresh_ms: Long = option(
+        HOURS, "The age at which these keys are fetched again."
+    )
+    sasl_oauthbearer_expected_audience: Names = option(
+        (), "A token has to be for one of these audiences; empty for any."
+    )
+    sasl_oauthbearer_expected_issuer: Text | None = option(
+        None, "A token has to be of this issuer; empty for any."
+    )
+    sasl_oauthbearer_clock_skew_seconds: Int = option(
+        30, "How far the clocks of issuer and broker may be apart."
+    )
+    sasl_oauthbearer_sub_claim_name: Text = option(
+        "sub", "The claim of a token with the name of its user."
     )
     connection_failed_authentication_delay_ms: Int = option(
         100, "How long a client that failed to authenticate waits for its answer.", at_least=0
@@ -127,9 +148,12 @@ class ListenerSecurityOptions(SecurityOptions):
     """
 
 
-def listener_options(name: str, texts: Mapping[str, str | None]) -> ListenerSecurityOptions:
+def listener_options(
+    name: str, texts: Mapping[str, str | None], mechanism: str = ""
+) -> ListenerSecurityOptions:
     """
-    The options of the listener *name*: those with its prefix before those of the broker.
+    The options of the listener *name*: those with its prefix before those of the broker, and those
+    with the *mechanism* in the prefix before these.
 
     Raises:
         InvalidValue: a value is not of its option's type or range.
@@ -137,20 +161,12 @@ def listener_options(name: str, texts: Mapping[str, str | None]) -> ListenerSecu
     known = ListenerSecurityOptions.options()
     prefix = listener_prefix(name)
     values = {option: texts[option] for option in known if option in texts}
-    for full, text in texts.items():
-        option = full.removeprefix(prefix)
-        if full.startswith(prefix) and option in known:
-            values[option] = text
+    for start in (prefix, f"{prefix}{mechanism.lower()}.") if mechanism else (prefix,):
+        for full, text in texts.items():
+            option = full.removeprefix(start)
+            if full.startswith(start) and option in known:
+                values[option] = text
     return ListenerSecurityOptions.parse(values)
-
-
-def mechanism_option(
-    name: str, mechanism: str, option: str, texts: Mapping[str, str | None]
-) -> str | None:
-    """
-    The text of an option for one mechanism of a listener; None where it is not set for it.
-    """
-    return texts.get(f"{listener_prefix(name)}{mechanism.lower()}.{option}")
 
 
 def listener_prefix(name: str) -> str:

@@ -12,11 +12,16 @@ from barnabas.server.config.security import (
     ListenerSecurityOptions,
     listener_options,
     listener_prefix,
-    mechanism_option,
 )
 from barnabas.server.security.jaas import parse_jaas
 from barnabas.server.security.principal import ANONYMOUS, USER, KafkaPrincipal
 from barnabas.server.security.sasl.authentication import Authentication, Mechanism
+from barnabas.server.security.sasl.mechanism import SaslServer
+from barnabas.server.security.sasl.oauthbearer import (
+    OAUTHBEARER,
+    OAuthBearerSaslServer,
+    Validate,
+)
 from barnabas.server.security.sasl.plain import PLAIN, USER_PREFIX, PlainSaslServer
 from barnabas.server.security.sasl.scram import SCRAM_HASHES, ScramCredential, ScramSaslServer
 from barnabas.server.security.tls.principal_mapping import PrincipalRule, name_of, parse_rules
@@ -26,18 +31,31 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from barnabas.server.config import Listener
+    from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
     from barnabas.storage.clock import Clock
 
-MECHANISMS: Final = (PLAIN, *SCRAM_HASHES)
+MECHANISMS: Final = (PLAIN, *SCRAM_HASHES, OAUTHBEARER)
 """
 The mechanisms that this broker has.
 """
-_PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+_LOGIN_MODULES: Final = {
+    PLAIN: "org.apache.kafka.common.security.plain.PlainLoginModule",
+    OAUTHBEARER: "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule",
+}
+_VALIDATOR: Final = "OAuthBearerValidatorCallbackHandler"
 
-CredentialOf = Callable[[str, str], ScramCredential | None]
-"""
-The SCRAM credential of a mechanism and a user.
-"""
+
+@struct
+class Source:
+    """
+    What mechanisms ask for.
+    """
+
+    credential_of: Callable[[str, str], ScramCredential | None]
+    """The SCRAM credential of a mechanism and a user."""
+    clock: Clock
+    keys: dict[str, JsonWebKeys]
+    """The keys of issuers by their URLs, which are fetched once."""
 
 
 @struct(kw_only=True)
@@ -77,7 +95,7 @@ class ListenerSecurity:
 
 
 def secure_listeners(
-    listeners: Iterable[Listener], texts: Mapping[str, str | None], credential_of: CredentialOf
+    listeners: Iterable[Listener], texts: Mapping[str, str | None], source: Source
 ) -> dict[str, ListenerSecurity]:
     """
     The security of the *listeners* by their names; those of PLAINTEXT have none.
@@ -93,14 +111,14 @@ def secure_listeners(
         if listener.is_plaintext:
             continue
         try:
-            secured[listener.name] = _secure(listener, texts, credential_of)
+            secured[listener.name] = _secure(listener, texts, source)
         except ConfigError as error:
             raise ConfigError(f"listener {listener.name}: {error}") from None
     return secured
 
 
 def _secure(
-    listener: Listener, texts: Mapping[str, str | None], credential_of: CredentialOf
+    listener: Listener, texts: Mapping[str, str | None], source: Source
 ) -> ListenerSecurity:
     options = listener_options(listener.name, texts)
     tls = None
@@ -111,9 +129,7 @@ def _secure(
     return ListenerSecurity(
         tls=tls,
         rules=parse_rules(options.ssl_principal_mapping_rules),
-        mechanisms=_mechanisms(listener, options, texts, credential_of)
-        if listener.has_sasl
-        else {},
+        mechanisms=_mechanisms(listener, options, texts, source) if listener.has_sasl else {},
         max_receive_bytes=options.sasl_server_max_receive_size,
         failure_delay_s=options.connection_failed_authentication_delay_ms / 1000,
     )
@@ -123,7 +139,7 @@ def _mechanisms(
     listener: Listener,
     options: ListenerSecurityOptions,
     texts: Mapping[str, str | None],
-    credential_of: CredentialOf,
+    source: Source,
 ) -> dict[str, Mechanism]:
     names = options.sasl_enabled_mechanisms
     unknown = [name for name in names if name not in MECHANISMS]
@@ -133,55 +149,91 @@ def _mechanisms(
             ",".join(names),
             f"there are {', '.join(MECHANISMS)} here",
         )
-    return {
-        name: Mechanism(
+    found = {}
+    for name in names:
+        own = listener_options(listener.name, texts, name)
+        found[name] = Mechanism(
             name=name,
-            server=_server(listener, name, texts, credential_of),
-            max_reauth_ms=_max_reauth_ms(listener, name, options, texts),
+            server=_server(listener, name, own, texts, source),
+            max_reauth_ms=own.connections_max_reauth_ms,
         )
-        for name in names
-    }
+    return found
 
 
 def _server(
     listener: Listener,
     mechanism: str,
+    options: ListenerSecurityOptions,
     texts: Mapping[str, str | None],
-    credential_of: CredentialOf,
-) -> Callable[[], PlainSaslServer | ScramSaslServer]:
+    source: Source,
+) -> Callable[[], SaslServer]:
     if mechanism == PLAIN:
-        passwords = _plain_passwords(listener, texts)
+        passwords = {
+            key.removeprefix(USER_PREFIX): value
+            for key, value in _login_options(listener, mechanism, texts).items()
+            if key.startswith(USER_PREFIX)
+        }
         return lambda: PlainSaslServer(passwords)
-    return lambda: ScramSaslServer(mechanism, lambda user: credential_of(mechanism, user))
+    if mechanism == OAUTHBEARER:
+        validate = _token_validator(listener, options, texts, source)
+        return lambda: OAuthBearerSaslServer(validate)
+    return lambda: ScramSaslServer(mechanism, lambda user: source.credential_of(mechanism, user))
 
 
-def _plain_passwords(listener: Listener, texts: Mapping[str, str | None]) -> dict[str, str]:
-    name = f"{listener_prefix(listener.name)}plain.sasl.jaas.config"
-    text = mechanism_option(listener.name, PLAIN, "sasl.jaas.config", texts)
+def _token_validator(
+    listener: Listener,
+    options: ListenerSecurityOptions,
+    texts: Mapping[str, str | None],
+    source: Source,
+) -> Validate:
+    handler = options.sasl_server_callback_handler_class
+    login = _login_options(listener, OAUTHBEARER, texts)
+    if not handler:
+        from barnabas.server.security.sasl.unsecured_tokens import UnsecuredValidator
+
+        try:
+            return UnsecuredValidator(login, source.clock)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
+    if not handler.endswith(_VALIDATOR):
+        raise InvalidValue(
+            "sasl.server.callback.handler.class", handler, f"the one class here is {_VALIDATOR}"
+        )
+    url = options.sasl_oauthbearer_jwks_endpoint_url
+    if not url:
+        raise ConfigError("sasl.oauthbearer.jwks.endpoint.url is required to verify tokens")
+    from barnabas.server.security.sasl.signed_tokens import (
+        JsonWebKeys,
+        SignedValidator,
+        TokenRules,
+    )
+
+    if url not in source.keys:
+        refresh_s = options.sasl_oauthbearer_jwks_endpoint_refresh_ms / 1000
+        source.keys[url] = JsonWebKeys(url, refresh_s, source.clock)
+    rules = TokenRules(
+        audience=[name for name in options.sasl_oauthbearer_expected_audience if name],
+        issuer=options.sasl_oauthbearer_expected_issuer,
+        skew_s=options.sasl_oauthbearer_clock_skew_seconds,
+        user_claim=options.sasl_oauthbearer_sub_claim_name,
+    )
+    return SignedValidator(source.keys[url], rules, source.clock)
+
+
+def _login_options(
+    listener: Listener, mechanism: str, texts: Mapping[str, str | None]
+) -> Mapping[str, str]:
+    """
+    The options of the login module of a mechanism.
+    """
+    name = f"{listener_prefix(listener.name)}{mechanism.lower()}.sasl.jaas.config"
+    text, module = texts.get(name), _LOGIN_MODULES[mechanism]
     if not text:
-        raise ConfigError(f"PLAIN needs its users in {name}")
+        raise ConfigError(f"{mechanism} needs {name}={module} required ...;")
     try:
         modules = parse_jaas(text)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from None
-    if len(modules) != 1 or modules[0].name != _PLAIN_MODULE:
-        raise ConfigError(f"{name}: it has to have one login module, {_PLAIN_MODULE}")
-    return {
-        key.removeprefix(USER_PREFIX): value
-        for key, value in modules[0].options.items()
-        if key.startswith(USER_PREFIX)
-    }
-
-
-def _max_reauth_ms(
-    listener: Listener,
-    mechanism: str,
-    options: ListenerSecurityOptions,
-    texts: Mapping[str, str | None],
-) -> int:
-    text = mechanism_option(listener.name, mechanism, "connections.max.reauth.ms", texts)
-    if text is None:
-        return options.connections_max_reauth_ms
-    option = ListenerSecurityOptions.options()["connections.max.reauth.ms"]
-    value: int = option.parse(text)
-    return value
+    if len(modules) != 1 or modules[0].name != module:
+        raise ConfigError(f"{name}: it has to have one login module, {module}")
+    return modules[0].options

@@ -4,14 +4,17 @@ The security of a broker, as it is now.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from barnabas.server.config.security import LISTENER_PREFIX, SecurityOptions
 
 if TYPE_CHECKING:
     from barnabas.server.config import Listener
-    from barnabas.server.security.listeners import CredentialOf, ListenerSecurity
+    from barnabas.server.security.listeners import ListenerSecurity
+    from barnabas.server.security.sasl.scram import ScramCredential
+    from barnabas.server.security.sasl.signed_tokens import JsonWebKeys
+    from barnabas.storage.clock import Clock
 
 
 class Security:
@@ -21,9 +24,20 @@ class Security:
     A broker whose listeners are all PLAINTEXT loads nothing of TLS and SASL.
     """
 
-    def __init__(self, listeners: Iterable[Listener], credential_of: CredentialOf) -> None:
+    def __init__(
+        self,
+        listeners: Iterable[Listener],
+        credential_of: Callable[[str, str], ScramCredential | None],
+        clock: Clock,
+    ) -> None:
+        """
+        Args:
+            credential_of: the SCRAM credential of a mechanism and a user.
+        """
         self._listeners = tuple(each for each in listeners if not each.is_plaintext)
         self._credential_of = credential_of
+        self._clock = clock
+        self._keys: dict[str, JsonWebKeys] = {}
         self._secured: Mapping[str, ListenerSecurity] = {}
         self._relevant: Mapping[str, str | None] = {}
 
@@ -35,9 +49,7 @@ class Security:
             ConfigError: the options are not acceptable; nothing has changed.
         """
         if self._listeners:
-            from barnabas.server.security.listeners import secure_listeners
-
-            self._secured = secure_listeners(self._listeners, texts, self._credential_of)
+            self._secured = self._secure(texts)
             self._relevant = _relevant(texts)
 
     def check(self, texts: Mapping[str, str | None]) -> None:
@@ -46,9 +58,13 @@ class Security:
             ConfigError: these options are not acceptable, though others are now.
         """
         if self._listeners and _relevant(texts) != self._relevant:
-            from barnabas.server.security.listeners import secure_listeners
+            self._secure(texts)
 
-            secure_listeners(self._listeners, texts, self._credential_of)
+    def _secure(self, texts: Mapping[str, str | None]) -> Mapping[str, ListenerSecurity]:
+        from barnabas.server.security.listeners import Source, secure_listeners
+
+        source = Source(self._credential_of, self._clock, self._keys)
+        return secure_listeners(self._listeners, texts, source)
 
     def of(self, listener: Listener) -> ListenerSecurity | None:
         """

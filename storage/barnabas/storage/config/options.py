@@ -36,6 +36,7 @@ Long = Annotated[int, OptionType.LONG]
 Double = Annotated[float, OptionType.DOUBLE]
 Names = Annotated[tuple[str, ...], OptionType.LIST]
 Password = Annotated[str, OptionType.PASSWORD]
+Class = Annotated[str, OptionType.CLASS]
 
 
 class _Declared(NamedTuple):
@@ -100,6 +101,7 @@ _TYPES: Final = {
     "Double": OptionType.DOUBLE,
     "Names": OptionType.LIST,
     "Password": OptionType.PASSWORD,
+    "Class": OptionType.CLASS,
 }
 """
 The types as annotations name them. There are hundreds of options, and to have Python evaluate an

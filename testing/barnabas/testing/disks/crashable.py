@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from barnabas.testing.disks.memory import MemoryFiles, Node
 
@@ -78,6 +78,28 @@ class Folder:
     pending: list[tuple[str | None, str | None, Node | Folder | None]] = field(default_factory=list)
     """For each change the name that goes, the name that comes, and what it is the name of."""
 
+    def copied(self, copies: dict[object, Any]) -> Folder:
+        """
+        A copy, with copies of all that is or was in it.
+        """
+        if self in copies:
+            found: Folder = copies[self]
+            return found
+        made = copies[self] = Folder()
+
+        def copy_of(inode: Node | Folder) -> Node | Folder:
+            if isinstance(inode, Folder):
+                return inode.copied(copies)
+            node: Node = copies.setdefault(inode, inode.copied())
+            return node
+
+        made.durable = {name: copy_of(inode) for name, inode in self.durable.items()}
+        made.pending = [
+            (going, coming, None if inode is None else copy_of(inode))
+            for going, coming, inode in self.pending
+        ]
+        return made
+
     def sync(self) -> None:
         self.durable = self.survivors(EVERYTHING)
         self.pending.clear()
@@ -133,6 +155,17 @@ class CrashableFiles(MemoryFiles):
         super()._clear()
         self._root = Folder()
         self._folders = {Path("/"): self._root}
+
+    def _remember(self, copies: dict[object, Any]) -> Callable[[], None]:
+        put_back_names = super()._remember(copies)
+        root = self._root.copied(copies)
+        folders = {path: folder.copied(copies) for path, folder in dict(self._folders).items()}
+
+        def put_back() -> None:
+            put_back_names()
+            self._root, self._folders = root, folders
+
+        return put_back
 
     def _load(self, image: Image) -> None:
         self._clear()

@@ -101,6 +101,7 @@ class FailingFiles(MemoryFiles):
         self._delay_s = 0.0
 
     def step(self, action: str, path: Path, position: int = 0, data: bytes = b"") -> None:
+        super().step(action, path, position, data)
         if self._delay_s and (not self._delayed or action in self._delayed):
             time.sleep(self._delay_s)
         if self._countdown is None or (self._only and action not in self._only):

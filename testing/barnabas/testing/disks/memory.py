@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 from barnabas.storage.errors import KafkaError, KafkaStorageError
@@ -48,6 +48,10 @@ class Node:
     durable: bytes = b""
     pending: list[Write | Cut] | None = field(default_factory=list)
     """None if nobody asks for survivors: a second copy of all bytes."""
+
+    def copied(self) -> Node:
+        pending = None if self.pending is None else list(self.pending)
+        return Node(bytearray(self.data), self.modified_ms, self.durable, pending)
 
     def write(self, position: int, data: bytes) -> None:
         _overwrite(self.data, position, data)
@@ -249,20 +253,30 @@ class MemoryFiles(Files):
         Remember all that is written, synced or not, as a process leaves it to the system when it is
         killed. The function that is returned puts it in place of what was done since.
         """
-        nodes = {path: (bytes(node.data), node.modified_ms) for path, node in self.nodes.items()}
-        directories = set(self.directories)
+        put_back = self._remember({})
 
         def restore() -> None:
             self.locked.clear()
-            self._clear()
-            for directory in sorted(directories - {Path("/")}):
-                self.link_directory(directory)
-            for path, (content, modified_ms) in nodes.items():
-                node = self._create(path)
-                node.write(0, content)
-                node.modified_ms = modified_ms
+            put_back()
 
         return restore
+
+    def _remember(self, copies: dict[object, Any]) -> Callable[[], None]:
+        """
+        Copy everything. The function that is returned puts the copies in place.
+
+        Args:
+            copies: those of files and directories that are copied already.
+        """
+        nodes = {
+            path: copies.setdefault(node, node.copied()) for path, node in dict(self.nodes).items()
+        }
+        directories = set(self.directories)
+
+        def put_back() -> None:
+            self.nodes, self.directories = nodes, directories
+
+        return put_back
 
     def _clear(self) -> None:
         self.nodes, self.directories = {}, {Path("/")}

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from threading import Lock
 from typing import Any, Concatenate, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import finalize
 
+from barnabas.server.config import Listener
 from barnabas.testing.disks.crashable import Choose
 from barnabas.testing.errors import BrokerDied
 from barnabas.testing.hosts.embedded import Embedded, Setup
@@ -61,8 +62,8 @@ class ChildHost:
         self._child: _Child | None = None
 
     @property
-    def port(self) -> int | None:
-        return self._setup.port
+    def listeners(self) -> Sequence[Listener]:
+        return self._setup.listeners
 
     @property
     def log(self) -> str:
@@ -71,7 +72,7 @@ class ChildHost:
     def start(self) -> None:
         if self._child is None or not self._child.is_alive:
             self._child = _Child(self._setup)
-        self._setup = self._setup._replace(port=self._child.ask("start"))
+        self._setup = self._setup._replace(listeners=self._child.ask("start"))
         self.is_running = True
 
     def stop(self) -> None:

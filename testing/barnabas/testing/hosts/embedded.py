@@ -10,6 +10,7 @@ from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from barnabas.protocol.errors import KafkaError
 from barnabas.server.broker import Broker
+from barnabas.server.config import Listener
 from barnabas.server.network.acceptor import CannotListen
 from barnabas.server.requests.broker_parts import BrokerParts
 from barnabas.server.requests.dispatch import Dispatcher
@@ -39,8 +40,8 @@ class Setup(NamedTuple):
     clock_runs: bool = True
     start_ms: int | None = None
     """The wall clock at the first start, in ms since 1970 UTC; None: the real time."""
-    port: int | None = None
-    """The port to listen on; None: any free one."""
+    listeners: tuple[Listener, ...] = ()
+    """Those of an earlier start, whose ports it keeps."""
 
 
 class Embedded(Broker):
@@ -68,7 +69,7 @@ class Embedded(Broker):
         self.settings = settings_of(
             setup.config,
             log_dir=str(setup.directory or DATA),
-            port=setup.port or 0,
+            listeners=setup.listeners,
             in_memory=setup.directory is None,
         )
         self.rules = rules
@@ -86,10 +87,6 @@ class Embedded(Broker):
         if self.connections is not None:
             self.connections.abort()
         return remember()
-
-    @property
-    def port(self) -> int:
-        return self.listeners[0].port
 
     async def stop(self) -> None:
         # Nobody waits for a request that hangs.

@@ -4,9 +4,10 @@ What a host does for a broker.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
+from barnabas.server.config import Listener
 from barnabas.testing.disks.crashable import Choose
 from barnabas.testing.errors import BrokerError, NotRunning
 from barnabas.testing.hosts.embedded import Embedded
@@ -29,9 +30,9 @@ class Host(Protocol):
         """
 
     @property
-    def port(self) -> int | None:
+    def listeners(self) -> Sequence[Listener]:
         """
-        The port of the broker; None before its first start.
+        The listeners of the broker, with their ports; none before its first start.
         """
 
     @property
@@ -117,13 +118,13 @@ def not_running(host: Host) -> NotRunning:
     """
     The error for a test that uses a broker which does not run.
     """
-    if host.port is None:
-        return NotRunning("the broker is not started: use it in a with block, or call start()")
-    return NotRunning("the broker is stopped; start() continues with the same data")
+    if not host.listeners:
+        return NotRunning("the broker is not started", "use it in a with block, or call start()")
+    return NotRunning("the broker is stopped", "start() continues with the same data")
 
 
 def cannot_lose_power() -> BrokerError:
     """
     The error for a test that takes the power from a disk which cannot crash.
     """
-    return BrokerError("only a disk that can crash loses power: Broker(disk=CrashableFiles())")
+    return BrokerError("only a disk that can crash loses power", "Broker(disk=CrashableFiles())")

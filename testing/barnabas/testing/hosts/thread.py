@@ -6,18 +6,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 from threading import Thread
 from typing import Concatenate, ParamSpec, TypeVar
 
+from barnabas.server.config import Listener
 from barnabas.storage.fs.interface import Files
 from barnabas.testing.disks.crashable import Choose, CrashableFiles
 from barnabas.testing.disks.memory import MemoryFiles
 from barnabas.testing.errors import BrokerError
 from barnabas.testing.hosts.embedded import Embedded, Setup
-from barnabas.testing.hosts.host import not_running
+from barnabas.testing.hosts.host import cannot_lose_power, not_running
 from barnabas.testing.hosts.loop import CountingLoop
 from barnabas.testing.logs import LogCapture
 from barnabas.testing.manual_clock import PATIENCE, ManualClock
@@ -54,8 +55,8 @@ class ThreadHost:
         return self._running is not None
 
     @property
-    def port(self) -> int | None:
-        return self._setup.port
+    def listeners(self) -> Sequence[Listener]:
+        return self._setup.listeners
 
     @property
     def log(self) -> str:
@@ -67,21 +68,21 @@ class ThreadHost:
         """
         return self._log.text
 
-    def start(self) -> int:
+    def start(self) -> tuple[Listener, ...]:
         """
-        Start, and return the port.
+        Start, and return the listeners.
         """
         self._log.attach()
         try:
             broker = Embedded(self._setup, files=self.files, clock=self.clock, rules=self._rules)
             running = _Running(broker)
-            port = running.start()
+            listeners = running.start()
         except BaseException:
             self._log.detach()
             raise
-        self._setup = self._setup._replace(port=port)
+        self._setup = self._setup._replace(listeners=listeners)
         self._running = running
-        return port
+        return listeners
 
     def stop(self) -> None:
         running, self._running = self._running, None
@@ -95,15 +96,13 @@ class ThreadHost:
     def kill(self) -> None:
         if not isinstance(self.files, MemoryFiles):
             raise BrokerError(
-                "a broker in a directory is killed in a process of its own: Broker(process=True)"
+                "a broker in a directory is killed in a process of its own", "Broker(process=True)"
             )
         self._end_abruptly(self.files.kill)
 
     def power_loss(self, choose: Choose) -> None:
         if not isinstance(self.files, CrashableFiles):
-            raise BrokerError(
-                "only a disk that can crash loses power: Broker(disk=CrashableFiles())"
-            )
+            raise cannot_lose_power()
         self._end_abruptly(partial(self.files.power_loss, choose))
 
     def _end_abruptly(self, remember: Callable[[], Callable[[], None]]) -> None:
@@ -145,14 +144,14 @@ class _Running:
     def __init__(self, broker: Embedded) -> None:
         self.broker = broker
         self._loop = CountingLoop()
-        self._ready: Future[int] = Future()
+        self._ready: Future[tuple[Listener, ...]] = Future()
         self._stop = asyncio.Event()
         self._thread = Thread(target=self._run, name="barnabas-broker", daemon=True)
         self._seen = 0
 
-    def start(self) -> int:
+    def start(self) -> tuple[Listener, ...]:
         """
-        Start, and return the port.
+        Start, and return the listeners.
         """
         self._thread.start()
         return self._ready.result()
@@ -183,7 +182,7 @@ class _Running:
             await self.broker.stop()
             self._ready.set_exception(error)
             return
-        self._ready.set_result(self.broker.port)
+        self._ready.set_result(tuple(self.broker.listeners))
         await self._stop.wait()
         await self.broker.stop()
 

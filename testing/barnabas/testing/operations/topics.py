@@ -43,8 +43,8 @@ def expect_topic(broker: Embedded, name: str) -> Topic:
     if topic is None:
         known = ", ".join(sorted(topic.name for topic in broker.parts.topics)) or "none"
         raise UnknownTopic(
-            f"the topic {name} does not exist (there are: {known});"
-            f" broker.topic({name!r}).create() creates it"
+            f"the topic {name} does not exist (there are: {known})",
+            hint=f"broker.topic({name!r}).create() creates it",
         )
     return topic
 
@@ -85,9 +85,12 @@ async def create(broker: Embedded, name: str, partitions: int, config: Mapping[s
         assignments=[],
         configs=[CreatableTopicConfig(name=option, value=text) for option, text in config.items()],
     )
-    plan = await broker.parts.topics.create([request])
-    for error in plan.errors.values():
-        raise _refusal(name, error)
+    try:
+        plan = await broker.parts.topics.create([request])
+    except KafkaError as error:
+        raise _refusal(name, error) from error
+    for refused in plan.errors.values():
+        raise _refusal(name, refused)
 
 
 def _refusal(name: str, error: KafkaError) -> BrokerError:

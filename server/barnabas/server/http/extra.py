@@ -1,0 +1,28 @@
+"""
+The extra ``http``.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Final
+
+NEEDED: Final = ("starlette", "uvicorn")
+
+
+class MissingExtra(Exception):
+    """
+    The packages that HTTP needs are not installed.
+    """
+
+
+def require_http() -> None:
+    """
+    Check that the packages are there.
+
+    Raises:
+        MissingExtra: one is not; the sentence says how to install it.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise MissingExtra(f"{' and '.join(missing)} cannot be found: pip install 'barnabas[http]'")

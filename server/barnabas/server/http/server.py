@@ -1,0 +1,104 @@
+"""
+An HTTP server on an event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from barnabas.server.http.address import Address
+from barnabas.server.network.acceptor import CannotListen
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+MOST_CONNECTIONS: Final = 100
+"""
+More than these get status 503.
+"""
+
+IDLE_S: Final = 120
+"""
+The seconds after which a connection without requests is closed. Clients that keep connections may
+send the next request on one just as it is closed: it should not happen within a test.
+"""
+
+STOP_S: Final = 5
+"""
+The seconds that requests have to end when the server stops.
+"""
+
+
+class HttpServer:
+    """
+    Serves an application from ``start`` to ``stop``, on the event loop of the caller.
+    """
+
+    def __init__(self, app: ASGIApp, address: Address) -> None:
+        """
+        Take the address.
+
+        Raises:
+            CannotListen: it is taken, or is not one of this machine.
+        """
+        try:
+            self._socket = socket.create_server(
+                address, family=socket.AF_INET6 if ":" in address.host else socket.AF_INET
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise CannotListen(f"cannot listen on http://{address}: {reason}") from error
+        self.address = address._replace(port=self._socket.getsockname()[1])
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="error",  # Java's client asks for HTTP/2 first, of which it would warn.
+                access_log=False,
+                server_header=False,
+                proxy_headers=False,
+                limit_concurrency=MOST_CONNECTIONS,
+                timeout_keep_alive=IDLE_S,
+                timeout_graceful_shutdown=STOP_S,
+            )
+        )
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """
+        Accept requests from now on.
+        """
+        self._serving = asyncio.create_task(self._server.serve(sockets=[self._socket]))
+        while not self._server.started and not self._serving.done():  # noqa: ASYNC110  # no event
+            await asyncio.sleep(0.001)
+        if self._serving.done():
+            await self._serving
+
+    async def stop(self) -> None:
+        """
+        Answer the requests in progress, and close all connections and the address.
+        """
+        if self._serving is None:
+            self._socket.close()
+        else:
+            self._server.should_exit = True
+            await self._serving
+
+
+class _Server(uvicorn.Server):
+    """
+    The process has handlers for signals, which stop more than this.
+    """
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

@@ -1,0 +1,253 @@
+"""
+Tokens of OAUTHBEARER: those without a signature, and those that are verified.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from confluent_kafka import Producer
+from joserfc import jwt
+from joserfc.jwk import ECKey, KeySet, OctKey, RSAKey
+
+from barnabas.server.security.sasl.oauthbearer import InvalidToken
+from barnabas.server.security.sasl.signed_tokens import (
+    LEAST_PAUSE_S,
+    JsonWebKeys,
+    SignedValidator,
+    TokenRules,
+)
+from barnabas.server.security.sasl.unsecured_tokens import UnsecuredValidator
+from barnabas.storage.config.option_values import ConfigError
+from barnabas.testing.manual_clock import ManualClock
+from tests.support.broker_process import Barnabas, wait_for
+
+RSA: Final = RSAKey.generate_key(2048, {"kid": "first"})
+EC: Final = ECKey.generate_key("P-256", {"kid": "second"})
+OTHER: Final = ECKey.generate_key("P-256", {"kid": "second"})
+RULES: Final = TokenRules(audience=["kafka"], issuer="me", skew_s=30, user_claim="sub")
+NOW_S: Final = 1_800_000_000
+CLAIMS: Final = {"sub": "gil", "exp": NOW_S + 600, "iat": NOW_S, "iss": "me", "aud": ["kafka"]}
+HANDLER: Final = "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
+
+
+def token(key: Any = RSA, algorithm: str = "RS256", **claims: Any) -> str:
+    header = {"alg": algorithm, "kid": key.kid}
+    kept = {name: value for name, value in {**CLAIMS, **claims}.items() if value is not None}
+    return jwt.encode(header, kept, key, algorithms=[algorithm])
+
+
+def public(*keys: Any) -> str:
+    return json.dumps(KeySet(list(keys)).as_dict(private=False))
+
+
+class Issuer:
+    """
+    Publishes keys.
+    """
+
+    def __init__(self, text: str) -> None:
+        issuer = self
+        self.text = text
+        self.asked = 0
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                issuer.asked += 1
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(issuer.text.encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/keys"
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+@pytest.fixture
+def issuer() -> Iterator[Issuer]:
+    issuer = Issuer(public(RSA, EC))
+    yield issuer
+    issuer.close()
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(NOW_S * 1000)
+
+
+@pytest.fixture
+def validate(issuer: Issuer, clock: ManualClock) -> SignedValidator:
+    return SignedValidator(JsonWebKeys(issuer.url, 3600, clock), RULES, clock)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        token(),
+        token(EC, "ES256"),
+        token(RSA, "PS512"),
+        token(aud="kafka"),
+        token(aud=["other", "kafka"]),
+        token(exp=NOW_S - 29),
+        token(nbf=NOW_S + 29),
+    ],
+)
+def test_a_token_is_taken(validate: SignedValidator, text: str) -> None:
+    assert "gil" == validate(text).user
+    assert validate(token()).expires_ms == (NOW_S + 600) * 1000
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (token(OTHER, "ES256"), "bad_signature"),
+        (token()[:-3] + "AAA", "bad_signature"),
+        (token(exp=NOW_S - 31), "it has ended"),
+        (token(nbf=NOW_S + 31), "it begins later"),
+        (token(exp=None), "no exp or no iat"),
+        (token(iat=None), "no exp or no iat"),
+        (token(exp="soon"), "its exp is no time"),
+        (token(sub=None), "it has no sub"),
+        (token(sub=""), "it has no sub"),
+        (token(sub=["gil"]), "it has no sub"),
+        (token(iss="other"), "another issuer"),
+        (token(aud="other"), "another audience"),
+        (token(aud=None), "another audience"),
+        (token(RSAKey.generate_key(2048, {"kid": "third"})), None),
+        (jwt.encode({"alg": "HS256", "kid": "first"}, CLAIMS, OctKey.generate_key(256)), None),
+        ("eyJhbGciOiJub25lIn0.eyJzdWIiOiJnaWwifQ.", None),
+        ("a.b.c", None),
+        ("", None),
+    ],
+)
+def test_a_token_is_refused(validate: SignedValidator, text: str, reason: str | None) -> None:
+    with pytest.raises(InvalidToken, match=reason):
+        validate(text)
+
+
+def test_new_keys_are_found_and_old_ones_stay(
+    issuer: Issuer, validate: SignedValidator, clock: ManualClock
+) -> None:
+    new = ECKey.generate_key("P-256", {"kid": "third"})
+    issuer.text = public(EC, new)
+
+    for _ in range(50):
+        with pytest.raises(InvalidToken):
+            validate(token(new, "ES256"))
+    assert 1 == issuer.asked, "not before a pause"
+
+    clock.advance(LEAST_PAUSE_S)
+    with pytest.raises(InvalidToken):
+        validate(token(new, "ES256"))
+    wait_for(lambda: _is_taken(validate, token(new, "ES256")), "the new key", 10)
+    assert 2 == issuer.asked
+
+    issuer.text = "nothing"
+    clock.advance(3600)
+    fresh = token(new, "ES256", exp=NOW_S + 9000)
+    assert "gil" == validate(fresh).user
+    wait_for(lambda: issuer.asked == 3, "the issuer to be asked", 10)
+    assert "gil" == validate(fresh).user
+
+
+def _is_taken(validate: SignedValidator, text: str) -> bool:
+    try:
+        validate(text)
+    except InvalidToken:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("file:///nowhere.json", "No such file"),
+        ("http://127.0.0.1:1/keys", "refused"),
+        ("ftp://example.org/keys", "begins with https:// or file://"),
+        ("keys.json", "begins with https:// or file://"),
+    ],
+)
+def test_keys_that_cannot_be_had_stop_the_start(clock: ManualClock, url: str, reason: str) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        JsonWebKeys(url, 3600, clock)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"keys": 5}', '{"keys": [{}]}', " " * 2_000_000])
+def test_what_is_no_set_of_keys_stops_the_start(
+    clock: ManualClock, tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "keys of me.json"
+    path.write_text(text)
+
+    with pytest.raises(ConfigError, match="has no keys"):
+        JsonWebKeys(path.as_uri(), 3600, clock)
+
+
+@pytest.mark.parametrize("text", ["W10.W10.", "e30.e30.", "eyJhbGciOiJub25lIn0.W10.", "..", "\x00"])
+def test_a_token_without_a_signature_is_refused(clock: ManualClock, text: str) -> None:
+    with pytest.raises(InvalidToken):
+        UnsecuredValidator({}, clock)(text)
+
+
+def test_a_client_goes_on_with_new_tokens(issuer: Issuer, tmp_path: Path) -> None:
+    """
+    The session ends with the token, and the client authenticates again before.
+    """
+    broker = Barnabas(
+        tmp_path,
+        settings={
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "listener.name.sasl_plaintext.oauthbearer.sasl.jaas.config": (
+                "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;"
+            ),
+            "listener.name.sasl_plaintext.oauthbearer.sasl.server.callback.handler.class": HANDLER,
+            "sasl.oauthbearer.jwks.endpoint.url": issuer.url,
+            "sasl.oauthbearer.expected.audience": "kafka,other",
+        },
+        secured=["SASL_PLAINTEXT"],
+    )
+    asked = []
+
+    def give(_config: str) -> tuple[str, float]:
+        asked.append(time.time())
+        ends = asked[-1] + 3
+        return token(sub="gil", iat=int(asked[-1]), exp=ends), ends
+
+    try:
+        broker.start()
+        producer = Producer(
+            {
+                "bootstrap.servers": f"127.0.0.1:{broker.ports['SASL_PLAINTEXT']}",
+                "security.protocol": "SASL_PLAINTEXT",
+                "sasl.mechanism": "OAUTHBEARER",
+                "oauth_cb": give,
+            }
+        )
+        delivered: list[Any] = []
+        for _ in range(10):
+            producer.produce("t", b"x", on_delivery=lambda error, _: delivered.append(error))
+            assert 0 == producer.flush(10)
+            time.sleep(0.5)
+    finally:
+        broker.close()
+        print(broker.log_text()[-3000:])
+
+    assert [None] * 10 == delivered
+    assert len(asked) >= 2
+    assert "after the end of its session" not in broker.log_text()

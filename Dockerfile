@@ -17,7 +17,8 @@ RUN python -m venv --without-pip /opt/barnabas \
 WORKDIR /source
 COPY pyproject.toml ./
 RUN python -c "import tomllib; project = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-      print('\n'.join(project['dependencies'] + project['optional-dependencies']['http']))" > /tmp/dependencies \
+      extras = project['optional-dependencies']; \
+      print(*project['dependencies'], *extras['http'], *extras['security'], sep='\n')" > /tmp/dependencies \
  && pip --python /opt/barnabas/bin/python install --no-cache-dir --requirement /tmp/dependencies
 
 COPY . .
@@ -40,6 +41,17 @@ RUN useradd --system --uid 1000 --home-dir /nonexistent --shell /usr/sbin/nologi
 COPY --from=build /opt/barnabas /opt/barnabas
 COPY docker/server.properties /etc/barnabas/server.properties
 
+# Where testcontainers and others look for the scripts of Apache Kafka's and Confluent's images.
+# They edit some of them, and write files to the working directory.
+COPY --chown=barnabas:barnabas docker/confluent /etc/confluent/docker
+RUN chown barnabas:barnabas /etc/confluent/docker \
+ && ln -s run /etc/confluent/docker/launch \
+ && ln -s /etc/confluent/docker/zookeeper-server-start /usr/local/bin/ \
+ && install --directory /etc/kafka/docker \
+ && ln -s /etc/confluent/docker/run /etc/kafka/docker/run
+WORKDIR /etc/confluent/docker
+COPY docker/entrypoint /usr/local/bin/entrypoint
+
 ENV PATH=/opt/barnabas/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1
@@ -51,5 +63,5 @@ EXPOSE 9092
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["barnabas", "healthcheck", "--config", "/etc/barnabas/server.properties"]
 
-ENTRYPOINT ["barnabas"]
+ENTRYPOINT ["entrypoint"]
 CMD ["serve", "--config", "/etc/barnabas/server.properties"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -66,13 +67,18 @@ def compiled_wheel(target: str, out: Path) -> Path:
     machine = target.partition("-")[0]
     with tempfile.TemporaryDirectory() as folder:
         compiler = Path(folder, "cc")
+        # Debian's Python.h includes a header from the folder above.
+        headers = str(Path(sysconfig.get_path("include")).parent)
         zig = [sys.executable, "-m", "ziglang", "cc", "-target", TARGETS[target]]
+        zig += ["-idirafter", headers]
         compiler.write_text(f'#!/bin/sh\nexec {shlex.join(zig)} "$@"\n')
         compiler.chmod(0o755)
         run(
             *("build", "--wheel", "--outdir", folder, ROOT),
             BARNABAS_COMPILE="1",
             CC=str(compiler),
+            # Not the one of this Python, which may have the paths of this machine.
+            LDSHARED=f"{compiler} -shared",
             SETUPTOOLS_EXT_SUFFIX=suffix(machine),
         )
         (built,) = Path(folder).glob("*.whl")
@@ -85,7 +91,8 @@ def compiled_wheel(target: str, out: Path) -> Path:
             tag = f"{MANYLINUX}_{machine}"
             run("wheel", "tags", "--remove", "--platform-tag", tag, built)
         (wheel,) = named.glob("*.whl")
-        return wheel.replace(out / wheel.name)
+        # The folder may be on another file system.
+        return Path(shutil.move(wheel, out / wheel.name))
 
 
 def suffix(machine: str) -> str:

@@ -50,7 +50,10 @@ class CompileHook(BuildHookInterface):  # type: ignore[type-arg] # Its parameter
 
     def dependencies(self) -> list[str]:
         # What is compiled is checked first, and for that what it imports has to be there.
-        return [*NEEDED, *self.metadata.core.dependencies] if wanted() else []
+        core = self.metadata.core
+        extras = core.optional_dependencies
+        imported = [*core.dependencies, *extras["http"], *extras["security"]]
+        return [*NEEDED, *imported] if wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         self.work = Path(tempfile.mkdtemp(prefix="barnabas-compile-"))
@@ -160,7 +163,8 @@ def build(work: str, group: str, *sources: str) -> None:
     """
     Compile *sources* into *work*, as many at a time as there are cores.
     """
-    from mypyc.build import mypycify  # noqa: PLC0415  # only there if it is asked to compile
+    import mypyc  # noqa: PLC0415  # only there if it is asked to compile
+    from mypyc.build import mypycify  # noqa: PLC0415  # likewise
     from setuptools import Distribution  # noqa: PLC0415  # likewise
 
     generated = f"{work}/c"
@@ -178,9 +182,12 @@ def build(work: str, group: str, *sources: str) -> None:
         # modules have the same list of flags.
         library.extra_compile_args += [
             "-fvisibility=hidden",
-            # The same sources become the same bytes, in whichever folder they are compiled.
+            # The same sources become the same bytes, in whichever folder they are compiled, and
+            # wherever the headers are: assertions have the names of their files.
             "-g0",
             f"-ffile-prefix-map={work}=.",
+            f"-ffile-prefix-map={Path(mypyc.__file__).parent}=mypyc",
+            f"-ffile-prefix-map={sysconfig.get_path('include')}=python",
         ]
     distribution = Distribution({"name": "barnabas", "ext_modules": [library, *shims]})
     command = distribution.get_command_obj("build_ext")

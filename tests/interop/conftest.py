@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,6 +25,9 @@ from tests.interop.clients.kafka_python import KafkaPython
 from tests.interop.tools.toolbox import Toolbox
 from tests.support.apache_kafka import ApacheKafka, PrerequisiteMissing
 from tests.support.broker_process import Barnabas, BrokerProcess
+
+if TYPE_CHECKING:
+    import docker
 
 CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka", "Java")
 
@@ -144,6 +148,26 @@ def toolbox() -> Iterator[Toolbox]:
     running = Toolbox()
     yield running
     running.close()
+
+
+@pytest.fixture(scope="session")
+def engine() -> docker.DockerClient:
+    """
+    A Docker engine, or a skipped test.
+    """
+    from tests.support.docker_image import docker_engine  # noqa: PLC0415  # few tests need it
+
+    return docker_engine()
+
+
+@pytest.fixture(scope="session")
+def image(engine: docker.DockerClient) -> str:
+    """
+    The image that the Dockerfile describes.
+    """
+    from tests.support.docker_image import build_image  # noqa: PLC0415  # few tests need it
+
+    return build_image(engine)
 
 
 def _make(name: str) -> Client:

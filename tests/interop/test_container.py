@@ -11,69 +11,29 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-# What these tests start they stop themselves: the watchdog of testcontainers is not needed, and
-# its image cannot be had everywhere. The library reads this when it is imported.
-os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
 
 import docker
 import kafka  # type: ignore[import-untyped]  # the library has no type hints
 import pytest
 from docker.models.containers import Container
 from testcontainers.core.container import DockerContainer
-from testcontainers.core.image import DockerImage
 
 from barnabas.protocol.messages.metadata import MetadataRequest
 from tests.interop.clients.base import PATIENCE, Client, NewRecord
 from tests.interop.clients.confluent import Confluent
 from tests.interop.clients.kafka_python import KafkaPython
 from tests.support.broker_process import answers, free_port, wait_for
+from tests.support.docker_image import ROOT, with_kafka_python
 from tests.support.maven import PrerequisiteMissing
 from tests.support.some import some
 from tests.support.wire_client import WireClient
 
-ROOT = Path(__file__).parent.parent.parent
-BASE = "python:3.13-slim"
 CLIENTS: tuple[Client, ...] = (KafkaPython(), Confluent())
 RECORDS = 500
 SOON = 15
 """
 Seconds: three times what a stop may take, since the machine has something else to do as well.
 """
-
-
-@pytest.fixture(scope="session")
-def engine() -> docker.DockerClient:
-    """
-    A Docker engine, or a skipped test.
-    """
-    try:
-        client = docker.from_env()
-        client.ping()
-    except docker.errors.DockerException as error:
-        raise PrerequisiteMissing(f"no Docker engine: {str(error)[:100]}") from error
-    return client
-
-
-@pytest.fixture(scope="session")
-def image(engine: docker.DockerClient) -> str:
-    """
-    The image that the Dockerfile describes.
-    """
-    built = DockerImage(
-        path=ROOT,
-        tag="barnabas-test:latest",
-        clean_up=False,
-        network_mode="host",
-        buildargs={"OPTIMIZATION": "0"},  # It takes a minute less, and is tested the same.
-    )
-    try:
-        built.build()
-    except docker.errors.BuildError as error:
-        lines = [str(line.get("stream", "")) for line in error.build_log if isinstance(line, dict)]
-        pytest.fail("".join(lines)[-4000:])
-    return str(built)
 
 
 @pytest.fixture
@@ -104,24 +64,6 @@ def running(image: str, volume: str, port: int, **environment: str) -> Iterator[
             yield wrapped
         finally:
             print(wrapped.logs().decode()[-4000:])
-
-
-def with_kafka_python(
-    engine: docker.DockerClient, network: str, program: str, *arguments: str
-) -> str:
-    """
-    What a Python program prints that has kafka-python, in a container in that *network*.
-    """
-    library = Path(kafka.__file__).parent
-    printed: bytes = engine.containers.run(
-        BASE,
-        ["python", "-W", "ignore", "-c", program, *arguments],
-        environment={"PYTHONPATH": "/library"},
-        volumes={str(library): {"bind": "/library/kafka", "mode": "ro"}},
-        network_mode=network,
-        remove=True,
-    )
-    return printed.decode().strip()
 
 
 def stop(container: Container) -> tuple[int, float]:

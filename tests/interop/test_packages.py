@@ -5,16 +5,23 @@ The packages that a user installs: what is in them, and a record through the bro
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
 
+import docker
 import pytest
+from docker.models.containers import Container
 
 from tests.interop.clients.base import PATIENCE, NewRecord
 from tests.interop.clients.kafka_python import KafkaPython
+from tests.interop.conftest import needs_program
 from tests.support.broker_process import answers, free_port, wait_for
-from tests.support.wheel import environment, plain_wheel
+from tests.support.compiled import compilable
+from tests.support.docker_image import BASE
+from tests.support.maven import PrerequisiteMissing
+from tests.support.wheel import ROOT, built_wheel, environment, plain_wheel
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +52,41 @@ def test_the_same_sources_make_the_same_wheel(wheel: Path, tmp_path: Path) -> No
     assert digest(wheel) == digest(again)
 
 
+def test_the_same_sources_make_the_same_compiled_wheel(tmp_path: Path) -> None:
+    """
+    In whichever folder they are, and wherever the build tools are installed. Two modules stand for
+    all that are compiled, which would take minutes.
+    """
+    needs_program("cc")
+    wheels = []
+    for name in ("short", "a-longer-name-of-a-folder"):
+        source = tmp_path / name / "source"
+        source.mkdir(parents=True)
+        copy_sources(source, compiled={"varints.py", "xxhash32.py"})
+        wheels.append(
+            built_wheel(source, tmp_path / name, BARNABAS_COMPILE="1", BARNABAS_OPTIMIZATION="0")
+        )
+
+    names = zipfile.ZipFile(wheels[0]).namelist()
+    assert 3 == sum(name.endswith(".so") for name in names)
+    assert digest(wheels[0]) == digest(wheels[1])
+
+
+def copy_sources(folder: Path, compiled: set[str]) -> None:
+    """
+    Copy what a wheel is made of, and leave the mark of modules to compile to those of these names.
+    """
+    for package in ("protocol", "storage", "server", "pipeline", "testing"):
+        built = shutil.ignore_patterns("__pycache__", "*.so")
+        shutil.copytree(ROOT / package, folder / package, ignore=built)
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    for source in compilable():
+        if source.name not in compiled:
+            copy = folder / source.relative_to(ROOT)
+            copy.write_text(copy.read_text().replace("# Compiled: see hatch_build.py.\n", ""))
+
+
 def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -72,3 +114,45 @@ def test_an_installed_wheel_serves_a_record(wheel: Path, tmp_path: Path) -> None
     assert says.stdout.endswith(" (plain Python)\n")
     assert [b"from a wheel"] == [each.value for each in seen]
     assert 0 == broker.returncode
+
+
+def test_a_wheel_serves_a_record_on_another_system(
+    engine: docker.DockerClient, wheel: Path
+) -> None:
+    """
+    The Python and the Debian of the container's base image.
+    """
+    port = free_port()
+    listeners = f"listeners=PLAINTEXT://127.0.0.1:{port}"
+    program = (
+        f"pip install --quiet --root-user-action=ignore /wheels/{wheel.name}"
+        f" && barnabas --version && exec barnabas serve --ephemeral --set {listeners}"
+    )
+    container = engine.containers.run(
+        BASE,
+        ["sh", "-c", program],
+        volumes={str(wheel.parent): {"bind": "/wheels", "mode": "ro"}},
+        network_mode="host",
+        detach=True,
+    )
+    try:
+        wait_for(lambda: answers(port) or ended(container), "the broker of the wheel", PATIENCE)
+        if ended(container):
+            raise PrerequisiteMissing(f"pip in a container: {container.logs().decode()[-1000:]}")
+        client = KafkaPython()
+        client.produce(f"127.0.0.1:{port}", "orders", [NewRecord(b"from a wheel")], "none")
+        seen = client.read(f"127.0.0.1:{port}", "orders", 1, 1)
+        container.stop(timeout=30)
+        status = container.wait()["StatusCode"]
+        says = container.logs().decode()
+    finally:
+        container.remove(force=True, v=True)
+
+    assert " (plain Python)\n" in says
+    assert [b"from a wheel"] == [each.value for each in seen]
+    assert 0 == status
+
+
+def ended(container: Container) -> bool:
+    container.reload()
+    return container.status == "exited"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -75,11 +76,32 @@ async def test_a_start_says_what_listens_where_and_what_was_loaded(
     caplog.clear()
 
     async with running(files) as broker:
-        ready, listening = caplog.messages
+        ready, listening, _ = caplog.messages
         port = broker.port
 
     assert "is ready in 0.00 s: 3 partitions of 1 topics in /data, loaded in 0.00 s" in ready
     assert f"listening on PLAINTEXT://127.0.0.1:{port}, advertised as 127.0.0.1:{port}" == listening
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r".*\[KafkaServer id=\d+\] started.*",
+        r".*Kafka Server started.*",
+        r".*Transitioning from RECOVERY to RUNNING.*",
+    ],
+)
+async def test_a_start_says_last_what_containers_of_kafka_are_waited_for_with(
+    caplog: pytest.LogCaptureFixture, pattern: str
+) -> None:
+    """
+    The patterns are those of testcontainers, for Python, Java and Go.
+    """
+    caplog.set_level("INFO", "barnabas.server.broker")
+    async with running():
+        found = [re.fullmatch(pattern, message) is not None for message in caplog.messages]
+
+    assert [False] * (len(found) - 1) + [True] == found
 
 
 async def test_several_listeners_each_tell_their_own_address() -> None:

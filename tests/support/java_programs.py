@@ -4,9 +4,10 @@ Programs of ours in Java, compiled once.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -49,6 +50,8 @@ def run_program(
     lines: Iterable[str] = (),
     level: str = "warn",
     seconds: float = _PATIENCE,
+    extra_class_path: str = "",
+    environment: Mapping[str, str] | None = None,
 ) -> str:
     """
     The standard output of the program *source*, which has to succeed; *lines* are its input.
@@ -56,8 +59,12 @@ def run_program(
     Args:
         level: from which level on it logs.
         seconds: how long it may take.
+        extra_class_path: what it needs beside Apache Kafka's jars.
+        environment: variables beside those of this process.
     """
-    command = java(source.stem, *arguments, level=level, extra_class_path=compiled(source))
+    classes = compiled(source, extra_class_path=extra_class_path)
+    path = os.pathsep.join(filter(None, (classes, extra_class_path)))
+    command = java(source.stem, *arguments, level=level, extra_class_path=path)
     done = subprocess.run(
         command,
         input="".join(lines),
@@ -65,6 +72,7 @@ def run_program(
         capture_output=True,
         timeout=seconds,
         check=False,
+        env=os.environ | (environment or {}),
     )
     assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done.stdout

@@ -22,10 +22,20 @@ def plain_wheel(folder: Path) -> Path:
     Raises:
         PrerequisiteMissing: the package index that has the build tools cannot be reached.
     """
+    return built_wheel(ROOT, folder, BARNABAS_COMPILE="0")
+
+
+def built_wheel(source: Path, folder: Path, **variables: str) -> Path:
+    """
+    The wheel that pip builds from *source*, with these variables of the environment.
+
+    Raises:
+        PrerequisiteMissing: the package index that has the build tools cannot be reached.
+    """
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", str(folder)]
     done = subprocess.run(
-        [*command, str(ROOT)],
-        env=os.environ | {"BARNABAS_COMPILE": "0"},
+        [*command, str(source)],
+        env=os.environ | variables,
         capture_output=True,
         text=True,
         timeout=300,

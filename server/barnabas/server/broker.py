@@ -502,6 +502,12 @@ class Broker:
                 listener.advertised_host,
                 listener.advertised_port,
             )
+        # Those who start a Kafka, such as testcontainers, wait for one of these phrases in its log.
+        logger.info(
+            "[KafkaServer id=%d] started: Kafka Server started,"
+            " Transitioning from RECOVERY to RUNNING",
+            self.node_id,
+        )
 
     # Stopping
 

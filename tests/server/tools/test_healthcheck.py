@@ -144,6 +144,20 @@ def test_the_configured_broker_is_asked_where_it_listens(
     assert address == configured_address(file, {"KAFKA_LISTENERS": listeners})
 
 
+def test_a_broker_that_advertises_another_listener_is_asked_all_the_same(tmp_path: Path) -> None:
+    """
+    A container's script gives the advertised listeners to the broker alone.
+    """
+    file = tmp_path / "server.properties"
+    file.write_text("advertised.listeners=PLAINTEXT://far:2\n")
+    environment = {
+        "KAFKA_LISTENERS": "OUTSIDE://0.0.0.0:9093",
+        "KAFKA_LISTENER_SECURITY_PROTOCOL_MAP": "OUTSIDE:PLAINTEXT",
+    }
+
+    assert ("127.0.0.1", 9093, False) == configured_address(file, environment)
+
+
 def test_a_listener_without_tls_is_asked_if_there_is_one() -> None:
     both = "SSL://127.0.0.1:1,SASL_PLAINTEXT://127.0.0.1:2"
 

@@ -54,9 +54,11 @@ def configured_address(file: Path | None, environment: Mapping[str, str]) -> tup
     """
     from barnabas.server.config import load_settings  # noqa: PLC0415  # takes longer than the check
 
-    config = load_settings(file=file, environment=environment).config()
+    settings = load_settings(file=file, environment=environment)
+    # It is for others, and a script may give it to the broker alone.
+    settings.texts.pop("advertised.listeners", None)
     # Each of them answers the question; without TLS it costs less.
-    listener = min(config.client_listeners, key=lambda each: each.has_tls)
+    listener = min(settings.config().client_listeners, key=lambda each: each.has_tls)
     return _LOOPBACK.get(listener.host, listener.host), listener.port, listener.has_tls
 
 

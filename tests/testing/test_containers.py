@@ -1,0 +1,68 @@
+"""
+What ``barnabas.testing.containers`` does without a Docker engine.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from barnabas.testing import Broker, InvalidTopic
+from tests.support.broker_process import free_port
+
+PATIENCE = 60
+
+
+def test_a_missing_library_is_named_with_the_command_that_installs_it() -> None:
+    program = (
+        "import sys\n"
+        "sys.modules['testcontainers'] = None\n"
+        "try:\n"
+        "    import barnabas.testing.containers\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE,
+    )
+
+    assert "pip install 'barnabas[testcontainers]'" in done.stdout
+
+
+@pytest.mark.interop
+def test_topics_are_created_unless_they_exist(kafka_broker: Broker) -> None:
+    from barnabas.testing.containers.topics import create_topics  # noqa: PLC0415  # an extra
+
+    create_topics("127.0.0.1", kafka_broker.port, {"orders": 3})
+    create_topics("127.0.0.1", kafka_broker.port, {"orders": 5, "payments": 1})
+
+    assert [3, 1] == [kafka_broker.topic(name).partitions for name in ("orders", "payments")]
+
+
+@pytest.mark.interop
+@pytest.mark.parametrize(("name", "partitions"), [("no/name", 1), ("orders", 0)])
+def test_a_topic_that_cannot_be_created_is_named(
+    kafka_broker: Broker, name: str, partitions: int
+) -> None:
+    from barnabas.testing.containers.topics import create_topics  # noqa: PLC0415  # an extra
+
+    with pytest.raises(InvalidTopic, match=f"the topic {name} cannot be created: .+"):
+        create_topics("127.0.0.1", kafka_broker.port, {name: partitions})
+
+
+@pytest.mark.interop
+def test_a_broker_that_closes_the_connection_is_named(kafka_broker: Broker) -> None:
+    from barnabas.testing.containers.topics import create_topics  # noqa: PLC0415  # an extra
+
+    kafka_broker.faults.close("CreateTopics")
+
+    with pytest.raises(ConnectionError, match="has closed the connection"):
+        create_topics("127.0.0.1", kafka_broker.port, {"orders": 1})
+    with pytest.raises(ConnectionError):
+        create_topics("127.0.0.1", free_port(), {"orders": 1})

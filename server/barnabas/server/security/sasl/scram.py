@@ -91,7 +91,7 @@ class ScramSaslServer:
         is_token = b",tokenauth=true" in match["extensions"]
         self._credential = None if is_token else self._credential_of(user)
         shown = self._credential or self._nobody(user)
-        nonce = match["nonce"] + base64.b64encode(secrets.token_bytes(_NONCE_BYTES))
+        nonce = match["nonce"] + fresh_nonce()
         answer = b"r=%b,s=%b,i=%d" % (nonce, base64.b64encode(shown.salt), shown.iterations)
         self._said = _Said(user, match["header"], match["bare"], nonce, answer)
         return answer
@@ -132,6 +132,13 @@ class _Said(NamedTuple):
     bare: bytes
     nonce: bytes
     answer: bytes
+
+
+def fresh_nonce() -> bytes:
+    """
+    The broker's part of the nonce of an exchange.
+    """
+    return base64.b64encode(secrets.token_bytes(_NONCE_BYTES))
 
 
 def _name(text: bytes) -> str:

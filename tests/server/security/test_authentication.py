@@ -181,7 +181,8 @@ def test_a_session_ends_with_its_token(clock: ManualClock) -> None:
 
 def test_the_client_hears_nothing_of_the_reason(clock: ManualClock) -> None:
     client = Authentication(
-        {"S": Mechanism(name="S", server=lambda: ScramSaslServer("SCRAM-SHA-256", {}.get))}, clock
+        {"S": Mechanism(name="S", server=lambda: ScramSaslServer("SCRAM-SHA-256", lambda _: None))},
+        clock,
     )
     client.begin("S", 1)
     with pytest.raises(AuthenticationFailed) as refused:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.server.security.jaas import LoginModule, parse_jaas
+from barnabas.server.security.jaas import LoginModule, parse_jaas, parse_jaas_file
 
 
 def test_a_login_module_has_options() -> None:
@@ -45,5 +45,37 @@ def test_there_may_be_several_and_comments() -> None:
 def test_what_is_malformed_is_refused_without_a_secret(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as refused:
         parse_jaas(text)
+
+    assert "secret" not in str(refused.value)
+
+
+def test_a_file_has_sections() -> None:
+    text = """
+        KafkaServer { // of all listeners
+            a.B required user_x="1";
+            a.C optional;
+        };
+        sasl_ssl.KafkaServer { };
+    """
+
+    sections = parse_jaas_file(text)
+
+    assert ["KafkaServer", "sasl_ssl.KafkaServer"] == list(sections)
+    assert ["a.B", "a.C"] == [module.name for module in sections["KafkaServer"]]
+    assert {"user_x": "1"} == sections["KafkaServer"][0].options
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("KafkaServer a.B required;", "there is no { behind KafkaServer"),
+        ("KafkaServer { a.B required;", "is not closed"),
+        ("KafkaServer { a.B required; }", "does not end with };"),
+        ('KafkaServer { a.B required user_a="secret" };', "there is no ="),
+    ],
+)
+def test_a_malformed_file_is_refused_without_a_secret(text: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as refused:
+        parse_jaas_file(text)
 
     assert "secret" not in str(refused.value)

@@ -35,6 +35,11 @@ class OwnOptions(Options):
         "The format of the log: one line of text, or one JSON object, for each event.",
         one_of=("text", "json"),
     )
+    barnabas_jaas_file: Text = option(
+        "",
+        "A file of JAAS, whose section KafkaServer has the users of mechanisms that have no "
+        "sasl.jaas.config. KAFKA_OPTS sets it as for Java: -Djava.security.auth.login.config=FILE.",
+    )
     barnabas_shutdown_timeout_ms: Int = option(
         4 * SECONDS, "The time that a stop waits for requests in progress.", at_least=0
     )

@@ -46,6 +46,8 @@ _NOT_OPTIONS: Final = frozenset(
         "KAFKA_VERSION",
     }
 )
+_OF_FILES: Final = ("_CREDENTIALS", "_FILENAME", "KAFKA_OPTS")
+"""How the variables end that name files of secrets."""
 CLUSTER_ID: Final = "CLUSTER_ID"
 """The variable of Kafka's image for the id of new directories."""
 _CLOSE: Final = 0.85
@@ -136,6 +138,13 @@ def _file(path: Path) -> Mapping[str, str]:
 
 def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     for variable in sorted(environment):
+        if variable.endswith(_OF_FILES):
+            from barnabas.server.config.image_variables import option_of  # noqa: PLC0415  # seldom
+
+            found = option_of(variable, environment[variable])
+            if found is not None:
+                yield variable, *found
+                continue
         if variable in _NOT_OPTIONS:
             continue
         if variable == CLUSTER_ID:

@@ -18,8 +18,8 @@ FLAGS: Final = ("required", "requisite", "sufficient", "optional")
 _TOKEN: Final = re.compile(
     r"""\s+|//[^\n]*|/\*.*?\*/
     |(?P<quoted>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')
-    |(?P<mark>[=;])
-    |(?P<word>[^\s=;"']+)""",
+    |(?P<mark>[=;{}])
+    |(?P<word>[^\s=;{}"']+)""",
     re.DOTALL | re.VERBOSE,
 )
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
@@ -43,16 +43,45 @@ def parse_jaas(text: str) -> list[LoginModule]:
     Raises:
         ValueError: it is malformed. The sentence has nothing of the values, which are secrets.
     """
-    tokens = _tokens(text)
-    modules = []
-    while (name := next(tokens, None)) is not None:
-        flag = next(tokens, "")
-        if flag.lower() not in FLAGS:
-            raise ValueError(f"behind the login module {name} has to be one of {', '.join(FLAGS)}")
-        modules.append(LoginModule(name, flag.lower(), dict(_options(tokens))))
+    modules = list(_modules(_tokens(text), None))
     if not modules:
         raise ValueError("it has no login module")
     return modules
+
+
+def parse_jaas_file(text: str) -> dict[str, list[LoginModule]]:
+    """
+    The sections of a file, by their names::
+
+        KafkaServer {
+            org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="secret";
+        };
+
+    Raises:
+        ValueError: it is malformed. The sentence has nothing of the values, which are secrets.
+    """
+    sections: dict[str, list[LoginModule]] = {}
+    tokens = _tokens(text)
+    for name in tokens:
+        if next(tokens, None) != "{":
+            raise ValueError(f"there is no {{ behind {name}")
+        sections[name] = list(_modules(tokens, "}"))
+        if next(tokens, None) != ";":
+            raise ValueError(f"the section {name} does not end with }};")
+    return sections
+
+
+def _modules(tokens: Iterator[str], end: str | None) -> Iterator[LoginModule]:
+    """
+    The login modules up to the token *end*, or to the end of the text.
+    """
+    while (name := next(tokens, None)) != end:
+        if name is None:
+            raise ValueError("a section is not closed")
+        flag = next(tokens, "")
+        if flag.lower() not in FLAGS:
+            raise ValueError(f"behind the login module {name} has to be one of {', '.join(FLAGS)}")
+        yield LoginModule(name, flag.lower(), dict(_options(tokens)))
 
 
 def _options(tokens: Iterator[str]) -> Iterator[tuple[str, str]]:

@@ -5,6 +5,7 @@ The security of the listeners: what their options come to.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from barnabas.protocol.structs import struct
@@ -13,7 +14,7 @@ from barnabas.server.config.security import (
     listener_options,
     listener_prefix,
 )
-from barnabas.server.security.jaas import parse_jaas
+from barnabas.server.security.jaas import parse_jaas, parse_jaas_file
 from barnabas.server.security.principal import ANONYMOUS, USER, KafkaPrincipal
 from barnabas.server.security.sasl.authentication import Authentication, Mechanism
 from barnabas.server.security.sasl.mechanism import SaslServer
@@ -229,7 +230,10 @@ def _login_options(
     name = f"{listener_prefix(listener.name)}{mechanism.lower()}.sasl.jaas.config"
     text, module = texts.get(name), _LOGIN_MODULES[mechanism]
     if not text:
-        raise ConfigError(f"{mechanism} needs {name}={module} required ...;")
+        file = texts.get("barnabas.jaas.file")
+        if not file:
+            raise ConfigError(f"{mechanism} needs {name}={module} required ...;")
+        return _options_in_file(file, listener, module)
     try:
         modules = parse_jaas(text)
     except ValueError as error:
@@ -237,3 +241,21 @@ def _login_options(
     if len(modules) != 1 or modules[0].name != module:
         raise ConfigError(f"{name}: it has to have one login module, {module}")
     return modules[0].options
+
+
+def _options_in_file(file: str, listener: Listener, module: str) -> Mapping[str, str]:
+    """
+    The options of a login module in the section of the file that is for a listener, or for all of
+    them (Kafka ``JaasContext.loadServerContext``).
+    """
+    try:
+        sections = parse_jaas_file(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"barnabas.jaas.file: {file} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise ConfigError(f"barnabas.jaas.file: {file}: {error}") from None
+    for section in (f"{listener.name.lower()}.KafkaServer", "KafkaServer"):
+        for found in sections.get(section, ()):
+            if found.name == module:
+                return found.options
+    raise ConfigError(f"{file} has no {module} in its section KafkaServer")

@@ -171,5 +171,5 @@ def test_variables_of_the_image_name_files(tmp_path: Path) -> None:
 
 
 def test_a_password_file_that_is_missing_stops_the_start() -> None:
-    with pytest.raises(ConfigError, match="KAFKA_SSL_KEY_CREDENTIALS: .*cannot be read"):
+    with pytest.raises(ConfigError, match=r"KAFKA_SSL_KEY_CREDENTIALS: .*cannot be read"):
         load_settings(environment={"KAFKA_SSL_KEY_CREDENTIALS": "no-such-file"})

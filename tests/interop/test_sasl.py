@@ -374,6 +374,17 @@ def large(client: SaslClient) -> Any:
     return answer if isinstance(answer, str) else answer.error_code
 
 
+def test_both_refuse_sasl_where_there_is_none(both: BothBrokers) -> None:
+    seen = []
+    for broker in both:
+        with SaslClient(broker.port) as client:
+            answers = [client.handshake(PLAIN, version) for version in (0, 1)]
+            answers += [client.authenticate(ALICE, version) for version in (0, 1, 2)]
+            seen.append([*answers, metadata(client)])
+    kafka, barnabas = seen
+    assert kafka == barnabas
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_both_answer_the_same(both: BothBrokers, script: str) -> None:
     seen = []

@@ -30,6 +30,7 @@ NORMALISED: Final[Mapping[str, str]] = {
     "log_dir": "of each broker its own",
     "usable_bytes": "of the machine",
     "total_bytes": "of the machine",
+    "documentation": "in everybody's own words",
     "finalized_features_epoch": "how often the metadata changed, and Kafka notes more than changes",
 }
 """

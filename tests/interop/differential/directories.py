@@ -89,11 +89,12 @@ def content(path: Path, is_now: IsNow, *, loosely: bool) -> Any:
 
 def time_index(data: bytes, is_now: IsNow) -> bytes | list[tuple[object, int]]:
     """
-    The bytes, or the entries if one of their times comes from the broker's clock.
+    The bytes, or the other entries if there are times from the broker's clock: of what arrives in
+    the same millisecond there is one entry, and what does is a matter of chance.
     """
     entries = list(TIME_ENTRY.iter_unpack(data[: len(data) // 12 * 12]))
     if any(is_now(time) for time, _ in entries):
-        return [("now" if is_now(time) else time, offset) for time, offset in entries]
+        return [(time, offset) for time, offset in entries if not is_now(time)]
     return data
 
 
